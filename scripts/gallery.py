@@ -23,17 +23,15 @@ from bench.timing import machine_name
 from runner.core.catalogue import figure_names, figure_study, headline, paper_folder
 from runner.core.errors import InputError
 from runner.core.papers import PAPERS, paper_of
-from runner.publish.entries import Entry, collect, reason
-from runner.publish.gallery import NBSP, VERDICTS, Pages, capital, duration, shown
+from runner.publish.entries import Entry, claims_of, collect, reason
+from runner.publish.gallery import NBSP, VERDICTS, PaperResults, by_paper, capital, duration, pages
 from runner.publish.gallery import papers as about_papers
 from runner.publish.kept import read_csv, read_json
-from runner.publish.reference import REFERENCE, drawn_png, kept_figure, read_tables
-from runner.results.captions import caption
+from runner.publish.kept_figure import KeptFigure
 from runner.results.claims import distinct
 from runner.results.evidence import ERROR
-from runner.results.figures import drawing_of, header_of
 from runner.results.verdicts import STANDINGS
-from runner.runs.provenance import REPOSITORY
+from runner.runs.provenance import REFERENCE, REPOSITORY
 
 SCALE = "quick"
 SCALES = (SCALE, "medium", "paper")
@@ -111,15 +109,14 @@ def draw_pictures(reference: Path, folder: Path) -> None:
     for name, scale in product(figure_names(), SCALES):
         place = folder / file_of(name, scale)
         if (name, scale) in pairs:
-            place.write_bytes(drawn_png(reference / scale / name))
+            place.write_bytes(KeptFigure.of(reference / scale / name).png())
         else:
             place.unlink(missing_ok=True)
 
 
 def caption_of(reference: Path, name: str, scale: str) -> str:
     """The caption of a figure as its kept tables give it, as a line of Markdown."""
-    study, tables = figure_study(name), read_tables(reference / scale / name)
-    text = caption(headline("figure", name), drawing_of(name, study).said, study, tables, scale)
+    text = KeptFigure.of(reference / scale / name).caption()
     return re.sub(r"([*_|<])", r"\\\1", " ".join(text.split()))
 
 
@@ -143,14 +140,19 @@ def index(reference: Path) -> str:
         for name, scale in largest.items()
     }
     found = {name: finding(reference / scale / name) for name, scale in largest.items()}
-    return Pages(entries_of(reference), pictures=pictures, found=found).page("index.md")
+    made = pages(entries_of(reference), pictures=pictures, found=found)
+    return made.get_template("index.md.jinja").render()
 
 
 def finding(folder: Path) -> str:
     """What the header of a figure's picture says was found. folder: of the figure."""
-    judged = read_csv(folder / "claims.csv")
-    said = header_of(kept_figure(folder), read_tables(folder), judged).finding
-    return said.replace(" %", f"{NBSP}%")
+    return KeptFigure.of(folder).header().finding.replace(" %", f"{NBSP}%")
+
+
+def results_of(reference: Path) -> list[PaperResults]:
+    """Return the papers with the results of the reference alone."""
+    entries = entries_of(reference)
+    return list(by_paper(entries, claims_of(entries)))
 
 
 def entries_of(reference: Path) -> list[Entry]:
@@ -161,7 +163,7 @@ def entries_of(reference: Path) -> list[Entry]:
 
 def totals(reference: Path) -> str:
     """How many statements of the papers there are, and how they came out, in a sentence."""
-    counts = sum((each.counts["paper"] for each in shown(entries_of(reference))), Counter())
+    counts = sum((each.counts["paper"] for each in results_of(reference)), Counter())
     holds, fails, undecided = (counts[verdict] for verdict in VERDICTS)
     return (
         f"Of {counts.total()} statements {holds} hold, {fails} fail, and {undecided} are undecided."
@@ -173,7 +175,7 @@ def findings(reference: Path) -> str:
     own statements."""
     heads = ["", "paper", "what it claims", "what we found", *VERDICTS]
     rows = []
-    for each in shown(entries_of(reference)):
+    for each in results_of(reference):
         letter = each.paper.letter
         title = f"[{each.paper.title}](https://arxiv.org/abs/{each.paper.arxiv})"
         numbers = [str(each.counts["paper"][verdict]) for verdict in VERDICTS]

@@ -12,7 +12,7 @@ from runner.papers.norm_tuning.bn_only import tables as tuned
 from runner.papers.norm_tuning.looks import METHODS
 from runner.papers.training_invariances.invariances.tables import unrolled
 from runner.publish.kept import read_csv
-from runner.publish.reference import read_tables
+from runner.publish.kept_figure import read_tables
 from runner.results.claims import Tables
 from runner.results.style import (
     BLUE,

@@ -25,7 +25,7 @@ from runner.core.errors import InputError
 from runner.core.progress import Progress, Stage
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig
-from runner.results.figures import preview
+from runner.results.preview import preview
 from runner.runs import execution, machine
 from runner.runs.execution import execute
 from runner.runs.run import Run

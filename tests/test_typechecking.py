@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from runner.networks.spectra import eigvalsh
-from runner.results.figures import drawing_of
+from runner.results.drawing import drawing_of
 
 
 def test_a_wrong_type_is_noticed():

@@ -18,9 +18,9 @@ Importing this package loads neither torch nor matplotlib.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from runner.api import PaperFigure, add_studies, figure, load, plot, run, sweep, tables
+    from runner.api import Figure, add_studies, figure, load, plot, run, sweep, tables
 
-__all__ = ["PaperFigure", "add_studies", "figure", "load", "plot", "run", "sweep", "tables"]
+__all__ = ["Figure", "add_studies", "figure", "load", "plot", "run", "sweep", "tables"]
 
 
 def __getattr__(name: str) -> Any:

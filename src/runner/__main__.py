@@ -2,7 +2,7 @@
 
 The way of a command, from top to bottom: `main` (what ends badly), `dispatch` (which command it
 is), `compute` (words to jobs: `cli.composing`, `cli.orders`), `carry_out` (jobs to runs:
-`cli.launching` and `runs.execution`; runs to figures and verdicts: `results.figures`; what is
+`cli.launching` and `runs.execution`; runs to figures and verdicts: `results.figure`; what is
 printed).
 """
 
@@ -157,7 +157,6 @@ def make_figures(words: list[str]) -> int:
     when a run failed.
     """
     from runner.cli import composing, orders  # late, as above
-    from runner.results.figures import make
 
     parser = argparse.ArgumentParser(
         prog="python -m runner figures",
@@ -180,7 +179,7 @@ def make_figures(words: list[str]) -> int:
     failures = []
     for figure in order.figures:
         try:
-            print(make(figure))
+            print(figure.make())
         except InputError as error:
             failures.append(str(error))
     if failures:
@@ -195,11 +194,11 @@ def carry_out(order: "runner.cli.orders.Order", redraw: bool = True) -> int:
     failed, which stops no other.
     """
     from runner.cli.launching import launch  # late, as above
-    from runner.results import figures, sweep_plot
+    from runner.results import preview, sweep_plot
 
     start = time.monotonic()
     for figure in order.figures:
-        for note in figures.require_drawn(figure):  # before anything is computed
+        if note := figure.not_drawn():  # before anything is computed
             log.info(note)
     failures = launch(order)
     complete = [job.run for job in order.jobs if job.run.is_complete()]
@@ -208,9 +207,9 @@ def carry_out(order: "runner.cli.orders.Order", redraw: bool = True) -> int:
         if missing := sum(not run.is_complete() for run in figure.runs):
             failures.append(f"{figure.name}: {missing} of {len(figure.runs)} runs are missing")
             continue
-        current = not redraw and figures.is_current(figure)
+        current = not redraw and figure.is_current()
         try:
-            said = f"{figure.name}: unchanged" if current else figures.make(figure)
+            said = f"{figure.name}: unchanged" if current else figure.make()
         except Exception as error:  # of any kind: the other figures are drawn all the same
             if len(order.figures) == 1 and isinstance(error, InputError):
                 raise
@@ -229,7 +228,7 @@ def carry_out(order: "runner.cli.orders.Order", redraw: bool = True) -> int:
     elif not order.figures and len(order.jobs) > 1:
         print(sweep_plot.ending([job.run for job in order.jobs]))
     elif not order.figures and complete:
-        print(figures.report(complete[0]))
+        print(preview.report(complete[0]))
     if failures:
         raise RunFailed("\n".join(failures))
     return 0

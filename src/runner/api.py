@@ -8,8 +8,7 @@ printed, and the backend of matplotlib stays as it is.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
-from io import BytesIO
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +21,15 @@ from runner.cli.orders import Order, compose_order, paper_figure
 from runner.core import catalogue
 from runner.core.errors import InputError, RunFailed
 from runner.core.studies import StudyConfig
-from runner.publish import reference
-from runner.results import figures, paper_figures, sweep_plot
-from runner.results.claims import Tables
+from runner.publish.kept_figure import KeptFigure
+from runner.results import figure as results
+from runner.results import sweep_plot
 from runner.results.style import drawn_in
 from runner.runs import run as stored
+from runner.runs.provenance import REFERENCE
 from runner.runs.run import Run
 
-__all__ = ["PaperFigure", "add_studies", "figure", "load", "plot", "run", "sweep", "tables"]
+__all__ = ["Figure", "add_studies", "figure", "load", "plot", "run", "sweep", "tables"]
 
 
 def add_studies(folder: str | Path) -> None:
@@ -121,7 +121,7 @@ def plot(
         return sweep_plot.draw(sweep_plot.Sweep(runs).choose(x, y, color))
 
 
-def figure(name: str, **keys: Any) -> "PaperFigure":
+def figure(name: str, **keys: Any) -> "Figure":
     """Return a figure of a paper: its runs, its drawing and its claims. Computes nothing.
 
     keys: settings (`scale="smoke"`), and parameters that are other than the figure's own.
@@ -129,88 +129,46 @@ def figure(name: str, **keys: Any) -> "PaperFigure":
     Raises InputError when there is no such figure, or a key or a value is wrong.
     """
     words = overrides_of(keys)
-    return PaperFigure(paper_figure(name, words), (f"figure={name}", *words))
+    made = paper_figure(name, words)
+    known = {item.name: getattr(made, item.name) for item in fields(made)}
+    return Figure(**known, words=(f"figure={name}", *words))
 
 
-@dataclass(frozen=True)
-class PaperFigure:
-    """A figure at a scale, as `runner.figure` gives it."""
+@dataclass(frozen=True, repr=False)
+class Figure(results.Figure):
+    """A figure at a scale, which can be computed, or shown from the reference."""
 
-    about: paper_figures.PaperFigure
-    words: tuple[str, ...]
-    """What the command would be."""
-
-    def __repr__(self) -> str:
-        about = self.about
-        return f"<figure {about.name} at scale {about.scale}: {len(about.runs)} runs>"
+    words: tuple[str, ...] = ()
+    """The words of the command that makes it."""
 
     def _repr_png_(self) -> bytes | None:
-        """Show in a notebook the picture of its runs if they are complete, else that of the
-        reference, which its header says; None where that has none."""
-        about = self.about
-        if all(run.is_complete() for run in about.runs):
-            file = BytesIO()
-            self.draw().savefig(file, format="png")
-            return file.getvalue()
-        kept = reference.REFERENCE / about.scale / about.figure
-        if about.is_canonical and kept.exists():
-            return reference.drawn_png(kept, note="from the reference")
+        """Return what a notebook shows: the picture of its runs if they are complete, else that of
+        the reference, which its header says; None where that has none."""
+        if all(run.is_complete() for run in self.runs):
+            return self.png()
+        if self.is_canonical and self._kept.folder.exists():
+            return self._kept.png("from the reference")
         return None
 
-    @property
-    def runs(self) -> tuple[Run, ...]:
-        """The runs that it draws, complete or not."""
-        return self.about.runs
-
     def compute(self, n_jobs: int = 1) -> dict[str, pd.DataFrame]:
-        """Compute the runs that are not complete; returns the tables of all.
+        """Compute the runs that are not complete; return the tables of all.
 
         n_jobs: as of `runner.sweep`. Raises RunFailed at the end when runs failed.
         """
         _computed([*self.words, *_launcher(n_jobs)])
         return self.tables()
 
-    def tables(self) -> dict[str, pd.DataFrame]:
-        """Return the tables of its runs; raises InputError without: `compute()` first."""
-        return stored.load(self.runs)
-
     def reference(self) -> dict[str, pd.DataFrame]:
         """Return the tables kept with the program; a wheel has those that pictures at `quick` need,
         in six digits. Raises InputError where there are none."""
-        about = self.about
-        if not (reference.REFERENCE / about.scale / about.figure).is_dir():
-            raise InputError(f"{about.figure}: nothing is kept of it at scale={about.scale}")
-        return reference.read_tables(reference.REFERENCE / about.scale / about.figure)
+        if not self._kept.folder.is_dir():
+            raise InputError(f"{self.figure}: nothing is kept of it at scale={self.scale}")
+        return self._kept.tables()
 
-    def draw(self, tables: Tables | None = None, style: str = "screen") -> matplotlib.figure.Figure:
-        """Draw the picture, of these tables or of its own runs; style: `screen` or `paper`.
-
-        Raises InputError as `tables` does, and when there is no such style.
-        """
-        return self._drawn(tables, style)[0]
-
-    def numbers(self, tables: Tables | None = None) -> pd.DataFrame:
-        """Return the numbers drawn, as `<figure>.csv` has them; raises as `tables` does."""
-        return self._drawn(tables, "screen")[1]
-
-    def caption(self, tables: Tables | None = None) -> str:
-        """Return what a paper would print below the picture; raises InputError as `tables` does."""
-        return figures.caption_of(self.about, self.tables() if tables is None else tables)
-
-    def judge(self, tables: Tables | None = None) -> pd.DataFrame:
-        """Return one row per claim: statement, rule, verdict, and what was measured.
-
-        Of these tables, or of its own runs; raises InputError as `tables` does.
-        """
-        return figures.judge(self.about, self.tables() if tables is None else tables)
-
-    def _drawn(
-        self, tables: Tables | None, style: str
-    ) -> tuple[matplotlib.figure.Figure, pd.DataFrame]:
-        about = replace(self.about, style=style)
-        tables = self.tables() if tables is None else tables
-        with drawn_in(style):
-            return figures.drawn(about, tables, figures.header_of(about, tables))
+    @property
+    def _kept(self) -> KeptFigure:
+        """Return the same figure as the reference has it."""
+        return KeptFigure.of(REFERENCE / self.scale / self.figure)
 
 
 def _computed(words: list[str], multirun: bool = False) -> Order:

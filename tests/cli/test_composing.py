@@ -17,7 +17,7 @@ from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.studies import default_of
 from runner.results.claims import claims_of
-from runner.results.figures import drawing_of
+from runner.results.drawing import drawing_of
 
 FIGURES = sorted(path.stem for path in (CONF / "figure").glob("*.yaml"))
 

@@ -4,7 +4,6 @@ from typing import ClassVar
 
 import pytest
 
-from runner.core import catalogue
 from runner.core.catalogue import configs, module_of, paper_folder
 from runner.core.errors import InputError
 from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, StudyConfig, parameter

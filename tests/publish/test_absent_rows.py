@@ -18,16 +18,17 @@ from matplotlib.figure import Figure
 from repository import REPOSITORY
 
 from runner.core.catalogue import configs, figure_study, rows_of
-from runner.publish.reference import read_tables
-from runner.results.captions import caption
+from runner.publish.kept_figure import KeptFigure
 from runner.results.claims import claims_of, judge
-from runner.results.figures import draw, drawing_of, overview_of
+from runner.results.drawing import draw, drawing_of
+from runner.results.preview import overview_of
 from runner.results.rows import Present
 from runner.results.style import SCREEN
 
 KEPT = REPOSITORY / "outputs" / "reference" / "quick"
 FIGURES = sorted(path.parent.name for path in KEPT.glob("*/claims.csv"))
-SAMPLED = 3
+FIGURE_OF = {figure_study(name): name for name in reversed(FIGURES)}
+"""The first figure of each study."""
 
 CRASHED = {
     "rank-fig1": {"normalization": ["batch"]},
@@ -40,8 +41,7 @@ CRASHED = {
 COUNTED = ("epoch", "layer", "replicate", "time")
 """Columns of which a parameter leaves the first values."""
 
-MANY = 6
-"""Values of a column of which the first, the middle and the last are tried."""
+UNKNOWN = "unheard of"
 
 TableSet = dict[str, pd.DataFrame]
 Cut = dict[str, list]
@@ -51,12 +51,9 @@ Cut = dict[str, list]
 @cache
 def kept(figure: str) -> TableSet:
     """The kept tables as far as five replicates, which can decide, and eight epochs make them."""
-    tables = read_tables(KEPT / figure)
+    tables = KeptFigure.of(KEPT / figure).tables()
     for column, last in {"replicate": 4, "epoch": 8}.items():
-        tables = {
-            name: rows[rows[column] <= last] if column in rows else rows
-            for name, rows in tables.items()
-        }
+        tables = after({column: range(last + 1)}, tables)
     return tables
 
 
@@ -70,39 +67,24 @@ def after(cut: Cut, tables: TableSet) -> TableSet:
     return tables
 
 
-def values_of_parameters(study: str, tables: TableSet) -> Cut:
-    """All values of each column that is a parameter, or an element of one, and of replicates."""
-    parameters = {field.name for field in fields(configs()[study])}
-    found: dict[str, set] = {}
+def cuts(figure: str, tables: TableSet) -> Iterator[TableSet]:
+    """One value of a parameter alone, and with it another parameter without one of its values."""
+    study, chance = figure_study(figure), Random(figure)
+    parameters = {field.name for field in fields(configs()[study])} | {"replicate", "epoch"}
+    values: dict[str, set] = {}
     for name, rows in tables.items():
         row_class = rows_of(study)[name]
         measured = {field.name for field in fields(row_class)} - set(row_class.keys)
         for column in set(rows) - measured:
             if {column, f"{column}s"} & parameters:
-                found.setdefault(column, set()).update(rows[column].dropna())
-    return {column: sorted(values) for column, values in sorted(found.items()) if len(values) > 1}
-
-
-def cuts(study: str, tables: TableSet) -> Iterator[Cut]:
-    """Each value of each parameter alone, and without each; the first of what is counted."""
-    for column, values in values_of_parameters(study, tables).items():
-        if column in COUNTED:
-            yield {column: values[: 1 if column == "replicate" else 2]}
-            continue
-        for value in values if len(values) <= MANY else values[:: (len(values) - 1) // 2]:
-            yield {column: [value]}
-            yield {column: [other for other in values if other != value]}
-
-
-def sample(figure: str, tables: TableSet, count: int) -> Iterator[tuple[str, TableSet]]:
-    """So many cuts, the last of them two at once."""
-    study = figure_study(figure)
-    chance = Random(figure)
-    singles = list(cuts(study, tables))
-    chosen = chance.sample(singles, min(count, len(singles)))
-    always = [CRASHED[figure]] if figure in CRASHED else []
-    for cut in [*always, *chosen[1 + len(always) :], chosen[0] | chance.choice(singles)]:
-        yield str(cut), after(cut, tables)
+                values.setdefault(column, set()).update(rows[column].dropna())
+    several = {column: sorted(values[column]) for column in values if len(values[column]) > 1}
+    one, other = chance.choices(sorted(several), k=2)
+    alone = {one: several[one][:2] if one in COUNTED else [chance.choice(several[one])]}
+    both = alone | {other: several[other][:1] if other in COUNTED else several[other][1:]}
+    for cut in (alone, both, *filter(None, [CRASHED.get(figure)])):
+        print(cut)
+        yield after(cut, tables)
 
 
 def diverged(study: str, tables: TableSet, number: float, late: bool) -> TableSet:
@@ -110,84 +92,13 @@ def diverged(study: str, tables: TableSet, number: float, late: bool) -> TableSe
     filled = {}
     for name, rows in tables.items():
         row_class = rows_of(study)[name]
-        numbers = [
-            field.name
-            for field in fields(row_class)
-            if field.type is float and field.name not in row_class.keys and field.name in rows
-        ]
+        floats = {field.name for field in fields(row_class) if field.type is float}
+        numbers = sorted((floats - set(row_class.keys)) & set(rows))
         steps = [column for column in ("epoch", "time", "samples", "width") if column in rows]
         chosen = rows[steps[0]] > rows[steps[0]].median() if late and steps else rows.index >= 0
         filled[name] = rows.copy()
         filled[name].loc[chosen, numbers] = number
     return filled
-
-
-def require_words(figure: str, left: TableSet) -> pd.DataFrame:
-    """Judge all claims; one that has no rows is undecided and says so."""
-    claims = claims_of(figure, figure_study(figure))
-    with warnings.catch_warnings(action="error"):
-        judged = judge(figure, claims, left)
-    assert list(judged["claim"]) == [claim.name for claim in claims]
-    lacking = judged[judged["n"] == 0]
-    assert set(lacking["verdict"]) <= {"undecided"}
-    assert lacking["note"].str.contains(r"[a-z]+ [a-z]+.*[^: ]$").all()
-    assert not judged["note"].str.contains(r"\bnan\b").any()
-    return judged
-
-
-def require_picture(drawing, left: TableSet, rendered: bool = False) -> Figure:
-    """One figure and its numbers, without a warning."""
-    small = SCREEN | {"figure.dpi": 20}
-    with warnings.catch_warnings(action="error"), matplotlib.rc_context(small):
-        picture, drawn = draw(drawing, left)
-        assert isinstance(drawn, pd.DataFrame)
-        if rendered:
-            picture.draw_without_rendering()
-        return picture
-
-
-@pytest.mark.parametrize("figure", FIGURES)
-def test_an_overridden_figure_says_what_is_absent(figure):
-    for cut, left in sample(figure, kept(figure), SAMPLED):
-        print(cut)
-        require_words(figure, left)
-        picture = require_picture(drawing_of(figure, figure_study(figure)), left)
-        assert all(axes.has_data() or axes.texts or not axes.axison for axes in picture.axes)
-
-
-@pytest.mark.parametrize("figure", FIGURES)
-def test_without_rows_nothing_is_decided_and_the_picture_says_so(figure):
-    for left in ({}, {name: rows.iloc[:0] for name, rows in kept(figure).items()}):
-        assert set(require_words(figure, left)["verdict"]) <= {"undecided"}
-        picture = require_picture(drawing_of(figure, figure_study(figure)), left, rendered=not left)
-        assert any("no rows" in text.get_text() for text in picture.axes[0].texts)
-
-
-def figure_of(study: str) -> str:
-    """The first figure of a study."""
-    return next(name for name in FIGURES if figure_study(name) == study)
-
-
-@pytest.mark.parametrize(("number", "late"), [(nan, False), (inf, True)])
-@pytest.mark.parametrize("study", sorted(configs()))
-def test_a_figure_of_diverged_runs_is_judged_and_drawn(study, number, late):
-    figure = figure_of(study)
-    left = diverged(study, kept(figure), number, late)
-    require_words(figure, left)
-    require_picture(drawing_of(figure, study), left)
-
-
-@pytest.mark.parametrize("study", sorted(configs()))
-def test_a_preview_says_what_is_absent(study):
-    figure = figure_of(study)
-    tables = kept(figure)
-    run = {name: rows[rows["run"].isin(rows["run"].iloc[:1])] for name, rows in tables.items()}
-    for cut, left in sample(figure, run, 2):
-        print(cut)
-        require_picture(overview_of(study), left)
-
-
-UNKNOWN = "unheard of"
 
 
 def with_another(column: str, tables: TableSet) -> TableSet:
@@ -203,16 +114,58 @@ def with_another(column: str, tables: TableSet) -> TableSet:
     return found
 
 
-@pytest.mark.parametrize("figure", FIGURES)
-def test_what_a_drawing_does_not_know_is_named_in_the_caption(figure):
+def require_words(figure: str, left: TableSet) -> pd.DataFrame:
+    """Judge all claims; one that has no rows is undecided and says so."""
+    claims = claims_of(figure, figure_study(figure))
+    with warnings.catch_warnings(action="error"):
+        judged = judge(figure, claims, left)
+    assert list(judged["claim"]) == [claim.name for claim in claims]
+    lacking = judged[judged["n"] == 0]
+    assert set(lacking["verdict"]) <= {"undecided"}
+    assert lacking["note"].str.contains(r"[a-z]+ [a-z]+.*[^: ]$").all()
+    assert not judged["note"].str.contains(r"\bnan\b").any()
+    return judged
+
+
+def require_picture(drawing, left: TableSet) -> Figure:
+    """One figure and its numbers, without a warning."""
+    small = SCREEN | {"figure.dpi": 20}
+    with warnings.catch_warnings(action="error"), matplotlib.rc_context(small):
+        picture, drawn = draw(drawing, left)
+        assert isinstance(drawn, pd.DataFrame)
+        return picture
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_an_overridden_figure_says_what_is_absent_and_what_it_does_not_draw(name):
     """No row is left out without a word, and none ends the drawing."""
-    study = figure_study(figure)
-    drawing = drawing_of(figure, study)
+    drawing, tables = drawing_of(name, figure_study(name)), kept(name)
+    for left in cuts(name, tables):
+        require_words(name, left)
+        picture = require_picture(drawing, left)
+        assert all(axes.has_data() or axes.texts or not axes.axison for axes in picture.axes)
+    for left in ({}, {table: rows.iloc[:0] for table, rows in tables.items()}):
+        assert set(require_words(name, left)["verdict"]) <= {"undecided"}
+    picture = require_picture(drawing, left)
+    assert any("no rows" in text.get_text() for text in picture.axes[0].texts)
     for column in drawing.shows:
-        tables = with_another(column, kept(figure))
-        require_picture(drawing, tables)
-        words = caption(figure, drawing.said, study, tables)
-        assert f"{column}" in words and UNKNOWN in " ".join(words.split())
+        more = with_another(column, tables)
+        require_picture(drawing, more)
+        words = " ".join(KeptFigure.of(KEPT / name).caption(more).split())
+        assert column in words and UNKNOWN in words
+
+
+@pytest.mark.parametrize("study", sorted(configs()))
+def test_figures_of_diverged_runs_and_previews_of_cut_ones_are_drawn(study):
+    name = FIGURE_OF[study]
+    tables = kept(name)
+    for number, late in ((nan, False), (inf, True)):
+        left = diverged(study, tables, number, late)
+        require_words(name, left)
+        require_picture(drawing_of(name, study), left)
+    run = {table: rows[rows["run"].isin(rows["run"].iloc[:1])] for table, rows in tables.items()}
+    for left in cuts(name, run):
+        require_picture(overview_of(study), left)
 
 
 def test_what_a_figure_will_not_draw_is_said_before_it_is_computed(command):

@@ -7,7 +7,6 @@ from runner.cli.orders import paper_figure
 from runner.core.settings import Settings
 from runner.publish import comparison
 from runner.publish.reference import keep
-from runner.results.figures import make
 from runner.runs.execution import execute
 
 NAME = "bottleneck-example20"
@@ -22,7 +21,7 @@ def made(tmp_path_factory):
     variant = paper_figure(NAME, typed)
     for run in variant.runs:
         execute(run, Settings(outputs=str(folder), device="cpu"))
-    make(variant)
+    variant.make()
     return typed
 
 

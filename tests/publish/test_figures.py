@@ -9,7 +9,7 @@ import pytest
 
 from runner import __main__ as program
 from runner.core.catalogue import configs
-from runner.results import figures
+from runner.results.figure import Figure
 from runner.runs import costs
 from runner.runs.provenance import COMMAND
 from runner.runs.run import Run
@@ -74,14 +74,14 @@ def test_a_failed_run_costs_its_own_figures_and_no_other(make, tmp_path):
 
 
 def test_a_drawing_that_fails_is_said_and_the_others_are_made(make, monkeypatch):
-    real = figures.make
+    real = Figure.make
 
     def draw(figure):
         if figure.figure == "rank-fig8":
             raise KeyError("no such column")
         return real(figure)
 
-    monkeypatch.setattr(figures, "make", draw)
+    monkeypatch.setattr(Figure, "make", draw)
     code, stdout, stderr = make("rank-fig8", "rank-fig3a")
     assert code == 1 and re.search("rank-fig8-.* is not drawn: KeyError", stderr)
     assert drawn(stdout) == {"rank-fig3a"}

@@ -15,17 +15,12 @@ from repository import REPOSITORY
 from runner.core.catalogue import figure_names
 from runner.core.errors import InputError
 from runner.core.papers import PAPERS
-from runner.publish import entries, gallery
-from runner.publish.entries import collect
-from runner.publish.gallery import (
-    counts,
-    first_results,
-    needs,
-    papers,
-    pretty,
-    shown,
-)
-from runner.publish.reference import REFERENCE, drawn_from
+from runner.publish import gallery
+from runner.publish.entries import claims_of, collect
+from runner.publish.gallery import VERDICTS, by_paper, counts, papers, pretty
+from runner.publish.kept_figure import KeptFigure, drawn_from
+from runner.results.claims import COLUMNS
+from runner.runs.provenance import REFERENCE
 
 RUN = "law=a+b,width=5%-01234567"
 """The name of a run, with characters that an address must escape."""
@@ -37,32 +32,23 @@ def make_own(outputs):
     """One figure made: a claim of each verdict, text that HTML must escape."""
     folder = outputs / "figures" / "quick"
     folder.mkdir(parents=True)
-    claims = [
-        {
-            "figure": "fig4",
-            "claim": f"claim-{verdict}",
-            "statement": f"a <b>statement</b> that {verdict} & more",
-            "source": "paper A, Appendix E",
-            "verdict": verdict,
-            "measured": "x < 3",
-            "rule": "x: below 4",
-            "note": "in all",
-            "kind": "ours" if verdict == "fails" else "paper",
-            "data": "synthetic",
-            "runs": f"{RUN} gone-89abcdef",
-        }
-        for verdict in ("holds", "fails", "undecided")
-    ]
-    pd.DataFrame(claims).to_csv(folder / "fig4.claims.csv", index=False)
-    run = {
-        "run": "bn_only (defaults)",
-        "seconds": 170.0,
-        "commit": "0123456789abcdef",
-        "dirty": True,
-        "device_name": "x86_64",
-        "threads": 2,
-        "versions": {"torch": "2.13.0"},
+    verdicts = ["holds", "fails", "undecided"]
+    claims = dict.fromkeys(COLUMNS, "") | {
+        "figure": "fig4",
+        "claim": [f"claim-{verdict}" for verdict in verdicts],
+        "statement": [f"a <b>statement</b> that {verdict} & more" for verdict in verdicts],
+        "source": "paper A, Appendix E",
+        "verdict": verdicts,
+        "measured": "x < 3",
+        "rule": "x: below 4",
+        "note": "in all",
+        "kind": ["paper", "ours", "paper"],
+        "data": "synthetic",
+        "runs": f"{RUN} gone-89abcdef",
     }
+    pd.DataFrame(claims).to_csv(folder / "fig4.claims.csv", index=False)
+    run = {"run": "bn_only (defaults)", "seconds": 170.0, "commit": "0123456789abcdef"}
+    run |= {"dirty": True, "device_name": "x86_64", "threads": 2, "versions": {"torch": "2.13.0"}}
     about = {"figure": "fig4", "command": "make fig4 SCALE=quick", "seconds": 170.0, "runs": [run]}
     (folder / "fig4.provenance.json").write_text(json.dumps(about))
     (folder / "fig4.caption.txt").write_text("Not in the picture: a & b.\n")
@@ -88,7 +74,8 @@ def reference(outputs, monkeypatch):
     Its pictures are not drawn.
     """
     drawn = outputs / "figures" / "quick"
-    monkeypatch.setattr(entries, "picture", lambda folder, figures, end: drawn / f"fig4.{end}")
+    monkeypatch.setattr(KeptFigure, "picture", lambda figure, end: drawn / f"fig4.{end}")
+    monkeypatch.setattr(KeptFigure, "path", lambda figure, end: drawn / f"fig4.{end}")
     folder = outputs / "reference" / "quick"
     kept = REFERENCE / "quick"
     shutil.copytree(kept / SMALL, folder / SMALL)
@@ -148,19 +135,15 @@ def test_what_one_has_not_made_is_shown_from_the_reference_and_marked(outputs, r
 
 
 def test_an_old_reference_is_shown_as_far_as_it_goes(outputs, reference, monkeypatch, capsys):
-    """Tables that the drawing of today does not take, claims without columns of today."""
+    """Tables that the drawing of today does not take, and a damaged file."""
 
-    def fail(folder, figures, end):
+    def fail(figure, end):
         raise KeyError("epsilon")
 
-    monkeypatch.setattr(entries, "picture", fail)
-    folder = reference / "quick" / SMALL
-    claims = pd.read_csv(folder / "claims.csv", dtype=str)
-    claims[["claim", "statement", "verdict", "measured"]].to_csv(folder / "claims.csv")
+    monkeypatch.setattr(KeptFigure, "picture", fail)
     page = written(outputs)[SMALL]
     assert "the code of today cannot draw these tables (KeyError" in page
-    assert page.count('class="badge') >= len(claims)
-    (folder / "provenance.json").write_text("{}")
+    (reference / "quick" / SMALL / "provenance.json").write_text("{}")
     assert "Not computed yet, and not in the reference" in written(outputs)[SMALL]
     assert f"quick/{SMALL}: left out, it cannot be read" in capsys.readouterr().err
 
@@ -183,22 +166,12 @@ def test_scales_stand_side_by_side_and_smoke_speaks_last(outputs, reference):
     shutil.copytree(outputs / "figures" / "quick", outputs / "figures" / "smoke")
     shutil.copytree(reference / "quick" / "fig4", reference / "paper" / "fig4")
     (fig4,) = [each for each in collect(outputs, None, reference) if each.name == "fig4"]
-    found = [(each.scale, each.source) for each in fig4.results]
-    assert found == [
-        ("quick", "own"),
-        ("paper", "reference"),
-        ("quick", "reference"),
-        ("smoke", "own"),
-    ]
+    found = [f"{each.scale} {each.whose}" for each in fig4.results]
+    assert found == ["quick own", "paper reference", "quick reference", "smoke own"]
     page = written(outputs)["fig4"]
     heads = re.findall(r'<th scope="col">([^<]*)</th>', page)
-    assert heads == [
-        "statement",
-        "smoke, yours",
-        "quick, yours",
-        "quick, reference",
-        "paper, reference",
-    ]
+    assert heads[:3] == ["statement", "smoke, yours", "quick, yours"]
+    assert heads[3:] == ["quick, reference", "paper, reference"]
     assert page.count("<summary>The same at scale") == 3
     (alone,) = [each for each in collect(outputs, "smoke", reference) if each.name == "fig4"]
     assert [each.scale for each in alone.results] == ["smoke"]
@@ -208,7 +181,8 @@ def test_a_statement_on_the_same_numbers_counts_once(outputs, reference):
     """Under another figure its runs train more methods, and have other names."""
 
     def counted():
-        return counts(first_results(collect(outputs, None, reference)))
+        claims = claims_of(collect(outputs, None, reference))
+        return counts(claims[claims["is_main"]])
 
     before = counted()
     assert before["paper"]["holds"] == 4 and before["ours"] == {"fails": 1}
@@ -221,22 +195,17 @@ def test_a_statement_on_the_same_numbers_counts_once(outputs, reference):
     assert counted()["paper"]["holds"] == 7
 
 
+DAMAGED = {"header.json": "{}", "body.png": None, "provenance.json": "{"}
+
+
 @pytest.mark.parametrize(
     ("end", "content"),
-    [
-        ("header.json", "{}"),
-        ("png", None),
-        ("provenance.json", "[]"),
-        ("provenance.json", "{"),
-        ("provenance.json", '{"runs": [{}], "seconds": 1}'),
-    ],
+    [*DAMAGED.items(), ("provenance.json", '{"runs": [{}], "seconds": 1}')],
 )
 def test_what_is_damaged_is_named(outputs, end, content):
     path = outputs / "figures" / "quick" / f"fig4.{end}"
     path.unlink()
     path.mkdir() if content is None else path.write_text(content)
-    if end == "png":
-        path.with_name("fig4.header.json").unlink()
     with pytest.raises(InputError, match="fig4 cannot be read") as caught:
         gallery.main([f"outputs={outputs}"])
     assert "\n" not in str(caught.value)
@@ -314,16 +283,13 @@ def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere(report)
     assert "<li>gone-89abcdef</li>" in (report / "fig4.html").read_text()
 
 
-def test_a_picture_that_is_not_there_yet_is_drawn(report):
-    """Those that are there are left alone."""
+def test_missing_pictures_are_drawn_and_no_page_loads_more_than_two_megabytes(report):
+    """Pictures that are there are left alone."""
     drawn = report.parent / "figures-from-reference" / "quick"
     assert not (drawn / f"{SMALL}.body.png").is_symlink() and (drawn / "fig4.png").is_symlink()
     body = (drawn / f"{SMALL}.body.png").read_bytes()
     assert (report / "pictures" / f"{SMALL}.quick.reference.png").read_bytes() == body
     assert len(body) > 10_000
-
-
-def test_no_page_is_above_two_megabytes_with_all_that_it_loads(report):
     for page in sorted(report.glob("*.html")):
         loaded = {page.name, "style.css", *re.findall(r'src="([^"]*)"', page.read_text())}
         assert sum((report / name).stat().st_size for name in loaded) < 2 * MIB, page.name
@@ -332,17 +298,18 @@ def test_no_page_is_above_two_megabytes_with_all_that_it_loads(report):
 def test_the_index_says_of_every_paper_what_was_found_and_of_smoke_nothing():
     """Its sentences rest on claims of figures; those on the reference are all said."""
     kept = collect(REFERENCE, None, REFERENCE, draws=False)
-    claims = {f"{each.name}/{name}" for each in first_results(kept) for name in each.claims}
-    said = {each.paper.letter: each.found for each in shown(kept)}
+    claims = claims_of(kept)
+    main = claims[claims["is_main"]]
+    names = {*(main["figure"] + "/" + main["claim"])}
+    said = {each.paper.letter: each.found for each in by_paper(kept, claims)}
     for letter, about in papers().items():
         for one in about["found"]:
-            assert {claim for claim, _ in needs(one)} <= claims and list(needs(one))
+            needed = {claim for verdict in VERDICTS for claim in one.get(verdict, [])}
+            assert needed and needed <= names
         assert said[letter] == " ".join(one["says"] for one in about["found"])
     assert set(papers()) == {paper.letter for paper in PAPERS.values()}
-    for each in shown(kept):
-        for result in first_results(each.entries):
-            object.__setattr__(result, "scale", "smoke")
-    assert {each.found for each in shown(kept)} == {""}
+    smoke = claims.assign(scale="smoke")
+    assert {each.found for each in by_paper(kept, smoke)} == {""}
 
 
 def test_a_variant_follows_its_figure_and_counts_nowhere(report):

@@ -14,18 +14,19 @@ from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.publish import reference
 from runner.publish.comparison import compare
-from runner.publish.entries import collect
-from runner.publish.gallery import counts, first_results
+from runner.publish.entries import claims_of, collect
+from runner.publish.gallery import counts
+from runner.publish.kept_figure import FROM_REFERENCE, KeptFigure, read_tables
 from runner.publish.reference import (
-    FROM_REFERENCE,
     JUDGED,
     REFERENCE,
     draw_all,
     judge_all,
     keep,
-    picture,
 )
-from runner.results.figures import FILES, drawing_of, is_current, make
+from runner.results import figure as figures
+from runner.results.drawing import drawing_of
+from runner.results.figure import FILES, Figure
 from runner.runs.execution import execute
 
 NAME = "bottleneck-example20"
@@ -37,7 +38,7 @@ def compute(typed):
     variant = paper_figure(NAME, typed)
     for run in variant.runs:
         execute(run, Settings(outputs=str(variant.outputs), device="cpu"))
-    make(variant)
+    variant.make()
     return variant
 
 
@@ -71,19 +72,19 @@ def test_a_figure_drawn_from_the_reference_is_the_figure(made, tmp_path):
 def test_a_picture_of_the_reference_has_its_body_and_its_words_beside_it(made, tmp_path):
     """The same files as of the figure; drawn again where one is missing, or a verdict changes."""
     folder = keep(NAME, made, tmp_path / "reference")
-    place = picture(folder, tmp_path / "again")
-    body = picture(folder, tmp_path / "again", "body.png")
+    figure = KeptFigure.of(folder, tmp_path / "again")
+    place, body = figure.picture(), figure.picture("body.png")
     for end in ("png", "body.png", "header.json"):
         drawn = (tmp_path / "figures" / "smoke" / f"{NAME}.{end}").read_bytes()
         assert place.with_name(f"{NAME}.{end}").read_bytes() == drawn, end
     since = place.stat().st_mtime_ns
-    assert picture(folder, tmp_path / "again").stat().st_mtime_ns == since, "it is there"
+    assert figure.picture().stat().st_mtime_ns == since, "it is there"
     body.unlink()
-    assert picture(folder, tmp_path / "again", "body.png") == body and body.exists()
+    assert figure.picture("body.png") == body and body.exists()
     assert place.stat().st_mtime_ns == since, "only what is missing is drawn"
     kept = pd.read_csv(folder / "claims.csv").assign(verdict="fails")
     kept.to_csv(folder / "claims.csv", index=False)
-    picture(folder, tmp_path / "again")
+    figure.picture()
     assert not body.exists(), "it is of other verdicts"
     words = json.loads(place.with_name(f"{NAME}.header.json").read_text())
     assert words["counts"] == f"✗ {len(kept)} fail"
@@ -115,20 +116,20 @@ def test_only_a_current_figure_is_kept(made, tmp_path):
 
 
 def test_a_figure_is_current_until_a_run_changes(made):
-    assert is_current(paper_figure(NAME, made))
+    assert paper_figure(NAME, made).is_current()
     paper_figure(NAME, made).runs[0].result_path.unlink()
-    assert not is_current(paper_figure(NAME, made))
+    assert not paper_figure(NAME, made).is_current()
 
 
 def test_another_style_draws_the_figure_again_and_makes_it_no_other(made, tmp_path):
     path = tmp_path / "figures" / "smoke" / f"{NAME}.png"
     screen, kept = path.read_bytes(), {p.name for p in path.parent.glob("*.png")}
     paper = paper_figure(NAME, [*made, "style=paper"])
-    assert paper.is_canonical and not is_current(paper)
-    make(paper)
-    assert is_current(paper) and not is_current(paper_figure(NAME, made))
+    assert paper.is_canonical and not paper.is_current()
+    paper.make()
+    assert paper.is_current() and not paper_figure(NAME, made).is_current()
     assert path.read_bytes() != screen and {p.name for p in path.parent.glob("*.png")} == kept
-    make(paper_figure(NAME, made))
+    paper_figure(NAME, made).make()
     assert path.read_bytes() == screen
 
 
@@ -136,14 +137,14 @@ def test_the_caption_is_kept_with_the_tables(made, tmp_path):
     folder = keep(NAME, made, tmp_path / "reference")
     caption = (folder / "caption.txt").read_text()
     assert caption.startswith("Paper D, Example 20: ") and "scale: smoke." in caption
-    assert "caption" not in reference.read_tables(folder)
+    assert "caption" not in read_tables(folder)
 
 
 def test_tables_that_nothing_reads_are_not_kept(made, tmp_path, monkeypatch):
     drawing = drawing_of(NAME, "example20")
-    assert set(reference.read_tables(keep(NAME, made, tmp_path / "all"))) == {"metrics"}
+    assert set(read_tables(keep(NAME, made, tmp_path / "all"))) == {"metrics"}
     unread = replace(drawing, unread=("metrics",))
-    monkeypatch.setattr(reference, "drawing_of", lambda *_: unread)
+    monkeypatch.setattr(figures, "drawing_of", lambda *_: unread)
     with pytest.raises(InputError, match="not what was kept"):  # the claims do read it
         keep(NAME, made, tmp_path / "some")
 
@@ -173,8 +174,9 @@ def test_the_gallery_shows_an_overridden_figure_and_counts_it_nowhere(made, tmp_
     assert len(entries) == len(canonical) + 1
     about = entries[names.index(variant.name)].results[0].about
     assert about["command"] == f"python -m runner figure={NAME} scale=smoke '{OVERRIDE}'"
-    assert counts(first_results(entries)) == counts(first_results(canonical))
-    assert sum(counts(first_results(entries))["paper"].values()) == 3
+    with_variant, without = (claims_of(each).query("is_main") for each in (entries, canonical))
+    assert counts(with_variant) == counts(without)
+    assert sum(counts(with_variant)["paper"].values()) == 3
 
 
 def test_the_reference_knows_no_overridden_figure(made, tmp_path):
@@ -247,7 +249,7 @@ def test_what_is_kept_has_to_follow_from_its_tables(
     before = keep(NAME, made, tmp_path / "reference")
     files = {path.name: path.read_bytes() for path in before.iterdir()}
     remade(made, change, file)
-    monkeypatch.setattr(reference, "is_current", lambda variant: True)
+    monkeypatch.setattr(Figure, "is_current", lambda figure: True)
     with pytest.raises(InputError, match=message):
         keep(NAME, made, tmp_path / "reference")
     assert {path.name: path.read_bytes() for path in before.iterdir()} == files

@@ -4,7 +4,7 @@ import pytest
 from repository import REPOSITORY
 
 from runner.core.catalogue import figure_study
-from runner.publish.reference import read_tables
+from runner.publish.kept_figure import read_tables
 from runner.results.claims import claims_of, judge
 
 KEPT = sorted((REPOSITORY / "outputs" / "reference").glob("*/*/claims.csv"))

@@ -9,7 +9,6 @@ from runner.cli.orders import paper_figure
 from runner.core.settings import Settings
 from runner.publish.reference import keep
 from runner.results.claims import claims_of
-from runner.results.figures import make
 from runner.results.preregistration import register, registered
 from runner.runs.execution import execute
 
@@ -39,7 +38,7 @@ def with_other_rule(monkeypatch, figure) -> str:
 
 
 def kept(figure, reference) -> pd.Series:
-    make(figure)
+    figure.make()
     folder = keep(NAME, [*SETTINGS, f"outputs={figure.outputs}"], reference)
     return pd.read_csv(folder / "claims.csv").set_index("claim")["standing"]
 

@@ -14,6 +14,7 @@ from PIL import Image
 
 from runner.core.errors import InputError
 from runner.core.papers import PAPERS
+from runner.core.settings import Settings
 from runner.results.style import (
     BLUE,
     PAGE,
@@ -35,7 +36,7 @@ from runner.results.style import (
 
 def test_importing_drawings_changes_no_backend_and_needs_no_pyplot():
     code = (
-        "import sys, matplotlib; matplotlib.use('svg'); import runner.results.figures,"
+        "import sys, matplotlib; matplotlib.use('svg'); import runner.results.figure,"
         " runner.papers.batch_norm_rank.rank_collapse.figures;"
         " assert matplotlib.get_backend() == 'svg', matplotlib.get_backend();"
         " assert matplotlib.rcParams['font.size'] == 10;"
@@ -44,11 +45,10 @@ def test_importing_drawings_changes_no_backend_and_needs_no_pyplot():
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
-def test_a_picture_shows_itself_in_a_notebook():
-    picture, ((axes,),) = sheet(1, 1)
-    axes.plot([1, 2])
-    assert isinstance(picture, Figure)
-    assert picture._repr_png_().startswith(b"\x89PNG")
+@pytest.fixture
+def axes():
+    """The axes of a sheet with one panel."""
+    return sheet(1, 1)[1][0, 0]
 
 
 def size_of(picture, **options) -> tuple[int, int]:
@@ -69,6 +69,7 @@ def test_a_picture_is_saved_with_its_header_and_without(made):
         assert one[0] == 1680 and 0.6 < (one[1] - bare[1]) / 200 < 1
         assert size_of(picture, header=False) == bare
         assert not ink(picture, 4.0 + picture.head + 0.05), "nothing of the header is cut off"
+        assert isinstance(picture, Figure) and picture._repr_png_().startswith(b"\x89PNG")
         longer = made()
         longer.add_header("Paper A", "a word and another " * 7, [("✓ 1 holds", "green")])
         assert size_of(longer)[1] - one[1] == pytest.approx(0.24 * 200, abs=2)
@@ -95,17 +96,12 @@ def test_on_paper_a_picture_is_as_wide_as_a_page_in_another_font():
     assert matplotlib.rcParams["font.family"] == screen
 
 
-def test_a_style_that_there_is_not_is_explained():
+def test_the_styles_are_those_of_the_command_and_no_other():
+    field = Settings.__dataclass_fields__["style"]
+    assert set(field.metadata["choices"]) == set(STYLES) and field.default in STYLES
     message = "style=papr is unknown: did you mean 'paper'"
     with pytest.raises(InputError, match=message), drawn_in("papr"):
         pass
-
-
-def test_the_styles_are_those_of_the_command():
-    from runner.core.settings import Settings
-
-    field = Settings.__dataclass_fields__["style"]
-    assert set(field.metadata["choices"]) == set(STYLES) and field.default in STYLES
 
 
 def test_a_finding_is_broken_where_its_lines_have_one_length_or_behind_a_sign():
@@ -120,8 +116,7 @@ def test_a_finding_is_broken_where_its_lines_have_one_length_or_behind_a_sign():
     assert abs(len(one) - len(two)) <= 5 and len(one) + len(two) == 30 * 5 - 2
 
 
-def test_what_is_beyond_the_end_or_lost_lies_on_the_rail():
-    _, ((axes,),) = sheet(1, 1)
+def test_what_is_beyond_the_end_or_lost_lies_on_the_rail(axes):
     place = rail(axes, 1e-3, 10.0, lanes=2)
     upper, lower = place([0.0, 1e-9, nan, 0.5, 20.0], 0), place([0.0, 1.0], 1)
     assert upper[3] == 0.5 and upper[4] == 20.0 and lower[1] == 1.0, "on the scale as they are"
@@ -131,8 +126,7 @@ def test_what_is_beyond_the_end_or_lost_lies_on_the_rail():
     assert loss([nan, inf, 1.0])[:2].min() > 2.5 and loss([1.0])[0] == 1.0
 
 
-def test_names_at_the_ends_of_lines_do_not_touch_and_keep_their_order():
-    _, ((axes,),) = sheet(1, 1)
+def test_names_at_the_ends_of_lines_do_not_touch_and_keep_their_order(axes):
     axes.set_ylim(0, 1)
     look = Look(BLUE)
     ends = [(0.5, "b", look), (0.501, "c\nc", look), (0.499, "a", look), (nan, "gone", look)]
@@ -143,8 +137,7 @@ def test_names_at_the_ends_of_lines_do_not_touch_and_keep_their_order():
     name_ends(axes, [])
 
 
-def test_a_name_stands_at_its_line_on_any_scale_and_not_outside_of_the_axes():
-    _, ((axes,),) = sheet(1, 1)
+def test_a_name_stands_at_its_line_on_any_scale_and_not_outside_of_the_axes(axes):
     axes.set(xscale="log", yscale="log", xlim=(1, 100), ylim=(1, 100))
     look = Look(BLUE)
     look.name_at(axes, [1, 100], [1, 100], "half way", 10)
@@ -195,32 +188,23 @@ def test_ordered_values_get_darker():
     assert shades([7], "#ffffff", "#000000") == {7: "#ffffff"} and shades([], "#ffffff") == {}
 
 
-def test_ticks_are_plain_numbers_where_they_are_wanted_and_no_others():
-    picture, ((axes,),) = sheet(1, 1)
+def test_ticks_are_plain_numbers_where_they_are_wanted_and_no_others(axes):
     axes.set(xscale="log", xlim=(0.5, 2000))
     ticks(axes.xaxis, [0.5, 10, 1000])
-    picture.draw_without_rendering()
+    axes.figure.draw_without_rendering()
     written = [each.get_text() for each in axes.xaxis.get_ticklabels(which="both")]
     assert written == ["0.5", "10", "1,000"]
 
 
-def test_a_line_of_one_point_shows_a_mark_and_a_longer_one_has_none():
-    _, ((axes,),) = sheet(1, 1)
+def test_a_line_of_one_point_shows_a_mark_and_a_longer_one_has_none(axes):
     for y in ([nan, 0.5], [0.4, 0.5]):
         Look(BLUE).line(axes, [0, 1], y, marker="")
     assert [line.get_marker() for line in axes.lines] == ["o", ""]
 
 
-def test_a_logarithmic_axis_within_a_decade_has_more_than_one_tick():
-    picture, ((axes,),) = sheet(1, 1)
-    axes.set(yscale="log", ylim=(0.08, 0.6))
-    settle(picture)
-    assert [each for each in axes.get_yticks() if 0.08 <= each <= 0.6] == [0.1, 0.2, 0.5]
-
-
-def test_an_axis_without_anything_positive_becomes_linear():
-    picture, ((axes,),) = sheet(1, 1)
-    axes.set(xscale="log", yscale="log")
+def test_a_logarithmic_axis_has_ticks_within_a_decade_and_is_linear_without_anything_positive(axes):
+    axes.set(xscale="log", yscale="log", xlim=(0.08, 0.6))
     axes.viewLim.intervaly = (0, 0)  # as of runs that diverged
-    settle(picture)
+    settle(axes.figure)
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "linear")
+    assert [tick for tick in axes.get_xticks() if 0.08 <= tick <= 0.6] == [0.1, 0.2, 0.5]

@@ -14,6 +14,7 @@ from in_process import run as run_here
 from some_runs import METHODS, described, one, say
 
 import runner
+from runner.core import catalogue
 from runner.core.catalogue import FOLDERS, Package, part_of, rows_of, studies
 from runner.core.errors import InputError
 from runner.core.settings import Settings
@@ -22,7 +23,7 @@ from runner.papers.batch_norm_rank.names import NAMES
 from runner.papers.norm_tuning.constructions import figures, study
 from runner.papers.norm_tuning.constructions.config import Constructions
 from runner.papers.training_invariances.invariances.config import Invariances
-from runner.results import paper_figures, sweep_plot
+from runner.results import sweep_plot
 from runner.results.sweep_plot import COLORS, Sweep, draw, ending, write
 from runner.runs.execution import execute
 from runner.runs.inventory import find, run_in
@@ -119,7 +120,7 @@ def test_each_study_of_a_sweep_has_a_table_of_its_own(outputs, monkeypatch):
 
 def test_the_commands_name_the_folder_of_studies_that_was_given(runs, monkeypatch):
     package = Package("runner.papers.norm_tuning", Path("/somewhere/norm_tuning"))
-    monkeypatch.setattr(paper_figures, "packages", lambda: [package])
+    monkeypatch.setattr(catalogue, "packages", lambda: [package])
     assert all(words[0] == "runs" for words in commands(ending(runs))), "installed"
     monkeypatch.setenv(FOLDERS, '["/else:where", "/somewhere/norm_tuning"]')
     for words in commands(ending(runs)):

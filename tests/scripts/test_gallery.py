@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import struct
+from collections import Counter
 
 import overview
 import pandas as pd
@@ -25,6 +26,7 @@ from gallery import (
     measured,
     not_computed,
     papers,
+    results_of,
     short,
     summary,
     table,
@@ -37,10 +39,10 @@ from in_process import configs_of
 
 from runner.core.catalogue import figure_names
 from runner.core.errors import InputError
-from runner.publish.entries import collect
-from runner.publish.gallery import VERDICTS, counts, first_results
+from runner.publish.gallery import VERDICTS
 from runner.publish.gallery import papers as about_papers
-from runner.publish.reference import REFERENCE, drawn_png, keep_benchmarks
+from runner.publish.kept_figure import KeptFigure
+from runner.publish.reference import REFERENCE, keep_benchmarks
 from runner.results.claims import distinct
 
 COUNTS = f"✓{NBSP}1 · *additional* ✗{NBSP}1"
@@ -118,7 +120,7 @@ def test_the_index_has_every_kept_figure_and_the_counts_of_the_gallery():
     page = index(REFERENCE)
     places = re.findall('src="([^"]*)"', page)
     assert set(places) <= {f"figures/{file_of(*pair)}" for pair in drawn(REFERENCE)}
-    total = counts(first_results(collect(REFERENCE, None, REFERENCE, draws=False)))["paper"]
+    total = sum((each.counts["paper"] for each in results_of(REFERENCE)), Counter())
     holds, fail, rest = (total[verdict] for verdict in VERDICTS)
     assert f"{holds} hold, {fail} fail and {rest} are" in page
     said = f"Of {total.total()} statements {holds} hold, {fail} fail, and {rest} are undecided."
@@ -218,7 +220,7 @@ def test_pictures_of_a_page_are_those_of_the_figure(tmp_path):
     draw_pictures(tmp_path, tmp_path / "drawn")
     (small,) = (tmp_path / "drawn").iterdir()
     assert small.name == "bottleneck-example20-medium.png"
-    assert small.read_bytes() == drawn_png(kept)
+    assert small.read_bytes() == KeptFigure.of(kept).png()
 
 
 def test_what_does_not_hold_is_listed_once_with_its_scales_and_numbers(reference):

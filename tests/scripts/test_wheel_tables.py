@@ -1,13 +1,12 @@
 """What of the tables is in the wheel: `scripts/wheel.py`."""
 
-import pandas as pd
 import pytest
 import wheel
 from repository import REPOSITORY
 
 from runner.core.catalogue import figure_study
-from runner.publish.reference import kept_figure, read_tables
-from runner.results.figures import draw, drawing_of, header_of
+from runner.publish.kept_figure import KeptFigure, read_tables
+from runner.results.drawing import draw, drawing_of
 from runner.results.rows import Present
 
 KEPT = REPOSITORY / "outputs" / "reference" / "quick"
@@ -30,4 +29,4 @@ def test_a_figure_needs_no_table_that_is_left_out(folder, monkeypatch):
     tables = {name: rows for name, rows in read_tables(folder).items() if name not in names}
     monkeypatch.setattr(Present, "__missing__", lambda self, name: pytest.fail(name))
     draw(drawing_of(folder.name, figure_study(folder.name)), tables)
-    header_of(kept_figure(folder), tables, pd.read_csv(folder / "claims.csv"))
+    KeptFigure.of(folder).header(tables)

@@ -9,18 +9,19 @@ import dataclasses
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from runner.cli.checking import check_figure, check_files, check_grids, check_words
 from runner.cli.composing import Composer, choices_of, hydra_ready, words_as_typed
-from runner.core.catalogue import headline
 from runner.core.errors import InputError
 from runner.core.settings import Settings
-from runner.results.paper_figures import PaperFigure, variant_name
 from runner.runs.jobs import Job
+
+if TYPE_CHECKING:
+    import runner.results.figure  # late: matplotlib takes a while
 
 SETTINGS = {item.name for item in dataclasses.fields(Settings)} - {"source", "data_folder"}
 """Keys that make no figure another."""
@@ -31,7 +32,7 @@ class Order:
     """What a command asks for: the jobs, of which no two are one run, and what is drawn of them."""
 
     jobs: list[Job]
-    figures: list[PaperFigure]
+    figures: list["runner.results.figure.Figure"]
     composed: DictConfig
     """What the jobs have in common, with Hydra's own keys: which launcher, which sweeper."""
 
@@ -115,15 +116,19 @@ def _distinct(jobs: Iterable[Job]) -> list[Job]:
     return list(found.values())
 
 
-def _figure(name: str, jobs: list[Job], words: list[str], composer: Composer) -> PaperFigure:
+def _figure(
+    name: str, jobs: list[Job], words: list[str], composer: Composer
+) -> "runner.results.figure.Figure":
     """Return the figure of these jobs; with other runs than its own, under another name.
 
     The canonical one draws its runs in their canonical order, however they were typed.
     """
+    from runner.results.figure import Figure  # late, as above
+
     settings, runs = jobs[0].settings, tuple(job.run for job in jobs)
     if any(job.settings.scale != settings.scale for job in jobs):
         raise InputError("a figure has one scale: give one value, scale=quick")
-    changes, variant = tuple(filter(_is_parameter, words)), name
+    changes = tuple(filter(_is_parameter, words))
     if changes:
         plain = [f"figure={name}", f"scale={settings.scale}"]
         points = composer.points(_grids(composer.common(plain)), plain)
@@ -131,18 +136,7 @@ def _figure(name: str, jobs: list[Job], words: list[str], composer: Composer) ->
         by_name = {run.identity: run for run in runs}
         if set(by_name) == set(canonical):
             changes, runs = (), tuple(by_name[each] for each in canonical)
-        else:
-            variant = variant_name(name, runs)
-    return PaperFigure(
-        figure=name,
-        scale=settings.scale,
-        name=variant,
-        overrides=changes,
-        runs=runs,
-        outputs=settings.folder(),
-        headline=headline("figure", name),
-        style=settings.style,
-    )
+    return Figure(name, settings.scale, changes, runs, settings.folder(), settings.style)
 
 
 def _is_parameter(word: str) -> bool:
@@ -159,7 +153,7 @@ def _require_own_folders(composed: DictConfig) -> None:
         )
 
 
-def paper_figure(name: str, words: list[str]) -> PaperFigure:
+def paper_figure(name: str, words: list[str]) -> "runner.results.figure.Figure":
     """Return the figure that these words make. Raises InputError when they do not compose."""
     _refuse_a_figure(words)
     typed = [f"figure={name}", *words]

@@ -15,7 +15,7 @@ from runner.cli.explaining import explain, is_hydras
 from runner.core.catalogue import CONF, own_conf_folders, rows_of
 from runner.core.errors import InputError, nearest
 from runner.core.studies import column_types
-from runner.results.figures import report
+from runner.results.preview import report
 from runner.runs.jobs import Job, complete
 from runner.runs.run import Run
 

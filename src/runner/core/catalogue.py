@@ -279,6 +279,14 @@ def _row_classes(module: ModuleType) -> list[type[Row]]:
     return sorted(row_classes, key=lambda row_class: row_class.__module__ != module.__name__)
 
 
+def folder_words(study: str) -> list[str]:
+    """Return the words that make the study known where its folder was given by `--config-dir`."""
+    package = package_of(study).rpartition(".")[0]
+    folders = [known.folder for known in packages() if known.name == package]
+    given = [folder for folder in folders if folder in given_folders()]
+    return [word for folder in given for word in ("--config-dir", str(folder))]
+
+
 def conf_folders() -> list[Path]:
     """Return the folders of YAML files: the program's folder, then the user's."""
     return [CONF, *own_conf_folders()]

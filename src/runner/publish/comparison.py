@@ -11,12 +11,11 @@ from runner.core.catalogue import figure_names, rows_of
 from runner.core.errors import InputError
 from runner.core.folders import require_readable
 from runner.core.studies import column_types
-from runner.publish.kept import read_csv
-from runner.publish.reference import REFERENCE, canonical_figure, read_tables
+from runner.publish.kept_figure import KeptFigure
+from runner.publish.reference import REFERENCE, canonical_figure
 from runner.results import table_diff
-from runner.results.claims import claims_of, judge
 from runner.runs.provenance import INSTALLED
-from runner.runs.run import load, stale_note
+from runner.runs.run import stale_note
 
 SHOWN = ["table", "column", "beyond", "deviation", "where"]
 
@@ -30,14 +29,14 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
     numbers are where none differs, `attrs["notes"]` names runs of other code and what is not
     compared. Raises InputError when the overrides make another figure than the canonical one.
     """
-    variant = canonical_figure(name, typed)
-    folder = reference / variant.scale / name
-    if not folder.exists() or not all(run.is_complete() for run in variant.runs):
+    figure = canonical_figure(name, typed)
+    kept_figure = KeptFigure.of(reference / figure.scale / name)
+    if not kept_figure.folder.exists() or not all(run.is_complete() for run in figure.runs):
         return None
-    own, kept = load(variant.runs), read_tables(folder)
+    own, kept = figure.tables(), kept_figure.tables()
     runs = [{run for table in side.values() for run in table["run"]} for side in (own, kept)]
     alone, parts = [], [pd.DataFrame(columns=["table", *table_diff.COLUMNS])]
-    for table, row_class in rows_of(variant.study).items():
+    for table, row_class in rows_of(figure.study).items():
         if table not in own or table not in kept:
             alone += [table] * (table in own or table in kept)
             continue
@@ -49,8 +48,7 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
             a, b = (side.loc[side["run"].isin(runs[0] & runs[1]), measured] for side in (a, b))
             parts.append(table_diff.compare(a, b, row_class).assign(table=table))
     compared = pd.concat(parts, ignore_index=True)
-    judged = judge(name, claims_of(name, variant.study), own)
-    verdicts = judged.merge(read_csv(folder / "claims.csv"), on="claim", suffixes=("", "_kept"))
+    verdicts = figure.judge(own).merge(kept_figure.claims(), on="claim", suffixes=("", "_kept"))
     verdicts = verdicts[verdicts["verdict"] != verdicts["verdict_kept"]]
     others = [
         {"table": "runs", "where": f"{run}: {'made' if run in runs[0] else 'kept'} alone"}
@@ -61,7 +59,7 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
     ]
     beyond = compared[compared["beyond"].astype(int) > 0]
     found = pd.concat([pd.DataFrame(others, columns=beyond.columns), beyond], ignore_index=True)
-    notes = [stale_note(variant.runs) or ""]
+    notes = [stale_note(figure.runs) or ""]
     notes += [f"on one side alone, and not compared: {', '.join(alone)}"] * bool(alone)
     found.attrs = {"notes": [*filter(None, notes)], "alike": table_diff.alike(compared)}
     return found

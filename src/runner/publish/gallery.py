@@ -9,7 +9,7 @@ count in no total.
 import argparse
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
@@ -29,14 +29,15 @@ from runner.core.errors import InputError
 from runner.core.folders import outputs_at, require_writable
 from runner.core.papers import Paper
 from runner.core.progress import log_to_terminal
-from runner.publish.entries import Entry, Result, collect, reason
+from runner.publish.entries import Entry, claims_of, collect, reason
 from runner.results.claims import distinct
+from runner.results.drawing import MARKS
 from runner.results.verdicts import STANDINGS
 from runner.runs.files import write_atomically
 from runner.runs.provenance import REFERENCE
 
 PAGES = files("runner.publish") / "pages"
-VERDICTS = {"holds": "✓", "fails": "✗", "undecided": "?"}
+VERDICTS = {verdict: sign for verdict, (sign, _, _) in MARKS.items()}
 KINDS = {
     "paper": "What the paper says",
     "ours": "Ours: controls, and what goes beyond the paper",
@@ -52,27 +53,40 @@ LETTERS |= {"delta": "δ", "epsilon": "ε", "eps": "ε", "eta": "η"}
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A paper on the index: its figures, the counts of its verdicts, and what was found."""
+class PaperResults:
+    """A paper on the index."""
 
     paper: Paper
     entries: list[Entry]
+    claims: pd.DataFrame
+    """All claims on all results of its figures."""
     counts: dict[str, Counter[str]]
-    """Of verdicts, by whose the claims are."""
+    """How many main claims have which verdict, by whose the claims are."""
     found: str
     """Of the sentences on the paper those whose claims have the verdicts that they need."""
 
 
-def shown(entries: list[Entry]) -> Iterator[Shown]:
-    """Yield the papers with their figures, by the first result of each."""
+def by_paper(entries: list[Entry], claims: pd.DataFrame) -> Iterator[PaperResults]:
+    """Yield the papers with their figures. claims: as `claims_of` gives them."""
+    main = claims[claims["is_main"]]
+    decided = main[main["scale"] != "smoke"]
+    verdicts = dict(
+        zip(decided["figure"] + "/" + decided["claim"], decided["verdict"], strict=True)
+    )
     for paper in dict.fromkeys(entry.paper for entry in entries):
-        own = [entry for entry in entries if entry.paper == paper]
+        figures = [entry for entry in entries if entry.paper == paper]
+        names = [entry.name for entry in figures]
         found = [
-            each["says"]
-            for each in papers().get(paper.letter, {}).get("found", [])
-            if all(verdict_of(claim, own) == needed for claim, needed in needs(each))
+            said["says"]
+            for said in papers().get(paper.letter, {}).get("found", [])
+            if all(
+                verdicts.get(claim) == verdict
+                for verdict in VERDICTS
+                for claim in said.get(verdict, [])
+            )
         ]
-        yield Shown(paper, own, counts(first_results(own)), " ".join(found))
+        rows, count = claims[claims["figure"].isin(names)], counts(main[main["figure"].isin(names)])
+        yield PaperResults(paper, figures, rows, count, " ".join(found))
 
 
 def papers() -> dict[str, Any]:
@@ -81,48 +95,18 @@ def papers() -> dict[str, Any]:
     return yaml.safe_load((PAGES / "papers.yaml").read_text())
 
 
-def needs(sentence: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the claims that a sentence rests on, as `figure/claim`, each with the verdict it
-    needs."""
-    for verdict in VERDICTS:
-        yield from ((claim, verdict) for claim in sentence.get(verdict, []))
-
-
-def verdict_of(claim: str, entries: Iterable[Entry]) -> str:
-    """Return the verdict on `figure/claim` in the first result of its figure; none at `smoke`."""
-    figure, _, name = claim.partition("/")
-    results = [
-        each for each in first_results(entries) if each.name == figure and each.scale != "smoke"
-    ]
-    return "".join(each.claims[name]["verdict"] for each in results if name in each.claims)
-
-
-def first_results(entries: Iterable[Entry]) -> list[Result]:
-    """Of each figure the result that speaks for it; variants have none."""
-    return [each.first for each in entries if each.is_canonical and each.first]
-
-
-def counts(results: Iterable[Result]) -> dict[str, Counter[str]]:
+def counts(claims: pd.DataFrame) -> dict[str, Counter[str]]:
     """Return how many claims of each kind have which verdict, each statement on the same numbers
     once."""
-    rows = [row for each in results for row in each.claims.values()]
-    claims = distinct(
-        pd.DataFrame(rows, columns=["statement", "data", "measured", "runs", "kind", "verdict"])
-    )
-    return {kind: Counter(claims[claims["kind"] == kind]["verdict"]) for kind in KINDS}
+    each_once = distinct(claims)
+    return {kind: Counter(each_once.loc[each_once["kind"] == kind, "verdict"]) for kind in KINDS}
 
 
-def tallies(entries: list[Entry]) -> Iterator[tuple[str, str, int, dict[str, Counter[str]]]]:
-    """Source, scale, number of figures and counts of the verdicts, of all that there are."""
-    results = [each for entry in entries if entry.is_canonical for each in entry.results]
-    for place in dict.fromkeys((each.source, each.scale) for each in results):
-        found = [each for each in results if (each.source, each.scale) == place]
-        yield *place, len(found), counts(found)
-
-
-def sentence(text: str) -> Markup:
-    """Return a text as `pretty` writes it, with a capital at its beginning."""
-    return pretty(capital(text))
+def tallies(claims: pd.DataFrame) -> Iterator[tuple[str, str, int, dict[str, Counter[str]]]]:
+    """Yield source, scale, number of figures and counts of the verdicts, of all results."""
+    canonical = claims[claims["is_canonical"]]
+    for (whose, scale), rows in canonical.groupby(["whose", "scale"], sort=False):
+        yield whose, scale, rows["figure"].nunique(), counts(rows)
 
 
 def capital(text: str) -> str:
@@ -161,30 +145,22 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-class Pages:
-    """What renders the pages of some figures; text is escaped in HTML.
+def pages(entries: list[Entry], **known: Any) -> Environment:
+    """Return the templates of the pages of some figures; text is escaped in HTML.
 
     known: what the pages need beside the figures: their pictures, where they show any.
     """
-
-    def __init__(self, entries: list[Entry], **known: Any) -> None:
-        loader = PackageLoader("runner.publish", "pages")
-        options: Any = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
-        self.made_from = Environment(
-            loader=loader, autoescape=lambda name: ".html" in str(name), **options
-        )
-        filters = (pretty, sentence, duration, reason)
-        self.made_from.filters |= {each.__name__: each for each in filters}
-        first = first_results(entries)
-        about = {"entries": entries, "first": first, "total": counts(first), "said": papers()}
-        about |= {"shown": list(shown(entries)), "tallies": list(tallies(entries))}
-        about |= {"verdicts": VERDICTS, "kinds": KINDS, "standings": STANDINGS, "counts": counts}
-        self.made_from.globals |= about | known
-
-    def page(self, name: str, **about: Any) -> str:
-        """Return one page: `index.html`, `claims.html`, `figure.html` of an entry, or
-        `index.md`."""
-        return self.made_from.get_template(f"{name}.jinja").render(about)
+    loader = PackageLoader("runner.publish", "pages")
+    options: Any = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
+    made = Environment(loader=loader, autoescape=lambda name: ".html" in str(name), **options)
+    made.filters |= {each.__name__: each for each in (pretty, capital, duration, reason)}
+    claims = claims_of(entries)
+    first = [entry.first for entry in entries if entry.is_canonical and entry.first]
+    about = {"first": first, "total": counts(claims[claims["is_main"]])}
+    about |= {"shown": list(by_paper(entries, claims)), "tallies": list(tallies(claims))}
+    about |= {"said": papers(), "verdicts": VERDICTS, "kinds": KINDS, "standings": STANDINGS}
+    made.globals |= about | {"counts": counts} | known
+    return made
 
 
 def write(entries: list[Entry], folder: Path) -> None:
@@ -196,15 +172,16 @@ def write(entries: list[Entry], folder: Path) -> None:
     pictures.mkdir(parents=True, exist_ok=True)
     drawings = {}
     for entry in entries:
-        for each in entry.results:
-            if each.picture:
-                to = pictures / each.place
-                drawings[each.place] = _publish(each.picture, to, each is entry.first)
-    pages = Pages(entries, drawings=drawings)
-    content = {f"{name}.html": pages.page(f"{name}.html") for name in ("index", "claims")}
+        for result in entry.results:
+            if result.picture:
+                to = pictures / result.place
+                drawings[result.place] = _publish(result.picture, to, result is entry.first)
+    made = pages(entries, drawings=drawings)
+    plain = ("index.html", "claims.html")
+    content = {name: made.get_template(f"{name}.jinja").render() for name in plain}
     for before, entry, after in zip([None, *entries], entries, [*entries[1:], None], strict=False):
-        around = {"entry": entry, "before": before, "after": after}
-        content[f"{entry.name}.html"] = pages.page("figure.html", **around)
+        page = made.get_template("figure.html.jinja")
+        content[f"{entry.name}.html"] = page.render(entry=entry, before=before, after=after)
     content |= {name: (PAGES / name).read_text() for name in ("style.css", "filter.js")}
     for name, text in content.items():
         write_atomically(folder / name, text.encode())

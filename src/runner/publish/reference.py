@@ -6,14 +6,11 @@ be compared with them.
 """
 
 import argparse
-import hashlib
 import json
 import lzma
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -24,25 +21,15 @@ from pandas.api.types import is_numeric_dtype
 
 from runner.cli.orders import paper_figure
 from runner.core.arguments import key_values, outputs_folder
-from runner.core.catalogue import figure_names, figure_study, headline, package_of, rows_of
+from runner.core.catalogue import figure_names, figure_study, rows_of
 from runner.core.errors import InputError
 from runner.core.folders import outputs_at, require_readable, require_writable
 from runner.core.studies import column_types
 from runner.publish.kept import read_csv, read_json
+from runner.publish.kept_figure import FROM_REFERENCE, KeptFigure, drawn_from, read_tables
 from runner.publish.plan import rules
 from runner.results.claims import claims_of, judge
-from runner.results.figures import (
-    as_png,
-    caption_of,
-    drawing_of,
-    drawn,
-    header_of,
-    is_current,
-    publish,
-    save,
-)
-from runner.results.findings import DOT
-from runner.results.paper_figures import PaperFigure
+from runner.results.figure import Figure
 from runner.results.preregistration import (
     PREREGISTERED,
     earlier_seeds,
@@ -50,11 +37,9 @@ from runner.results.preregistration import (
     with_standing,
 )
 from runner.results.rows import NoRows, Present
-from runner.results.style import drawn_in
 from runner.results.table_diff import fault
 from runner.runs.files import write_atomically
-from runner.runs.provenance import INSTALLED, REFERENCE, fingerprint
-from runner.runs.run import load
+from runner.runs.provenance import INSTALLED, REFERENCE
 
 SAID = ("rule", "verdict", "measured", "note")
 """Columns of kept claims that another rule changes."""
@@ -73,14 +58,11 @@ RELATIVE, ABSOLUTE = 1e-5, 1e-12
 """Differences up to which two numbers are the same: numbers are stored with six digits, and below
 1e-12 they are rounding errors themselves, which differ between machines."""
 
-FROM_REFERENCE = "figures-from-reference"
-"""The folder, in the outputs folder, where figures of the reference are drawn."""
-
 LARGE = 200_000
 """Bytes from which a table is kept compressed."""
 
 
-def canonical_figure(name: str, typed: list[str]) -> PaperFigure:
+def canonical_figure(name: str, typed: list[str]) -> Figure:
     """Return the figure that the reference knows.
 
     Raises InputError when the overrides make another one, or do not compose.
@@ -92,15 +74,6 @@ def canonical_figure(name: str, typed: list[str]) -> PaperFigure:
     return figure
 
 
-def kept_figure(
-    folder: Path, outputs: Path = Path("outputs"), style: str = "screen"
-) -> PaperFigure:
-    """Return the figure whose tables a folder of the reference has, to be drawn in `outputs`."""
-    name, scale = folder.name, folder.parent.name
-    what = headline("figure", name)
-    return PaperFigure(name, scale, name, (), (), outputs, what, style, FROM_REFERENCE)
-
-
 def keep(name: str, typed: list[str], reference: Path) -> Path:
     """Copy the tables of a drawn figure into the reference; return the folder.
 
@@ -109,7 +82,7 @@ def keep(name: str, typed: list[str], reference: Path) -> Path:
     those that its tables give.
     """
     figure = canonical_figure(name, typed)
-    if not is_current(figure):
+    if not figure.is_current():
         raise InputError(f"{name} is not drawn yet at scale {figure.scale}: {figure.command}")
     folder = reference / figure.scale / name
     new = reference / f".{figure.scale}-{name}"
@@ -145,16 +118,15 @@ def check_kept(folder: Path, name: str, study: str) -> None:
         raise InputError(f"{name}: {wrong[0]}: the kept tables give {wrong[2]}, not what was kept")
 
 
-def _write(figure: PaperFigure, folder: Path, kept: Path) -> None:
+def _write(figure: Figure, folder: Path, kept: Path) -> None:
     """Write the tables of a figure's runs into a folder, and what else is kept of it.
 
     kept: its folder in the reference, which this one will replace.
     """
     row_classes = rows_of(figure.study)
     shared: dict[str, dict[str, Any]] = {}
-    unread = drawing_of(figure.figure, figure.study).unread
-    for table, rows in load(figure.runs).items():
-        if table in unread:
+    for table, rows in figure.tables().items():
+        if table in figure.drawing.unread:
             continue
         columns = {*column_types(row_classes[table]), "run"}
         same = [name for name in rows if name not in columns and rows[name].nunique() == 1]
@@ -189,79 +161,20 @@ def keep_benchmarks(measured: Path, reference: Path) -> list[Path]:
     return kept
 
 
-def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
-    """Return the tables of one figure's reference. Raises InputError where a file is damaged."""
-    paths = {path.name.partition(".")[0]: path for path in sorted(folder.glob("*.csv*"))}
-    del paths["claims"]
-    shared = read_json(folder / "shared.json")
-    return {name: read_csv(path).assign(**shared.get(name, {})) for name, path in paths.items()}
-
-
 def draw_all(reference: Path, outputs: Path, style: str = "screen") -> Iterator[Path]:
     """Draw every figure of the reference, at every scale; yield its PNG.
 
-    style: as of `publish`. Raises InputError when a claim has another verdict than was kept.
+    style: `screen` or `paper`. Raises InputError when a claim has another verdict than was kept.
     """
     for folder in sorted(path.parent for path in reference.glob("*/*/claims.csv")):
-        figure = kept_figure(folder, outputs, style)
+        figure = KeptFigure.of(folder, outputs, style)
         read_json(folder / "provenance.json")  # whether it is whole: it is copied
-        now = publish(figure, read_tables(folder))
+        now = figure.save()
         write_atomically(figure.path("provenance.json"), (folder / "provenance.json").read_bytes())
         write_atomically(figure.path("drawn-from"), drawn_from(folder).encode())
-        if list(now["verdict"]) != list(read_csv(folder / "claims.csv")["verdict"]):
+        if list(now["verdict"]) != list(figure.claims()["verdict"]):
             raise InputError(f"{folder}: the claims judged now differ from the kept ones")
         yield figure.path("png")
-
-
-def picture(folder: Path, outputs: Path, end: str = "png") -> Path:
-    """Return the picture of a figure of the reference; draw it unless it is there, up to date.
-
-    folder: of the figure; end: `png`, or `body.png` without its header. Beside it stands
-    `<figure>.header.json`, the words of the header. Raises what the drawing raises where the tables
-    are not those that the code of today draws.
-    """
-    figure, now = kept_figure(folder, outputs), drawn_from(folder)
-    place, words, source = map(figure.path, (end, "header.json", "drawn-from"))
-    is_current = words.exists() and source.exists() and source.read_text() == now
-    if not (is_current and place.exists()):
-        tables = read_tables(folder)
-        above = header_of(figure, tables, read_csv(folder / "claims.csv"))
-        for each in () if is_current else ("png", "body.png"):
-            figure.path(each).unlink(missing_ok=True)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with drawn_in("screen"):
-            drawing, _ = drawn(figure, tables, above)
-            save(drawing, figure.path("png").with_suffix(""), (end,))
-        write_atomically(words, above.as_json())
-        write_atomically(source, now.encode())
-    return place
-
-
-def drawn_png(folder: Path, dpi: float | None = None, note: str = "") -> bytes:
-    """Return the picture of a figure of the reference with its header, from what is kept of it.
-
-    note: ends the header's first line.
-    """
-    figure, tables = kept_figure(folder), read_tables(folder)
-    above = header_of(figure, tables, read_csv(folder / "claims.csv"))
-    above = replace(above, what=DOT.join(filter(None, (above.what, note))))
-    return as_png(figure, tables, above, dpi)
-
-
-def drawn_from(folder: Path) -> str:
-    """Digits that change with a figure of the reference, tables and claims, and its drawing's code.
-
-    The text of `<figure>.drawn-from`, the file next to a picture.
-    """
-    digest = hashlib.sha256()
-    for path in sorted([*folder.glob("*.csv*"), folder / "shared.json"]):
-        digest.update(path.name.encode() + path.read_bytes())
-    return f"{digest.hexdigest()[:16]} {_drawing_code(figure_study(folder.name))}"
-
-
-@cache
-def _drawing_code(study: str) -> str:
-    return fingerprint({f"{package_of(study)}.figures"})
 
 
 def judge_all(reference: Path) -> None:
@@ -288,7 +201,7 @@ def judge_all(reference: Path) -> None:
         claims, others = settled(with_standing(judged, scale, stay), stored, ["claim"])
         if others:
             _replace(folder / "claims.csv", claims.to_csv(index=False))
-        _replace(folder / "caption.txt", caption_of(kept_figure(folder), each))
+        _replace(folder / "caption.txt", KeptFigure.of(folder).caption(each))
     _replace(reference / RULES, rules().to_csv(index=False))
     if changed:
         _write_numbers(path, numbers)

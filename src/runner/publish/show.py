@@ -13,8 +13,7 @@ from runner.core.catalogue import figure_names, headline
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at, require_writable
 from runner.publish.entries import SCALES
-from runner.publish.kept import read_csv
-from runner.publish.reference import FROM_REFERENCE, picture
+from runner.publish.kept_figure import FROM_REFERENCE, KeptFigure
 from runner.results.verdicts import lines as verdict_lines
 from runner.runs.provenance import INSTALLED, REFERENCE
 
@@ -43,17 +42,16 @@ def shown(figure: str, scale: str | None, outputs: Path) -> str:
             f"nothing is kept of {figure} at scale {at}{others}."
             f" To compute it: runner figure={figure} scale={at}"
         )
-    folder = REFERENCE / at / figure
     require_writable(outputs, outputs / FROM_REFERENCE)
-    place = picture(folder, outputs)
+    shown_figure = KeptFigure.of(REFERENCE / at / figure, outputs)
+    picture, folder = shown_figure.picture(), shown_figure.folder
     caption = fill((folder / "caption.txt").read_text(), 100)
     largest = " (the largest kept)" if at == kept[0] and len(kept) > 1 else ""
-    lines = [f"{figure}, scale={at}{largest}: {headline('figure', figure)}"]
-    judged = read_csv(folder / "claims.csv", keep_default_na=False)
-    lines += [*verdict_lines(judged, folder / "claims.csv", at), caption]
+    lines = [f"{figure}, scale={at}{largest}: {shown_figure.headline}"]
+    lines += [*verdict_lines(shown_figure.claims(), folder / "claims.csv", at), caption]
     lines += [f"also kept: runner show {figure} scale={each}" for each in kept if each != at]
     lines += [ELSEWHERE] * INSTALLED
-    return "\n".join([*lines, str(place)])
+    return "\n".join([*lines, str(picture)])
 
 
 def listed() -> str:

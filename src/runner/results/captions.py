@@ -11,10 +11,9 @@ from textwrap import fill
 
 import pandas as pd
 
-from runner.core.catalogue import configs
-from runner.results.claims import Tables
+from runner.core.catalogue import config_of
 from runner.results.labels import Labels, names_of
-from runner.results.rows import NoRows, Present
+from runner.results.rows import NoRows, Present, Tables
 
 Said = str | Callable[[Tables], str]
 """What a drawing says of its panels and marks, or how it makes that from the tables."""
@@ -121,7 +120,7 @@ def _sentence(text: str) -> str:
 
 def facts(study: str, tables: Tables) -> Iterator[str]:
     """Data, sizes, replicates and seed of the runs behind some tables."""
-    own = {item.name for item in fields(configs()[study])}
+    own = {item.name for item in fields(config_of(study))}
     for column, name in SIZES.items():
         if {column, f"{column}s"} & own and (values := _values(tables, column)):
             yield f"{name}: {_span(values)}"

@@ -9,22 +9,24 @@ it is *exploratory*.
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from runner.results.claims import claims_of
-from runner.results.paper_figures import PaperFigure
 from runner.results.verdicts import STANDINGS
 from runner.runs.files import write_atomically
+
+if TYPE_CHECKING:
+    from runner.results.figure import Figure
 
 END = "rules.json"
 
 PREREGISTERED, EXPLORATORY = STANDINGS
 
 
-def register(figure: PaperFigure) -> None:
+def register(figure: "Figure") -> None:
     """Write down the digests of a figure's rules, before runs of it are computed.
 
     If a run has been begun, only the rules that were written down earlier and are unchanged count.
@@ -39,7 +41,7 @@ def register(figure: PaperFigure) -> None:
     write_atomically(path, json.dumps(content, indent=1).encode())
 
 
-def registered(figure: PaperFigure) -> dict[str, str]:
+def registered(figure: "Figure") -> dict[str, str]:
     """Return the digests that were written down before these runs were computed, by claim."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         content = json.loads(figure.path(END).read_text())
@@ -48,7 +50,7 @@ def registered(figure: PaperFigure) -> dict[str, str]:
     return {}
 
 
-def _run_names(figure: PaperFigure) -> list[str]:
+def _run_names(figure: "Figure") -> list[str]:
     return sorted(run.folder.name for run in figure.runs)
 
 

@@ -36,10 +36,7 @@ from runner.results.evidence import (
     number,
 )
 from runner.results.labels import Names, names_in
-from runner.results.rows import nonempty
-
-Tables = Mapping[str, pd.DataFrame]
-"""The tables of a figure's runs by name: `tables["metrics"]`."""
+from runner.results.rows import Tables, nonempty
 
 Numbers = Literal["replicates", "estimates", "counts"]
 

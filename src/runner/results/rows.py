@@ -11,6 +11,9 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+Tables = Mapping[str, pd.DataFrame]
+"""The tables of a figure's runs by name: `tables["metrics"]`."""
+
 Rows = TypeVar("Rows", pd.DataFrame, pd.Series)
 
 

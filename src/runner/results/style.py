@@ -9,12 +9,14 @@ Ito (Color Universal Design, 2008), safe for color blindness. Because print may 
 of a panel differ in two of lightness, width, dashes, marker and place.
 """
 
+import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from math import inf
+from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -33,6 +35,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 from matplotlib.transforms import Bbox
 
 from runner.core.errors import InputError, nearest
+from runner.runs.files import write_atomically
 
 WIDTH, HEAD, PAGE = 8.4, 1.35, 6.75
 """Of a sheet; the most that a header takes above it; of a printed page (as of ICML)."""
@@ -92,9 +95,7 @@ class Picture(Figure):
 
     def _repr_png_(self) -> bytes:
         """Return what a notebook shows."""
-        file = BytesIO()
-        self.savefig(file, format="png")
-        return file.getvalue()
+        return as_bytes(self)
 
     def add_header(self, what: str, finding: str, counts: Sequence[tuple[str, str]]) -> None:
         """Write three lines above the body.
@@ -114,6 +115,32 @@ class Picture(Figure):
         self.text(left, y[1], "\n".join(lines), **bold)
         self.text(left, y[2], what, color=GREY, size=SMALL)
         self.head = heights[2] + 0.24
+
+
+DATED = {"png": "Software", "pdf": "CreationDate", "svg": "Date"}
+"""The metadata by format that equal pictures would differ in; files are written without."""
+
+
+def as_bytes(picture: Figure, end: str = "png", **options: Any) -> bytes:
+    """Return the content of a picture's file. end: png, pdf or svg; options: as of `savefig`."""
+    content = BytesIO()
+    picture.savefig(content, format=end, metadata={DATED[end]: None}, **options)
+    return content.getvalue()
+
+
+def save(
+    picture: Figure,
+    path: Path,
+    ends: Sequence[str] = ("png", "pdf", "svg", "body.png"),
+    write: Callable[[Path, bytes], None] = write_atomically,
+) -> None:
+    """Write `path`.<end> for each of `ends`: equal tables give equal files."""
+    logging.getLogger("fontTools").setLevel(logging.ERROR)  # it doubts the dates of matplotlib's
+    for end in ends:
+        bare = {"header": False} if end == "body.png" and isinstance(picture, Picture) else {}
+        content = as_bytes(picture, end.rpartition(".")[2], **bare)
+        write(path.with_name(f"{path.name}.{end}"), content)
+        picture.set_layout_engine(None)  # it is laid out; "none" would go through it once more
 
 
 def in_two(text: str, longest: float = 8.15) -> list[str]:

@@ -28,15 +28,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from runner.core.catalogue import folder_words, part_of, rows_of
 from runner.core.catalogue import headline as catalogue_headline
-from runner.core.catalogue import part_of, rows_of
 from runner.core.errors import InputError, nearest
 from runner.core.studies import column_types
-from runner.results import captions, figures, style
-from runner.results.findings import DOT
+from runner.results import captions, style
+from runner.results.drawing import DOT
+from runner.results.figure import Figure
 from runner.results.labels import names_of
-from runner.results.paper_figures import PaperFigure, folder_words
-from runner.runs.files import write_atomically, write_atomically
+from runner.results.preview import printed
+from runner.runs.files import write_atomically
 from runner.runs.inventory import find, short_hash
 from runner.runs.run import Run, load, readable
 from runner.runs.selection import condition_for, differing
@@ -344,18 +345,16 @@ def write(plot: SweepPlot, outputs: Path, out: Path | None = None) -> Path:
     """
     path = out or outputs / "sweeps" / f"{plot.name}.png"
     path.parent.mkdir(parents=True, exist_ok=True)
-    ends, write_file = (
-        ([path.suffix[1:]], write_atomically) if out else (["png", "pdf"], write_atomically)
-    )
+    ends = [path.suffix[1:]] if out else ["png", "pdf"]
     with style.drawn_in("screen"):
-        figures.save(draw(plot), path.with_suffix(""), ends, write_file)
+        style.save(draw(plot), path.with_suffix(""), ends)
     if not out:
         write_atomically(path.with_suffix(".csv"), plot.points.to_csv(index=False).encode())
         write_atomically(path.with_suffix(".caption.txt"), plot.caption.encode())
     return path
 
 
-def summary(drawn: Sequence[PaperFigure]) -> str:
+def summary(drawn: Sequence[Figure]) -> str:
     """Return a table of figures, with the seconds of their runs and their verdicts, and totals."""
     verdicts, lines = ["holds", "fails", "undecided"], []
     for figure in drawn:
@@ -385,7 +384,7 @@ def _ending_of(runs: list[Run]) -> str:
     complete, study, folder = sweep.complete, sweep.study, sweep.complete[0].folder.parent
     table, outputs = sweep.table(), folder.parent.parent
     left = len(table) - MOST_LINES
-    lines = [figures.printed(table.head(MOST_LINES), study)]
+    lines = [printed(table.head(MOST_LINES), study)]
     lines += [f"... and {left} more line{'s' * (left > 1)}"] * (left > 0)
     lines += [f"median of {sweep.repeated}"] * bool(sweep.repeated)
     number = f"{len(complete)} of {len(runs)}" if len(complete) < len(runs) else f"{len(runs)}"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from runner.results.findings import MARKS
+from runner.results.drawing import MARKS
 
 KINDS = {"paper": "", "ours": " (ours)", "illustration": " (an illustration)"}
 

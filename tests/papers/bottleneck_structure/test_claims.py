@@ -13,7 +13,7 @@ from runner.papers.bottleneck_structure.bottleneck.tables import (
     lines,
 )
 from runner.papers.bottleneck_structure.theorem_claims import THEOREMS
-from runner.publish.reference import read_tables
+from runner.publish.kept_figure import read_tables
 from runner.results.claims import claims_of, judge
 from runner.runs.provenance import REFERENCE
 

@@ -17,8 +17,7 @@ from runner.papers.bottleneck_structure.rank_one.figures import draw_rank_one
 from runner.papers.bottleneck_structure.recipes import RECIPES
 from runner.papers.bottleneck_structure.symmetry.figures import FIGURES as OF_SYMMETRY
 from runner.papers.bottleneck_structure.training import BETAS
-from runner.publish.reference import kept_figure, read_tables
-from runner.results.figures import caption_of, header_of
+from runner.publish.kept_figure import KeptFigure, read_tables
 from runner.runs.provenance import REFERENCE
 
 DRAWINGS = [*OF_DEPTHS, *OF_EXAMPLE, *OF_LINEAR, *OF_RANK_ONE, *OF_SYMMETRY]
@@ -103,10 +102,10 @@ def test_networks_that_end_at_zero_do_not_stretch_the_residuals():
 
 @pytest.mark.parametrize("folder", KEPT, ids=lambda folder: f"{folder.parent.name} {folder.name}")
 def test_captions_have_at_most_ninety_words_and_headlines_one_sentence(folder):
-    figure, tables = kept_figure(folder), read_tables(folder)
-    caption = caption_of(figure, tables)
+    figure, tables = KeptFigure.of(folder), read_tables(folder)
+    caption = figure.caption(tables)
     assert len(caption.split()) <= 90
-    finding = header_of(figure, tables).finding
+    finding = figure.header(tables).finding
     assert ". " not in finding and len(finding.split()) <= 22
 
 
@@ -116,6 +115,6 @@ def test_captions_say_how_annealed_training_changes_the_weight_decay(figure):
     annealed = RECIPES["annealed"]
     assert (annealed.warmup, annealed.peak, annealed.peak_end, BETAS) == (200, 5, 0.6, (0.9, 0.99))
     folder = REFERENCE / "quick" / figure
-    caption = " ".join(caption_of(kept_figure(folder), read_tables(folder)).split())
+    caption = " ".join(KeptFigure.of(folder).caption().split())
     for words in ("no weight decay for 200 steps", "five times λ until 60 % of the steps, then λ"):
         assert words in caption

@@ -7,8 +7,8 @@ import pytest
 from repository import REPOSITORY
 
 from runner.core.catalogue import figure_study
-from runner.publish.reference import read_tables
-from runner.results.figures import draw, drawing_of
+from runner.publish.kept_figure import read_tables
+from runner.results.drawing import draw, drawing_of
 from runner.results.style import QUIET
 
 SCALES = ("quick", "paper")

@@ -4,8 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from runner.results.claims import Tables
-from runner.results.figures import Drawing
-from runner.results.findings import Finding
+from runner.results.drawing import Drawing, Finding
 from runner.results.style import BLUE, DASHED, DOTTED, INK, VERMILION, Look, name_ends, panel, sheet
 
 LOOKS = {

@@ -8,7 +8,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
 from runner.results.claims import Tables
-from runner.results.figures import or_empty
+from runner.results.drawing import or_empty
 from runner.results.style import panel, sheet, ticks
 
 Part = Callable[[Axes, Tables], pd.DataFrame]

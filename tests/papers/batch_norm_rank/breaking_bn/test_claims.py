@@ -8,7 +8,7 @@ import pytest
 from runner.papers.batch_norm_rank.breaking_bn.figures import curves, overview
 from runner.papers.batch_norm_rank.breaking_bn.tables import chosen_rates, paths
 from runner.results.claims import claims_of, judgement
-from runner.results.figures import drawing_of
+from runner.results.drawing import drawing_of
 
 FIGURES = ("rank-fig5", "rank-fig7", "rank-fig10", "rank-fig13")
 

@@ -6,7 +6,7 @@ import pytest
 from runner.papers.batch_norm_rank.pretraining.figures import draw_against
 from runner.papers.batch_norm_rank.pretraining.tables import against_pretraining
 from runner.results.claims import claims_of, judge, judgement
-from runner.results.figures import drawing_of
+from runner.results.drawing import drawing_of
 
 LOSSES = {  # at depth 8, at depth 32
     "pretrained": (0.8, 0.9),

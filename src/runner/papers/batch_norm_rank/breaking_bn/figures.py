@@ -15,9 +15,8 @@ from runner.papers.batch_norm_rank.learning import END_OF_GRID
 from runner.papers.batch_norm_rank.looks import METHODS, named
 from runner.papers.batch_norm_rank.names import MEASURES, NAMES
 from runner.results.claims import Tables
+from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.evidence import ERROR
-from runner.results.figures import Drawing, or_empty
-from runner.results.findings import Finding
 from runner.results.rows import last_epoch, nonempty, select, spread
 from runner.results.style import QUIET, Look, level, name_ends, panel, sheet, ticks
 

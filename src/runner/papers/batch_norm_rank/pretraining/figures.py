@@ -29,8 +29,7 @@ from runner.papers.batch_norm_rank.pretraining.tables import (
 )
 from runner.results.captions import DATASETS
 from runner.results.claims import Tables
-from runner.results.figures import Drawing, or_empty
-from runner.results.findings import Finding
+from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.rows import nonempty, spread
 from runner.results.style import (
     GREY,

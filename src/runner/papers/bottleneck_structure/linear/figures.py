@@ -9,8 +9,7 @@ from runner.papers.bottleneck_structure.linear.tables import REMAINDERS, with_re
 from runner.papers.bottleneck_structure.looks import rank_look
 from runner.results import style
 from runner.results.claims import Tables
-from runner.results.figures import Drawing
-from runner.results.findings import Finding
+from runner.results.drawing import Drawing, Finding
 from runner.results.rows import nonempty, spread
 from runner.results.style import BLUE, DASHED, INK, NAVY, QUIET, SKY, Look
 

@@ -7,8 +7,7 @@ from matplotlib.figure import Figure
 
 from runner.papers.bottleneck_structure.rank_one import tables as t
 from runner.results.claims import Tables
-from runner.results.figures import Drawing
-from runner.results.findings import Finding
+from runner.results.drawing import Drawing, Finding
 from runner.results.style import BLUE, PLAIN, QUIET, SMALL, Look, guide, panel, sheet, ticks
 
 FIT = Look(BLUE)

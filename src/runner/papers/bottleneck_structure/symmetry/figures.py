@@ -12,8 +12,7 @@ from runner.papers.bottleneck_structure.symmetry.config import DISTANCE_LAYER, P
 from runner.papers.bottleneck_structure.symmetry.tables import FITTED, crossing, paths
 from runner.results import style
 from runner.results.claims import Tables
-from runner.results.figures import Drawing, or_empty
-from runner.results.findings import Finding
+from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.rows import select
 from runner.results.style import DASHED, GREEN, GREY, INK, PLAIN, QUIET, SMALL, VERMILION, Look
 

@@ -11,8 +11,7 @@ from runner.papers.norm_tuning.constructions.tables import full_rank_by_sparsity
 from runner.papers.norm_tuning.looks import THEOREMS
 from runner.results import style
 from runner.results.claims import Tables
-from runner.results.figures import Drawing, or_empty
-from runner.results.findings import Finding
+from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.rows import nonempty, select, spread
 from runner.results.style import QUIET, Look, guide, name_ends, panel, rail, shades, sheet, ticks
 

@@ -11,8 +11,7 @@ from matplotlib.patches import Rectangle
 from runner.papers.norm_tuning.looks import METHODS
 from runner.papers.norm_tuning.norm_finetuning.tables import ARMS, ends
 from runner.results.claims import Tables
-from runner.results.figures import Drawing
-from runner.results.findings import Finding
+from runner.results.drawing import Drawing, Finding
 from runner.results.rows import NoRows, nonempty, select
 from runner.results.style import (
     GREY,

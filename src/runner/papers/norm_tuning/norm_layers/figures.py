@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 from runner.papers.norm_tuning import looks
 from runner.papers.norm_tuning.norm_layers import config
 from runner.results.claims import Tables
-from runner.results.figures import Drawing
-from runner.results.findings import Finding
+from runner.results.drawing import Drawing, Finding
 from runner.results.rows import nonempty, select, spread
 from runner.results.style import (
     DASHED,

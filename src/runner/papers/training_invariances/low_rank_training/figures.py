@@ -23,9 +23,8 @@ from runner.papers.training_invariances.low_rank_training.tables import (
 )
 from runner.papers.training_invariances.panels import four_panels, ticks_within
 from runner.results.claims import Tables
+from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.evidence import slopes
-from runner.results.figures import Drawing, or_empty
-from runner.results.findings import Finding
 from runner.results.rows import NoRows, nonempty
 from runner.results.style import (
     BLUE,

@@ -1,15 +1,13 @@
 """What stands above a picture: its finding, where its claims allow it, and the counts."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from runner.papers.batch_norm_rank.rank_collapse import figures
-from runner.results.figures import Drawing, drawn, header_of
-from runner.results.findings import Finding, header
-from runner.results.paper_figures import PaperFigure
+from runner.results.drawing import Drawing, Finding, upper
+from runner.results.figure import Figure
 from runner.results.rows import select
 from runner.results.style import sheet
 
@@ -35,7 +33,16 @@ AS_NEEDED = {"a": "holds", "b": "fails", "c": "undecided"}
 
 
 def above(findings, verdicts, **options):
-    return header(HEADLINE, "as in the paper", findings, TABLES, judged(**verdicts), **options)
+    return header(HEADLINE, TABLES, judged(**verdicts), findings=findings, **options)
+
+
+def header(headline, tables, verdicts, scale=None, overrides=(), whose="as in the paper", **drawn):
+    drawing = Drawing("rank-fig1", draw, caption="Points.", whose=whose, **drawn)
+    return drawing.header(headline, tables, verdicts, scale, overrides)
+
+
+def draw(tables):
+    return sheet(1, 1)[0], tables["metrics"]
 
 
 def test_a_finding_is_said_where_all_its_claims_came_out_as_it_needs():
@@ -73,12 +80,12 @@ def test_the_first_line_says_what_it_is_with_its_data_and_what_was_changed():
     assert above([], {}).what == what
     assert above([], {}, overrides=["depth=3", "seed=1"]).what == f"{what}  ·  with depth=3, seed=1"
     five = {"metrics": TABLES["metrics"].assign(replicates=5)}
-    assert header(HEADLINE, "ours", [], five, judged()).what.endswith("ours  ·  n = 5 replicates")
-    marked = header(HEADLINE, "ours", [], five, judged(), marks="dots: replicates")
+    assert header(HEADLINE, five, judged(), whose="ours").what.endswith("ours  ·  n = 5 replicates")
+    marked = header(HEADLINE, five, judged(), marks="dots: replicates")
     assert marked.as_words()["counts"] == "dots: replicates"
     gaussian = {"metrics": pd.DataFrame({"data": ["gaussian"]})}
-    assert header("paper A: b", "", [], gaussian, judged()).what == "Paper A"
-    assert header("α: b", "", [], gaussian, judged()).what == "α", "a symbol has no capital"
+    assert header("paper A: b", gaussian, judged(), whose="").what == "Paper A"
+    assert header("α: b", gaussian, judged(), whose="").what == "α", "a symbol has no capital"
 
 
 def test_the_counts_are_those_of_the_paper_and_apart_those_of_ours():
@@ -90,15 +97,11 @@ def test_the_counts_are_those_of_the_paper_and_apart_those_of_ours():
 
 
 def test_a_header_is_drawn_on_the_screen_and_not_on_paper(monkeypatch):
-    def draw(tables):
-        return sheet(1, 1)[0], tables["metrics"]
-
     monkeypatch.setattr(figures, "FIGURES", [Drawing("rank-fig1", draw, caption="Points.")])
     lines = above([FINDING], AS_NEEDED)
-    figure = PaperFigure("rank-fig1", "quick", "rank-fig1", (), (), Path(), HEADLINE)
-    shown, _ = drawn(figure, TABLES, lines)
-    printed, _ = drawn(replace(figure, style="paper"), TABLES, lines)
+    figure = Figure("rank-fig1", "quick", (), (), Path())
+    shown, _ = figure.drawn(TABLES, lines)
+    printed, _ = figure.drawn(TABLES, lines, "paper")
     assert {text.get_text() for text in shown.texts} == {lines.what, lines.finding}
     assert not printed.texts and printed.head == 0 < shown.head
-    without = header_of(figure, TABLES, judged())
-    assert without.finding == "Rank at initialisation"
+    assert figure.header(TABLES, judged()).finding == upper(figure.headline.partition(": ")[2])

@@ -1,0 +1,280 @@
+"""A figure as one command makes it: its runs, what is drawn of them, and which claims hold.
+
+What a figure draws is a set of runs. The figure is canonical when these are the runs of the plain
+command `figure=<figure> scale=<scale>`. Any other set has a name of its own, `<figure>-<hash8>`, so
+that neither overwrites the other.
+"""
+
+import hashlib
+import json
+import shlex
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pandas as pd
+from matplotlib.figure import Figure as MplFigure
+
+from runner.core.catalogue import figure_study, folder_words, headline
+from runner.core.errors import InputError
+from runner.results import claims
+from runner.results.captions import caption
+from runner.results.drawing import DOT, Drawing, Header, draw, drawing_of
+from runner.results.preregistration import registered
+from runner.results.rows import Tables
+from runner.results.style import Picture, as_bytes, drawn_in, print_at, save, settle
+from runner.results.verdicts import lines as verdict_lines
+from runner.runs.files import write_atomically
+from runner.runs.provenance import REFERENCE
+from runner.runs.run import Run, load, stale_note
+
+FILES = ("png", "pdf", "svg", "body.png", "header.json", "csv", "claims.csv", "caption.txt")
+"""What a figure is kept as, beside its provenance. The picture has its header; the body is without
+it, for pages that write the words of `header.json` as text."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure at a scale, with its runs.
+
+    overrides: what was typed to make it another than the canonical figure; style: `screen` or
+    `paper`. Methods that take `tables` use those of its runs when none are given, and then raise
+    InputError when a run is missing or damaged.
+    """
+
+    figure: str
+    scale: str
+    overrides: tuple[str, ...]
+    runs: tuple[Run, ...]
+    """The runs that it draws, complete or not."""
+    outputs: Path
+    style: str = "screen"
+
+    folder_name: ClassVar[str] = "figures"
+    """The folder of its files, in the outputs folder."""
+
+    def __repr__(self) -> str:
+        return f"<figure {self.name} at scale {self.scale}: {len(self.runs)} runs>"
+
+    @property
+    def is_canonical(self) -> bool:
+        """Return whether its runs are the runs of the command without overrides."""
+        return not self.overrides
+
+    @cached_property
+    def name(self) -> str:
+        """Return the figure's name; with overrides `<figure>-<hash8>`, of the names of its runs."""
+        if self.is_canonical:
+            return self.figure
+        names = json.dumps(sorted(run.folder.name for run in self.runs))
+        return f"{self.figure}-{hashlib.sha256(names.encode()).hexdigest()[:8]}"
+
+    @cached_property
+    def study(self) -> str:
+        """Return the study of its runs."""
+        return self.runs[0].config.study if self.runs else figure_study(self.figure)
+
+    @property
+    def headline(self) -> str:
+        """Return what the figure is: "paper B, figure 1: what is drawn"."""
+        return headline("figure", self.figure)
+
+    @cached_property
+    def drawing(self) -> Drawing:
+        """Return how it is drawn. Raises InputError when its study has no drawing of it."""
+        return drawing_of(self.figure, self.study)
+
+    @property
+    def command(self) -> str:
+        """Return the command that makes it."""
+        if self.is_canonical:
+            return f"make {self.figure} SCALE={self.scale}"
+        words = (f"figure={self.figure}", f"scale={self.scale}", *self.overrides)
+        return shlex.join(["python", "-m", "runner", *words])
+
+    def path(self, end: str) -> Path:
+        """Return the path of one of its files, `<outputs>/figures/<scale>/<name>.<end>`."""
+        return self.outputs / self.folder_name / self.scale / f"{self.name}.{end}"
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return the tables of its runs by name. Raises InputError when a run is missing."""
+        return load(self.runs)
+
+    def judge(self, tables: Tables | None = None) -> pd.DataFrame:
+        """Return one row for each claim: statement, rule, verdict, and what was measured."""
+        listed = claims.claims_of(self.figure, self.study)
+        return claims.judge(self.name, listed, self._or_own(tables))
+
+    def header(self, tables: Tables | None = None, judged: pd.DataFrame | None = None) -> Header:
+        """Return the lines above the picture. judged: its claims on these tables, if known."""
+        tables = self._or_own(tables)
+        judged = self.judge(tables) if judged is None else judged
+        what = self.headline or self.name
+        return self.drawing.header(what, tables, judged, self.scale, self.overrides)
+
+    def caption(self, tables: Tables | None = None) -> str:
+        """Return what a paper would print below the picture."""
+        drawing, what = self.drawing, self.headline or self.name
+        tables = self._or_own(tables)
+        read = {name: rows for name, rows in tables.items() if name not in drawing.unread}
+        return caption(what, drawing.said, self.study, read, self.scale, self.overrides)
+
+    def draw(self, tables: Tables | None = None, style: str | None = None) -> MplFigure:
+        """Return the picture, with its header on the screen and without it for print.
+
+        style: `screen` or `paper`; its own if none is given. Raises InputError for another.
+        """
+        return self._draw(tables, style)[0]
+
+    def numbers(self, tables: Tables | None = None) -> pd.DataFrame:
+        """Return the numbers drawn, as `<figure>.csv` has them."""
+        return self._draw(tables)[1]
+
+    def _draw(
+        self, tables: Tables | None, style: str | None = None
+    ) -> tuple[MplFigure, pd.DataFrame]:
+        """Return the picture and the numbers drawn in it."""
+        tables = self._or_own(tables)
+        with drawn_in(style or self.style):
+            return self.drawn(tables, self.header(tables), style)
+
+    def drawn(
+        self, tables: Tables, header: Header, style: str | None = None
+    ) -> tuple[MplFigure, pd.DataFrame]:
+        """Return the picture below its header, and the numbers, `with drawn_in(style):` around."""
+        picture, numbers = draw(self.drawing, tables)
+        settle(picture)
+        if isinstance(picture, Picture):
+            if (style or self.style) == "paper":
+                print_at(picture)
+            else:
+                picture.add_header(header.what, header.finding, header.counts)
+        return picture, numbers
+
+    def png(self, note: str = "") -> bytes:
+        """Return the picture of its own tables as PNG. note: ends the header's first line."""
+        tables = self.tables()
+        header = self.header(tables)
+        header = replace(header, what=DOT.join(filter(None, (header.what, note))))
+        with drawn_in(self.style):
+            return as_bytes(self.drawn(tables, header)[0])
+
+    def save(self, tables: Tables | None = None) -> pd.DataFrame:
+        """Draw the picture and judge the claims; write all of FILES; return the claims.
+
+        Raises InputError when the style is unknown, or the folder cannot be written.
+        """
+        tables = self._or_own(tables)
+        judged = self.judge(tables)
+        header, caption = self.header(tables, judged), self.caption(tables)
+        folder = self.path("png").parent
+        try:
+            with drawn_in(self.style):
+                picture, numbers = self.drawn(tables, header)
+                folder.mkdir(parents=True, exist_ok=True)
+                save(picture, folder / self.name)
+            write_atomically(self.path("header.json"), header.as_json())
+            write_atomically(self.path("csv"), numbers.to_csv(index=False).encode())
+            write_atomically(self.path("claims.csv"), judged.to_csv(index=False).encode())
+            write_atomically(self.path("caption.txt"), caption.encode())
+        except OSError as error:
+            raise InputError(f"{folder} cannot be written ({error.strerror})") from error
+        return judged
+
+    def make(self) -> str:
+        """Save the figure of its runs, with its provenance; return what is printed.
+
+        Raises InputError when a run is missing or damaged, or the folder cannot be written.
+        """
+        try:
+            tables = self.tables()
+        except InputError as error:
+            raise InputError(f"{error}\nThis computes them: {self.command}") from error
+        provenance = self.provenance()
+        judged = self.save(tables)
+        content = json.dumps(provenance, indent=2).encode()
+        write_atomically(self.path("provenance.json"), content)
+        words = (self.figure, f"scale={self.scale}", *self.overrides)
+        lines = [f"{', '.join(words)}: {self.headline}".removesuffix(": ")]
+        lines += verdict_lines(judged, self.path("claims.csv"), self.scale)
+        if len(judged):
+            listing = ["runner", *folder_words(self.study), "claims", *words]
+            lines.append(f"rules and sources: {shlex.join(listing)}")
+        if self.is_canonical and (REFERENCE / self.scale / self.figure).is_dir():
+            lines.append(f"compare with the reference: {self.compare_command}")
+        if provenance["stale"]:
+            lines.append(f"note: {provenance['stale']}")
+        return "\n".join([*lines, str(self.path("png"))])
+
+    @property
+    def compare_command(self) -> str:
+        """Return the command that compares it with the reference."""
+        scale = [] if self.scale == "quick" else [f"SCALE={self.scale}"]
+        outputs = [] if self.outputs == Path("outputs") else [f"OUTPUTS={self.outputs}"]
+        return shlex.join(["make", "compare", *scale, *outputs])
+
+    def provenance(self) -> dict[str, Any]:
+        """Return where the figure comes from: its command, and commit, machine and time of each
+        run; its seeds; the digests of the rules that stood before the runs were computed."""
+        runs = [describe(run) for run in self.runs]
+        seconds = [run["seconds"] for run in runs if isinstance(run["seconds"], int | float)]
+        return {
+            "figure": self.figure,
+            "scale": self.scale,
+            "command": self.command,
+            "overrides": list(self.overrides),
+            "runs": runs,
+            "style": self.style,
+            "stale": stale_note(self.runs),
+            "seconds": round(sum(seconds), 3),
+            "seeds": sorted({run.config.seed for run in self.runs}),
+            "rules": registered(self),
+        }
+
+    def is_current(self) -> bool:
+        """Return whether it was drawn from exactly its runs as they are now, in its style."""
+        keys = ("run", "tables", "stale")
+        try:
+            about = json.loads(self.path("provenance.json").read_text())
+            drawn = [[run[key] for key in keys] for run in about["runs"]]
+            same = (about["scale"], about["style"]) == (self.scale, self.style)
+            now = [[run[key] for key in keys] for run in map(describe, self.runs)]
+        except (OSError, ValueError, KeyError, TypeError, InputError):
+            return False
+        return drawn == now and same and all(self.path(end).exists() for end in FILES)
+
+    def not_drawn(self) -> str:
+        """Return what is said before runs are computed that it does not draw; empty without any.
+
+        Raises InputError when the figure has no drawing.
+        """
+        names: dict[str, set[str]] = {column: set() for column in self.drawing.shows}
+        for run in self.runs:
+            for column in names:
+                config = run.config
+                value = getattr(config, column, None) or getattr(config, f"{column}s", None) or []
+                names[column] |= {value} if isinstance(value, str) else set(value)
+        absent = self.drawing.left_out(names)
+        if not absent or self.is_canonical:
+            return ""
+        return f"{self.figure} does not draw {absent}: only the tables will have it"
+
+    def _or_own(self, tables: Tables | None) -> Tables:
+        """Return these tables; without any those of its runs."""
+        return self.tables() if tables is None else tables
+
+
+OF_A_RUN = (
+    "started", "ended", "seconds", "cpu_seconds", "peak_memory_bytes", "commit", "dirty", "code",
+    "device", "device_name", "instructions", "threads", "versions",
+)  # fmt: skip
+"""What a figure's provenance says of each of its runs, out of theirs."""
+
+
+def describe(run: Run) -> dict[str, Any]:
+    """Return what a figure's provenance says of one of its runs: name, seconds, machine, code."""
+    about = run.provenance()
+    facts = {key: about.get(key) for key in OF_A_RUN} | {"stale": run.is_stale()}
+    tables = {name: table["sha256"] for name, table in run.result["tables"].items()}
+    return {"run": str(run), **facts, "tables": tables}

@@ -20,14 +20,14 @@ import pandas as pd
 import seeds
 from bench.timing import machine_name
 
+from runner.commands.gallery_data import Entry, claims_of, collect, reason
+from runner.commands.kept import read_csv, read_json
+from runner.commands.kept_figure import KeptFigure
+from runner.commands.report import NBSP, VERDICTS, PaperResults, by_paper, capital, duration, pages
+from runner.commands.report import papers as about_papers
 from runner.core.catalogue import figure_names, figure_study, headline, paper_folder
 from runner.core.errors import InputError
 from runner.core.papers import PAPERS, paper_of
-from runner.publish.entries import Entry, claims_of, collect, reason
-from runner.publish.gallery import NBSP, VERDICTS, PaperResults, by_paper, capital, duration, pages
-from runner.publish.gallery import papers as about_papers
-from runner.publish.kept import read_csv, read_json
-from runner.publish.kept_figure import KeptFigure
 from runner.results.claims import distinct
 from runner.results.evidence import ERROR
 from runner.results.verdicts import STANDINGS

@@ -17,9 +17,9 @@ from importlib.abc import InspectLoader
 from itertools import islice
 from pathlib import Path
 
+from runner.commands.claims import rules
+from runner.commands.reference import numbers_judged, read_tables
 from runner.core.catalogue import configs, figure_names, figure_study, package_of
-from runner.publish.plan import rules
-from runner.publish.reference import numbers_judged, read_tables
 from runner.runs.provenance import REFERENCE, source_of
 
 SCALES = ("quick", "medium", "paper")

@@ -6,13 +6,13 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 
+from runner.commands.kept import read_csv
+from runner.commands.kept_figure import read_tables
 from runner.core.errors import InputError
 from runner.papers.batch_norm_rank.looks import NORMALIZATIONS
 from runner.papers.norm_tuning.bn_only import tables as tuned
 from runner.papers.norm_tuning.looks import METHODS
 from runner.papers.training_invariances.invariances.tables import unrolled
-from runner.publish.kept import read_csv
-from runner.publish.kept_figure import read_tables
 from runner.results.claims import Tables
 from runner.results.style import (
     BLUE,

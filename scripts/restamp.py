@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
-from runner.publish.kept import read_json
+from runner.commands.kept import read_json
 from runner.runs.files import write_atomically
 from runner.runs.inventory import find
 from runner.runs.provenance import REFERENCE, code_of

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from runner.commands.kept import read_csv
+from runner.commands.reference import REFERENCE
+from runner.commands.report import VERDICTS, capital
 from runner.core.errors import InputError
-from runner.publish.gallery import VERDICTS, capital
-from runner.publish.kept import read_csv
-from runner.publish.reference import REFERENCE
 from runner.results.claims import distinct
 from runner.runs.files import write_atomically
 

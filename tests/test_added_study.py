@@ -9,7 +9,7 @@ import warm
 from in_process import run
 from scratch_copy import REPOSITORY, in_copy, lint
 
-from runner.cli.new import write
+from runner.commands.new import write
 from runner.core.errors import InputError
 
 ROOM = ("--config-dir", "walks")

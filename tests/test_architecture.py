@@ -54,10 +54,13 @@ def test_what_checks_a_command_starts_without_torch():
     """At run time, where late imports do not count."""
     for imported, absent in (
         (
-            "runner.cli.help, runner.core.settings, runner.core.streams",
+            "runner.commands.help, runner.core.settings, runner.core.streams",
             ("torch", "hydra", "pandas"),
         ),
-        ("runner.cli.composing, runner.runs.run; runner.cli.composing.register()", ("torch",)),
+        (
+            "runner.compose.composing, runner.runs.run; runner.compose.composing.register()",
+            ("torch",),
+        ),
     ):
         code = f"import sys, {imported}; assert not set({absent}) & set(sys.modules)"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

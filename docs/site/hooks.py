@@ -18,7 +18,7 @@ from mkdocs.structure.pages import Page
 from nbconvert import MarkdownExporter
 
 from runner.__main__ import SUBCOMMANDS, dispatch
-from runner.cli import help as help_text
+from runner.commands import help as help_text
 from runner.core.catalogue import configs, figure_names, headline
 
 REPOSITORY = Path(__file__).resolve().parents[2]

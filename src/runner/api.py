@@ -15,13 +15,13 @@ from typing import Any
 import matplotlib.figure
 import pandas as pd
 
-from runner.cli.composing import hydra_ready, overrides_of
-from runner.cli.launching import launch
-from runner.cli.orders import Order, compose_order, paper_figure
+from runner.commands.kept_figure import KeptFigure
+from runner.compose.composing import hydra_ready, overrides_of
+from runner.compose.launching import launch
+from runner.compose.orders import Order, compose_order, paper_figure
 from runner.core import catalogue
 from runner.core.errors import InputError, RunFailed
 from runner.core.studies import StudyConfig
-from runner.publish.kept_figure import KeptFigure
 from runner.results import figure as results
 from runner.results import sweep_plot
 from runner.results.style import drawn_in

@@ -9,8 +9,8 @@ import warm
 from stopped import interrupted
 
 from runner.core.errors import InputError
-from runner.core.functions import function_at
 from runner.core.settings import Settings
+from runner.core.user_functions import function_at
 from runner.papers.training_invariances.low_rank_training.config import LowRankTraining
 from runner.runs import inventory, provenance
 from runner.runs.execution import execute

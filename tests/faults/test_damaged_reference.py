@@ -7,9 +7,9 @@ import in_process
 import pytest
 from repository import REPOSITORY
 
+from runner.commands import compare, reference, report, show
+from runner.commands.kept import read_csv, read_json
 from runner.core.settings import Settings
-from runner.publish import comparison, gallery, reference, show
-from runner.publish.kept import read_csv, read_json
 from runner.runs.provenance import REFERENCE
 
 NAME = "bottleneck-example20"
@@ -24,11 +24,11 @@ def kept(tmp_path, monkeypatch):
     """A reference of one figure at one scale, which the commands take."""
     folder = tmp_path / "reference" / "quick" / NAME
     shutil.copytree(REFERENCE / "quick" / NAME, folder)
-    for module in (comparison, gallery, reference, show):
+    for module in (compare, reference, report, show):
         monkeypatch.setattr(module, "REFERENCE", tmp_path / "reference")
         if hasattr(module, "figure_names"):
             monkeypatch.setattr(module, "figure_names", lambda *_: [NAME])
-    monkeypatch.setattr("runner.publish.entries.figure_names", lambda: [NAME])
+    monkeypatch.setattr("runner.commands.gallery_data.figure_names", lambda: [NAME])
     return folder
 
 
@@ -57,7 +57,7 @@ def test_a_command_names_the_file_that_is_cut(kept, tmp_path, command, file, mon
 @pytest.fixture(scope="module")
 def computed(tmp_path_factory):
     """The outputs with the runs of the figure."""
-    from runner.cli.orders import paper_figure
+    from runner.compose.orders import paper_figure
     from runner.runs.execution import execute
 
     outputs = tmp_path_factory.mktemp("computed")

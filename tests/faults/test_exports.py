@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from some_runs import TINY
 
-from runner.cli.runs import _number_in_tex, means
+from runner.commands.runs import _number_in_tex, means
 from runner.core.settings import Settings
 from runner.papers.batch_norm_rank.rank_chain.config import RankChain
 from runner.papers.norm_tuning.bn_only.config import BnOnly

@@ -53,7 +53,7 @@ def test_a_file_that_is_wrong_is_named_with_what_to_write(
     folder = tmp_path / "mine" / "experiment"
     folder.mkdir(parents=True)
     (folder / "small.yaml").write_bytes(content)
-    monkeypatch.setattr("runner.cli.checking.own_conf_folders", lambda: [tmp_path / "mine"])
+    monkeypatch.setattr("runner.compose.checking.own_conf_folders", lambda: [tmp_path / "mine"])
     assert catalogue.CONF.is_dir()
     words = ["study=example20", "experiment=small"]
     assert in_process.check_only(words, monkeypatch) == 2

@@ -166,7 +166,7 @@ def test_a_gap_needs_two_singular_values(width):
 
 
 def test_help_does_not_promise_equal_numbers_on_other_threads():
-    from runner.cli.help import of_study
+    from runner.commands.help import of_study
 
     said = of_study("breaking_bn")
     heading = said[: said.index("  threads:")].rpartition("Settings")[2].partition("\n")[0]

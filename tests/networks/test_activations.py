@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from runner.core import names
+from runner.core import choices
 from runner.core.errors import InputError
 from runner.core.streams import generators
 from runner.networks.activations import ACTIVATIONS, activation_of
@@ -38,11 +38,11 @@ OWN = f"{__name__}:swish"
 def test_every_name_has_its_line_in_a_table_and_no_other_has():
     tables = (ACTIVATIONS, NORMALIZATIONS, INITIALIZATIONS, OPTIMIZERS, SCHEDULES)
     assert [tuple(table) for table in tables] == [
-        names.ACTIVATIONS,
-        names.NORMALIZATIONS,
-        names.INITIALIZATIONS,
-        names.OPTIMIZERS,
-        names.SCHEDULES,
+        choices.ACTIVATIONS,
+        choices.NORMALIZATIONS,
+        choices.INITIALIZATIONS,
+        choices.OPTIMIZERS,
+        choices.SCHEDULES,
     ]
 
 

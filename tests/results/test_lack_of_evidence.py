@@ -3,8 +3,8 @@
 import pytest
 from repository import REPOSITORY
 
+from runner.commands.kept_figure import read_tables
 from runner.core.catalogue import figure_study
-from runner.publish.kept_figure import read_tables
 from runner.results.claims import claims_of, judge
 
 KEPT = sorted((REPOSITORY / "outputs" / "reference").glob("*/*/claims.csv"))

@@ -5,9 +5,9 @@ import json
 import pandas as pd
 import pytest
 
-from runner.cli.orders import paper_figure
+from runner.commands.reference import keep
+from runner.compose.orders import paper_figure
 from runner.core.settings import Settings
-from runner.publish.reference import keep
 from runner.results.claims import claims_of
 from runner.results.preregistration import register, registered
 from runner.runs.execution import execute
@@ -32,7 +32,7 @@ def with_other_rule(monkeypatch, figure) -> str:
     changed = type(first)(
         first.name, first.statement, first.source, first.rule, needs={"depth": 99}
     )
-    for place in ("results.preregistration", "results.claims", "publish.reference"):
+    for place in ("results.preregistration", "results.claims", "commands.reference"):
         monkeypatch.setattr(f"runner.{place}.claims_of", lambda *_: [changed, *others])
     return first.name
 

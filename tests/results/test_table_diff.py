@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from runner.commands.reference import REFERENCE, read_tables
 from runner.core.catalogue import rows_of
 from runner.core.studies import Row
-from runner.publish.reference import REFERENCE, read_tables
 from runner.results.table_diff import ROWS, compare, distances, fault
 
 KEPT = {

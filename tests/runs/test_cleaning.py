@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 from some_runs import one, say
 
-from runner.cli.runs import main
+from runner.commands.runs import main
 from runner.runs import cleaning, lock
 from runner.runs.inventory import describe, find
 from runner.runs.run import AGAIN

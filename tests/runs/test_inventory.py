@@ -11,7 +11,7 @@ from some_runs import METHODS, one, say
 from runner.core.errors import InputError
 from runner.runs import lock
 from runner.runs.inventory import describe, find
-from runner.runs.selection import chosen, condition_for, listing, named
+from runner.runs.query import chosen, condition_for, listing, named
 
 
 @pytest.fixture

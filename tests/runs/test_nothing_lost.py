@@ -16,7 +16,7 @@ import warm
 from filelock import SoftFileLease
 from repository import REPOSITORY
 
-from runner.cli.runs import main as runs_command
+from runner.commands.runs import main as runs_command
 from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs import lock

@@ -11,7 +11,7 @@ import pytest
 from some_runs import TINY, described
 from stopped import interrupted
 
-from runner.cli.runs import main as runs_command
+from runner.commands.runs import main as runs_command
 from runner.core.errors import Busy, RunFailed
 from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only import study as bn_only

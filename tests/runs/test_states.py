@@ -9,7 +9,7 @@ import pytest
 import yaml
 from in_process import run as run_here
 
-from runner.cli import runs as command
+from runner.commands import runs as command
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only.config import BnOnly

@@ -11,7 +11,7 @@ from stopped import bytes_of, compute_with_stops, interrupted
 from tiny import tiny
 from torch.nn.functional import cross_entropy
 
-from runner.cli.runs import main as runs_command
+from runner.commands.runs import main as runs_command
 from runner.core.catalogue import configs
 from runner.core.errors import InputError
 from runner.core.settings import Settings

@@ -37,12 +37,12 @@ from gallery import (
 )
 from in_process import configs_of
 
+from runner.commands.kept_figure import KeptFigure
+from runner.commands.reference import REFERENCE, keep_benchmarks
+from runner.commands.report import VERDICTS
+from runner.commands.report import papers as about_papers
 from runner.core.catalogue import figure_names
 from runner.core.errors import InputError
-from runner.publish.gallery import VERDICTS
-from runner.publish.gallery import papers as about_papers
-from runner.publish.kept_figure import KeptFigure
-from runner.publish.reference import REFERENCE, keep_benchmarks
 from runner.results.claims import distinct
 
 COUNTS = f"✓{NBSP}1 · *additional* ✗{NBSP}1"

@@ -4,9 +4,10 @@ import logging
 import sys
 
 from runner import __main__ as command_line
-from runner.cli import others
-from runner.cli.composing import hydra_ready
-from runner.cli.orders import Order, compose_order, paper_figure
+from runner.commands import compute, figures
+from runner.compose import hydra_main
+from runner.compose.composing import hydra_ready
+from runner.compose.orders import Order, compose_order, paper_figure
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig
 from runner.runs.jobs import Job
@@ -37,9 +38,10 @@ def configs_of(figure: str, *words: str) -> list[StudyConfig]:
 
 def check_only(arguments, monkeypatch) -> int:
     """The exit code of `python -m runner <arguments>` where a good command computes nothing."""
-    monkeypatch.setattr(command_line, "carry_out", lambda order, redraw=True: 0)
-    monkeypatch.setattr(others, "complete", lambda job: job.run)
-    monkeypatch.setattr(others, "report", lambda run: "")
+    for module in (compute, figures):
+        monkeypatch.setattr(module, "carry_out", lambda order, redraw=True: 0)
+    monkeypatch.setattr(hydra_main, "complete", lambda job: job.run)
+    monkeypatch.setattr(hydra_main, "report", lambda run: "")
     return run(arguments, monkeypatch)
 
 

@@ -9,8 +9,8 @@ from runner.papers.bottleneck_structure.example20.config import Example20
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs.execution import execute
 from runner.runs.inventory import find
+from runner.runs.query import chosen
 from runner.runs.run import Run
-from runner.runs.selection import chosen
 
 TINY = {"train_samples": 640, "test_samples": 100, "batch_size": 32, "replicates": 2}
 

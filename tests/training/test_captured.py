@@ -4,7 +4,7 @@ import pytest
 import torch
 from pretended_cuda import CUDA, pretended_cuda
 
-from runner.training.captured import EAGER_STEPS, Captured
+from runner.training.cuda_graph import EAGER_STEPS, Captured
 
 
 def decaying(theta, calls):

@@ -4,7 +4,7 @@ from math import inf, nan
 
 import torch
 
-from runner.training.selection import NO_CHOICE, Choice, choose, score, selection_range
+from runner.training.rate_choice import NO_CHOICE, Choice, choose, score, selection_range
 
 ON = "replicates 5, 6"
 

@@ -1,6 +1,8 @@
 """Errors that end a command: wrong input, a failed run, a run that another process computes."""
 
 import difflib
+import logging
+import traceback
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
@@ -48,3 +50,9 @@ def lookup(key: str, name: str, known: Mapping[str, T]) -> T:
     if name not in known:
         raise InputError(f"{key}={name} is unknown: {nearest(name, known)}")
     return known[name]
+
+
+def show_traceback() -> None:
+    """Print the traceback of the error at hand if the command has `hydra.verbose=true`."""
+    if logging.getLogger().level == logging.DEBUG:
+        traceback.print_exc()

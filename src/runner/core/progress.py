@@ -3,7 +3,7 @@
 import logging
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import StringIO
 from typing import Any, Literal
@@ -167,8 +167,11 @@ class _AboveBars(logging.StreamHandler):
             super().emit(record)
 
 
-def log_everything() -> None:
-    """Send the logs of all packages to stderr as well."""
+def prepare_log(arguments: Iterable[str] = ()) -> None:
+    """Send the program's log to stderr; with `hydra.verbose=true` the logs of all packages."""
+    log_to_terminal()
+    if "hydra.verbose=true" not in arguments:
+        return
     logging.getLogger().setLevel(logging.DEBUG)
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))

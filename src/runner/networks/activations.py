@@ -1,6 +1,6 @@
 """The table of activations, for forward passes, written-out gradients, kernels, initialization.
 
-To add one here, add its name in `core.names` and a line in `ACTIVATIONS`. One of your own needs
+To add one here, add its name in `core.choices` and a line in `ACTIVATIONS`. One of your own needs
 neither: `activation=my_module:swish` names a function of tensors.
 """
 
@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from runner.core.errors import lookup
-from runner.core.functions import function_at
+from runner.core.user_functions import function_at
 
 LEAK = 0.01
 """Slope of the leaky ReLU below zero, as torch has it."""

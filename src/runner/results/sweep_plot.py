@@ -39,8 +39,8 @@ from runner.results.labels import names_of
 from runner.results.preview import printed
 from runner.runs.files import write_atomically
 from runner.runs.inventory import find, short_hash
+from runner.runs.query import condition_for, differing
 from runner.runs.run import Run, load, readable
-from runner.runs.selection import condition_for, differing
 
 MOST_NUMBERS, MOST_PANELS, MOST_TICKS, MOST_LINES = 4, 4, 8, 20
 """Limits: numbers that a picture chooses itself, parameter values with a panel each, values written

@@ -24,10 +24,10 @@ from runner.core import progress
 from runner.core.catalogue import module_of, rows_of
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
-from runner.core.functions import function_at
 from runner.core.progress import Progress
 from runner.core.settings import Settings
 from runner.core.studies import Context, Measured, TrainingConfig
+from runner.core.user_functions import function_at
 from runner.data.datasets import Dataset, load
 from runner.runs import files, lock, machine, provenance, trackers
 from runner.runs.checkpoint import Checkpoint

@@ -12,8 +12,8 @@ from typing import Any
 
 MODULES = {
     "runner.core.errors": "words the message for a wrong input, and names the nearest option",
-    "runner.core.functions": "imports a function of the user's, whose own module counts",
-    "runner.core.names": "lists the names that a parameter accepts; their meaning is elsewhere",
+    "runner.core.user_functions": "imports a function of the user's, whose own module counts",
+    "runner.core.choices": "lists the names that a parameter accepts; their meaning is elsewhere",
     "runner.core.progress": "shows the progress of a run",
     "runner.data.files": "finds and fetches files, whose content is checked by its SHA-256",
     "runner.networks.modules": "makes torch modules of stored weights, after the run",

@@ -19,7 +19,7 @@ from torch.nn import functional
 from runner.core.errors import InputError
 from runner.networks.mlp import MLP
 from runner.networks.normalization import EPSILON, MOMENTUM
-from runner.training import kernels
+from runner.training import mlp_passes
 
 RECTIFIED = {0.0: True, 1.0: False}
 """The slopes below zero of the activations that the kernels know, and whether they cut off."""
@@ -122,13 +122,13 @@ def _forward(network: MLP, layer: int, Z: Float[Tensor, "R d N"], epsilon: float
     stand."""
     p, rectified = network.parameters, _is_rectified(network)
     if network.centred is None:
-        kernels.activate(_rows(Z), _row(p[f"b{layer}"]), rectified)
+        mlp_passes.activate(_rows(Z), _row(p[f"b{layer}"]), rectified)
         return _Hidden(Z)
     bias, scale, shift = p.get(f"b{layer}"), p[f"scale{layer}"], p[f"shift{layer}"]
     bias = torch.zeros_like(scale) if bias is None else bias
     H, centred = torch.empty_like(Z), network.centred
     mean, variance, factor = torch.empty(3, *scale.shape, dtype=Z.dtype)
-    kernels.normalize(
+    mlp_passes.normalize(
         *(_rows(Z), _rows(H)),
         *map(_row, (bias, scale, shift, mean, variance, factor)),
         *(_rows(Z).dtype.type(epsilon), centred, rectified),
@@ -150,10 +150,10 @@ def _backward(
     gradients = torch.empty(3, *D.shape[:2], dtype=D.dtype)
     names = ["b", "scale", "shift"]
     if of.Z is None:
-        kernels.activate_backward(_rows(D), _rows(of.H), _row(gradients[0]), rectified)
+        mlp_passes.activate_backward(_rows(D), _rows(of.H), _row(gradients[0]), rectified)
         names = ["b"]
     else:
-        kernels.normalize_backward(
+        mlp_passes.normalize_backward(
             *map(_rows, (D, of.H, of.Z)),
             *map(_row, (p[f"scale{layer}"], of.factor, *gradients)),
             *(network.centred, rectified),

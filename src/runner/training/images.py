@@ -26,8 +26,8 @@ from runner.core.studies import Context
 from runner.data.batches import epoch_order
 from runner.data.datasets import Dataset
 from runner.networks.convolutional import ConvolutionalClassifier
-from runner.training.captured import Captured
-from runner.training.selection import NO_CHOICE, Choice, choose, score, selection_range
+from runner.training.cuda_graph import Captured
+from runner.training.rate_choice import NO_CHOICE, Choice, choose, score, selection_range
 
 EVALUATED_AT_ONCE = 512
 """Test images of each network in one pass."""

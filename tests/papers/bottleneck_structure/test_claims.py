@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from runner.commands.kept_figure import read_tables
 from runner.core.catalogue import figure_study
 from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
 from runner.papers.bottleneck_structure.bottleneck.tables import (
@@ -13,7 +14,6 @@ from runner.papers.bottleneck_structure.bottleneck.tables import (
     lines,
 )
 from runner.papers.bottleneck_structure.theorem_claims import THEOREMS
-from runner.publish.kept_figure import read_tables
 from runner.results.claims import claims_of, judge
 from runner.runs.provenance import REFERENCE
 

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from runner.commands.kept_figure import KeptFigure, read_tables
 from runner.papers.bottleneck_structure import looks
 from runner.papers.bottleneck_structure.bottleneck.figures import FIGURES as OF_DEPTHS
 from runner.papers.bottleneck_structure.bottleneck.figures import collapsed, say_above
@@ -17,7 +18,6 @@ from runner.papers.bottleneck_structure.rank_one.figures import draw_rank_one
 from runner.papers.bottleneck_structure.recipes import RECIPES
 from runner.papers.bottleneck_structure.symmetry.figures import FIGURES as OF_SYMMETRY
 from runner.papers.bottleneck_structure.training import BETAS
-from runner.publish.kept_figure import KeptFigure, read_tables
 from runner.runs.provenance import REFERENCE
 
 DRAWINGS = [*OF_DEPTHS, *OF_EXAMPLE, *OF_LINEAR, *OF_RANK_ONE, *OF_SYMMETRY]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from repository import REPOSITORY
 
+from runner.commands.kept_figure import read_tables
 from runner.core.catalogue import figure_study
-from runner.publish.kept_figure import read_tables
 from runner.results.drawing import draw, drawing_of
 from runner.results.style import QUIET
 

@@ -41,8 +41,8 @@ from runner.papers.batch_norm_rank.mlp_training import by_network, group, last_r
 from runner.papers.batch_norm_rank.pretraining import ascent, starts
 from runner.papers.batch_norm_rank.pretraining.config import METHODS
 from runner.papers.batch_norm_rank.pretraining.config import Pretraining as Config
-from runner.training.captured import Captured
 from runner.training.classification import Scores, StackTrainer, loss_and_hits
+from runner.training.cuda_graph import Captured
 
 CPU = torch.device("cpu")
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import ClassVar
 
+from runner.core.choices import ACTIVATIONS, INITIALIZATIONS, NORMALIZATIONS
 from runner.core.errors import InputError
-from runner.core.names import ACTIVATIONS, INITIALIZATIONS, NORMALIZATIONS
 from runner.core.studies import parameter
 from runner.papers.batch_norm_rank.mlp_config import TrainedMLPs
 

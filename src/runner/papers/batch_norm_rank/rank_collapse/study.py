@@ -43,7 +43,7 @@ from runner.papers.batch_norm_rank.mlp_training import (
 from runner.papers.batch_norm_rank.rank_collapse import authors
 from runner.papers.batch_norm_rank.rank_collapse.config import AUTHORS_RATES, RankCollapse
 from runner.training.classification import StackTrainer, evaluate
-from runner.training.selection import choose, score, selection_range
+from runner.training.rate_choice import choose, score, selection_range
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from runner.core.names import OPTIMIZERS, SCHEDULES
+from runner.core.choices import OPTIMIZERS, SCHEDULES
 from runner.core.studies import LARGEST_STEP, MOST, TrainingConfig, parameter
 
 PAPER = ("sgd", "teacher_construction", "dense", "student_construction")

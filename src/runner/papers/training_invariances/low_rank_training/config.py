@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from runner.core.choices import OPTIMIZERS
 from runner.core.errors import InputError
-from runner.core.names import OPTIMIZERS
 from runner.core.streams import RANDOM_PIXELS, orders
 from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, TrainingConfig, parameter
 from runner.data import CLASSES

@@ -1,1 +1,0 @@
-"""The command line, and all that knows Hydra: composing, grids, launching, help."""

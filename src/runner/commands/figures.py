@@ -1,0 +1,45 @@
+"""The command `runner figures`: make all figures, or those named, with all runs in one pool."""
+
+import argparse
+
+from runner.commands.compute import carry_out
+from runner.compose import orders
+from runner.compose.composing import hydra_ready
+from runner.core import catalogue
+from runner.core.errors import InputError, nearest
+from runner.core.progress import prepare_log
+
+
+def main(arguments: list[str]) -> int:
+    """Make the figures that are named, or all: `runner figures fig4 fig5 scale=paper`; return 0.
+
+    Raises InputError if a name or an override is wrong, or runs to redraw are missing; RunFailed if
+    a run failed.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m runner figures",
+        description="Make all figures, or those named. Complete runs and drawn figures stay.",
+    )
+    parser.add_argument("words", nargs="*", metavar="FIGURE | key=value")
+    parser.add_argument("--redraw", action="store_true", help="draw again and compute nothing")
+    options = parser.parse_intermixed_args(arguments)
+    typed = [word for word in options.words if "=" in word]
+    known = catalogue.figure_names()
+    names = [word for word in options.words if "=" not in word]
+    for name in set(names) - set(known):
+        raise InputError(f"figure {name} is unknown: {nearest(name, known)}")
+    names = names or catalogue.figure_names(catalogue.scale_in(typed))
+    prepare_log(typed)
+    with hydra_ready([f"figure={names[0]}"] if len(names) == 1 else []):
+        order = orders.compose_figures(names, typed)
+        if not options.redraw:
+            return carry_out(order, redraw=False)
+    failures = []
+    for figure in order.figures:
+        try:
+            print(figure.make())
+        except InputError as error:
+            failures.append(str(error))
+    if failures:
+        raise InputError("\n".join(failures))
+    return 0

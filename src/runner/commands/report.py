@@ -1,0 +1,231 @@
+"""The gallery: an index, a page for each figure, and one table of all claims.
+
+Writes what `commands.gallery_data` collects into `<outputs>/report/`: pages that need only the
+pictures beside them, and whose links lead to the tables behind the numbers. A figure that is
+neither made nor kept gives its command. Variants of a figure, made with overrides, follow it; they
+count in no total.
+"""
+
+import argparse
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.resources import files
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+from PIL import Image
+
+from runner.commands.gallery_data import Entry, claims_of, collect, reason
+from runner.core.arguments import key_values
+from runner.core.catalogue import scale_in
+from runner.core.errors import InputError
+from runner.core.folders import outputs_at, require_writable
+from runner.core.papers import Paper
+from runner.core.progress import log_to_terminal
+from runner.results.claims import distinct
+from runner.results.drawing import MARKS
+from runner.results.verdicts import STANDINGS
+from runner.runs.files import write_atomically
+from runner.runs.provenance import REFERENCE
+
+PAGES = files("runner.commands") / "pages"
+VERDICTS = {verdict: sign for verdict, (sign, _, _) in MARKS.items()}
+KINDS = {
+    "paper": "What the paper says",
+    "ours": "Ours: controls, and what goes beyond the paper",
+    "illustration": "Illustrations: statements that loose bounds, or these sizes, do not test",
+}
+"""Whose a claim is, and what the pages call those claims: the papers' own come first."""
+THUMBNAIL = 800
+"""Pixels across, two for each on the page."""
+NBSP = "\u00a0"
+"""A space at which no line is broken."""
+LETTERS = {"theta": "θ", "Theta": "Θ", "lambda": "λ", "gamma": "γ", "alpha": "α", "sigma": "σ"}
+LETTERS |= {"delta": "δ", "epsilon": "ε", "eps": "ε", "eta": "η"}
+
+
+@dataclass(frozen=True)
+class PaperResults:
+    """A paper on the index."""
+
+    paper: Paper
+    entries: list[Entry]
+    claims: pd.DataFrame
+    """All claims on all results of its figures."""
+    counts: dict[str, Counter[str]]
+    """How many main claims have which verdict, by whose the claims are."""
+    found: str
+    """Of the sentences on the paper those whose claims have the verdicts that they need."""
+
+
+def by_paper(entries: list[Entry], claims: pd.DataFrame) -> Iterator[PaperResults]:
+    """Yield the papers with their figures. claims: as `claims_of` gives them."""
+    main = claims[claims["is_main"]]
+    decided = main[main["scale"] != "smoke"]
+    verdicts = dict(
+        zip(decided["figure"] + "/" + decided["claim"], decided["verdict"], strict=True)
+    )
+    for paper in dict.fromkeys(entry.paper for entry in entries):
+        figures = [entry for entry in entries if entry.paper == paper]
+        names = [entry.name for entry in figures]
+        found = [
+            said["says"]
+            for said in papers().get(paper.letter, {}).get("found", [])
+            if all(
+                verdicts.get(claim) == verdict
+                for verdict in VERDICTS
+                for claim in said.get(verdict, [])
+            )
+        ]
+        rows, count = claims[claims["figure"].isin(names)], counts(main[main["figure"].isin(names)])
+        yield PaperResults(paper, figures, rows, count, " ".join(found))
+
+
+def papers() -> dict[str, Any]:
+    """Return what the index says of each paper, by letter: authors, question, and what may be
+    found."""
+    return yaml.safe_load((PAGES / "papers.yaml").read_text())
+
+
+def counts(claims: pd.DataFrame) -> dict[str, Counter[str]]:
+    """Return how many claims of each kind have which verdict, each statement on the same numbers
+    once."""
+    each_once = distinct(claims)
+    return {kind: Counter(each_once.loc[each_once["kind"] == kind, "verdict"]) for kind in KINDS}
+
+
+def tallies(claims: pd.DataFrame) -> Iterator[tuple[str, str, int, dict[str, Counter[str]]]]:
+    """Yield source, scale, number of figures and counts of the verdicts, of all results."""
+    canonical = claims[claims["is_canonical"]]
+    for (whose, scale), rows in canonical.groupby(["whose", "scale"], sort=False):
+        yield whose, scale, rows["figure"].nunique(), counts(rows)
+
+
+def capital(text: str) -> str:
+    """Return a text with a capital at its beginning unless that is a symbol."""
+    word = re.match(r"(a|[a-z]{2,})[ :,-]", text)
+    return text[0].upper() + text[1:] if word and word[1] not in LETTERS else text
+
+
+def pretty(text: str) -> Markup:
+    """Return a text as mathematics is written: ||theta||^2 as ‖θ‖², 1.2e-05 as 1.2·10⁻⁵."""
+    text = re.sub(rf"\b({'|'.join(LETTERS)})(?=\b|_)", lambda found: LETTERS[found[1]], text)
+    text = re.sub(r"sqrt\((\w)\)", r"√\1", text).replace("sqrt", "√").replace("sum_", "Σ_")
+    text = text.replace("||", "‖").replace("<=", "≤").replace(">=", "≥").replace("^T", "ᵀ")
+    text = re.sub(r"(-?\d[.\d]*)e([+-]?\d+)", _power_of_ten, text)
+    text = re.sub(r"(?<=\bn) = (?=\d)| (?=%)", lambda found: found[0].replace(" ", NBSP), text)
+    html = re.sub(
+        r"\^(?:\{([^}]*)\}|(\(\d\))|\(([^)]*)\)|(-?[\d.]*\d|\w\b))", _raised, str(escape(text))
+    )
+    lowered = r"<sub>\1\2</sub>"
+    return Markup(re.sub(r"(?:(?<=\b\w)|(?<=[‖|>]))_(?:\{([^}]*)\}|(\w+|\+))", lowered, html))
+
+
+def _power_of_ten(found: re.Match[str]) -> str:
+    power = int(found[2])
+    return f"{float(found[0]):,.0f}" if 0 <= power < 5 else f"{found[1]}·10^{power}"
+
+
+def _raised(found: re.Match[str]) -> str:
+    return f"<sup>{next(filter(None, found.groups()))}</sup>".replace("-", "−")
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people say it."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def pages(entries: list[Entry], **known: Any) -> Environment:
+    """Return the templates of the pages of some figures; text is escaped in HTML.
+
+    known: what the pages need beside the figures: their pictures, where they show any.
+    """
+    loader = PackageLoader("runner.commands", "pages")
+    options: Any = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
+    made = Environment(loader=loader, autoescape=lambda name: ".html" in str(name), **options)
+    made.filters |= {each.__name__: each for each in (pretty, capital, duration, reason)}
+    claims = claims_of(entries)
+    first = [entry.first for entry in entries if entry.is_canonical and entry.first]
+    about = {"first": first, "total": counts(claims[claims["is_main"]])}
+    about |= {"shown": list(by_paper(entries, claims)), "tallies": list(tallies(claims))}
+    about |= {"said": papers(), "verdicts": VERDICTS, "kinds": KINDS, "standings": STANDINGS}
+    made.globals |= about | {"counts": counts} | known
+    return made
+
+
+def write(entries: list[Entry], folder: Path) -> None:
+    """Write all pages, and the pictures that they show, into a folder.
+
+    Raises OSError where something cannot be written.
+    """
+    pictures = folder / "pictures"
+    pictures.mkdir(parents=True, exist_ok=True)
+    drawings = {}
+    for entry in entries:
+        for result in entry.results:
+            if result.picture:
+                to = pictures / result.place
+                drawings[result.place] = _publish(result.picture, to, result is entry.first)
+    made = pages(entries, drawings=drawings)
+    plain = ("index.html", "claims.html")
+    content = {name: made.get_template(f"{name}.jinja").render() for name in plain}
+    for before, entry, after in zip([None, *entries], entries, [*entries[1:], None], strict=False):
+        page = made.get_template("figure.html.jinja")
+        content[f"{entry.name}.html"] = page.render(entry=entry, before=before, after=after)
+    content |= {name: (PAGES / name).read_text() for name in ("style.css", "filter.js")}
+    for name, text in content.items():
+        write_atomically(folder / name, text.encode())
+
+
+def _publish(picture: Path, to: Path, small: bool) -> tuple[int, int]:
+    """Copy a picture unless it is there already; returns its pixels. small: with a thumbnail."""
+    content = picture.read_bytes()
+    place, thumbnail = (to.with_name(f"{to.name}.{end}") for end in ("png", "webp"))
+    image = Image.open(BytesIO(content))
+    with suppress(OSError):
+        if place.read_bytes() == content and (thumbnail.exists() or not small):
+            return image.size
+    write_atomically(place, content)
+    if small:
+        shrunk, encoded = image.convert("RGB"), BytesIO()
+        shrunk.thumbnail((THUMBNAIL, image.height), Image.Resampling.LANCZOS)
+        shrunk.save(encoded, "webp", quality=80)
+        write_atomically(thumbnail, encoded.getvalue())
+    return image.size
+
+
+def main(arguments: list[str]) -> int:
+    """Write the gallery of all figures and claims, <outputs>/report/index.html; returns 0.
+
+    Raises InputError when files of a figure are damaged, or the pages cannot be written.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m runner report",
+        description="A gallery of every figure and every claim, yours next to the"
+        " stored ones: <outputs>/report/index.html. Computes nothing.",
+    )
+    parser.add_argument("words", nargs="*", metavar="key=value", help="outputs=..., scale=...")
+    words = parser.parse_args(arguments).words
+    values = key_values(words, ["outputs", "scale"])
+    scale_in(words)
+    outputs = outputs_at(values.get("outputs", "outputs"))
+    folder = outputs / "report"
+    require_writable(outputs, folder)
+    log_to_terminal()
+    entries = collect(outputs, values.get("scale"), REFERENCE)
+    try:
+        write(entries, folder)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written ({error.strerror})") from error
+    print(folder / "index.html")
+    return 0

@@ -1,0 +1,406 @@
+"""`runner runs`: the runs under an outputs folder, and what can be done with them."""
+
+import argparse
+import json
+import math
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from runner.core.catalogue import configs, rows_of
+from runner.core.errors import InputError, nearest
+from runner.core.folders import outputs_at
+from runner.core.studies import Row, column_types
+from runner.results import sweep_plot, table_diff
+from runner.runs import cleaning
+from runner.runs.files import write_atomically
+from runner.runs.inventory import STATUSES, RunInfo, attempt_at, describe, find, folders, problem
+from runner.runs.query import chosen, facts, listing, named
+from runner.runs.run import Run, joined, stale_note
+
+
+def main(arguments: list[str]) -> int:
+    """Carry out an action, by default the list; return its exit code.
+
+    Raises InputError for wrong input.
+    """
+    action, *rest = arguments or ["list"]
+    if action in ("-h", "--help"):
+        listed = "\n".join(f"  {name:<8}{about}" for name, (_, about, _, _) in ACTIONS.items())
+        usage = f"usage: runner runs [{'|'.join(ACTIONS)}] ... [outputs=...]"
+        print(f"{usage}\n\nActions, each with --help:\n{listed}")
+        return 0
+    if action.startswith("-") or "=" in action:
+        action, rest = "list", arguments
+    if action not in ACTIONS:
+        raise InputError(f"runs {action} is unknown: {nearest(action, ACTIONS)}")
+    carry_out, about, arguments_of, options = ACTIONS[action]
+    parser = argparse.ArgumentParser(prog=f"runner runs {action}", description=f"Show {about}.")
+    parser.add_argument("words", nargs="*", metavar=f"{arguments_of} [outputs=...]".strip())
+    for name in options:
+        parser.add_argument(name, **OPTIONS[name])
+    given = parser.parse_intermixed_args(rest)
+    typed = [word for word in given.words if word.startswith("outputs=")]
+    given.words = [word for word in given.words if word not in typed]
+    for word in given.words:
+        if "=" in word and action != "diff":
+            raise InputError(f"{word} is not outputs=...; runs are chosen by --where '...'")
+        if not arguments_of and word in configs() and not Path(word).is_dir():
+            raise InputError(f"{word} is a study: its runs are chosen by --study {word}")
+    if not arguments_of:
+        typed += given.words
+    if len(typed) > 1:
+        raise InputError(f"name one folder of outputs, not {len(typed)}: outputs=FOLDER")
+    return carry_out(given, outputs_at(typed[0].removeprefix("outputs=") if typed else "outputs"))
+
+
+def _chosen(options: argparse.Namespace, found: Sequence[RunInfo]) -> list[RunInfo]:
+    return chosen(found, options.study, options.status, options.where, options.stale)
+
+
+def list_runs(options: argparse.Namespace, outputs: Path) -> int:
+    """Print a line for each run, and how many there are of each status."""
+    found = find(outputs)
+    runs = _chosen(options, found)
+    if options.json:
+        print(json.dumps([facts(info) for info in runs], indent=1))
+    elif not runs:
+        print(_none(found, outputs))
+    else:
+        statuses, codes = (Counter(getattr(i, name) for i in runs) for name in ("status", "code"))
+        counts = ", ".join(f"{statuses[name]} {name}" for name in STATUSES if statuses[name])
+        notes = {"other": "by other code than today's", "unknown": "by code that is not known"}
+        stale = ", ".join(f"{codes[code]} {note}" for code, note in notes.items() if codes[code])
+        print(f"{_table(runs)}\n\n{_count(runs)}: {counts}{f' ({stale})' * bool(stale)}")
+    return 0
+
+
+def check(options: argparse.Namespace, outputs: Path) -> int:
+    """Verify every file of every run; return 1 when one is damaged."""
+    found = folders(outputs)
+    problems = [text for folder in found if (text := problem(folder))]
+    print("\n".join([*map(_printable, problems), f"{_count(found)}, {len(problems)} damaged"]))
+    return 1 if problems else 0
+
+
+def diff(options: argparse.Namespace, outputs: Path) -> int:
+    """Print two runs side by side; return 1 when their numbers differ by more than rounding."""
+    if len(options.words) != 2:
+        words = " ".join(options.words)
+        raise InputError(f"runs diff needs two runs, not {len(options.words)}: {words}")
+    infos = {letter: named(word, outputs) for letter, word in zip("AB", options.words, strict=True)}
+    print("\n".join(f"{letter}  {info.folder}" for letter, info in infos.items()))
+    a, b = (info.run for info in infos.values())
+    _print_pairs("parameters", *({"study": r.config.study, **vars(r.config)} for r in (a, b)))
+    _print_pairs("code, machine, versions", *(_origin(run.provenance()) for run in (a, b)))
+    why = [f"{name} is {info.status}" for name, info in infos.items() if info.status != "complete"]
+    if why or a.config.study != b.config.study:
+        print(f"\nnumbers: nothing to compare: {', '.join(why) or 'of two studies'}")
+        return 1
+    sides, differ = (a.tables(), b.tables()), 0
+    for name in dict.fromkeys([*sides[0], *sides[1]]):
+        own, other = (side.get(name, pd.DataFrame()) for side in sides)
+        compared = table_diff.compare(own, other, rows_of(a.config.study).get(name))
+        differ += compared["differ"].sum()
+        print(f"\n{name}: {_difference(compared)}")
+    return int(differ > 0)
+
+
+def _print_pairs(title: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> None:
+    """Print what differs, with both values."""
+    names = dict.fromkeys([*a, *b])
+    pairs = {name: [str(side.get(name))[:60] for side in (a, b)] for name in names
+             if a.get(name) != b.get(name)}  # fmt: skip
+    table = pd.DataFrame.from_dict(pairs, orient="index", columns=["A", "B"])
+    print(f"\n{title}:\n{_indented(table.to_string())}" if pairs else f"\n{title}: the same")
+
+
+def _origin(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how a run came about: code, commit, machine, data, versions, instructions."""
+    origin = {name: about.get(name) for name in ("code", "device_name", "threads")}
+    origin["commit"] = f"{str(about.get('commit'))[:8]}{'+' if about.get('dirty') else ''}"
+    for group, prefix in (("data", ""), ("versions", ""), ("instructions", "instructions of ")):
+        if isinstance(values := about.get(group), dict):
+            origin |= {f"{prefix}{name}": value for name, value in values.items()}
+    return origin
+
+
+def _difference(compared: pd.DataFrame) -> str:
+    """Return how two tables differ: rows, columns that differ, and in one line equal columns."""
+    rows, columns = compared.iloc[0], compared.iloc[1:]
+    lines = [f"{rows['equal']} rows matched{'; ' * bool(rows['at'])}{rows['at']}"]
+    differ = columns["differ"] > 0
+    if differ.any():
+        worst = columns[differ].sort_values("largest", ascending=False, kind="stable")
+        shown = worst[["column", "equal", "rounding", "differ", "largest", "at"]]
+        lines += [_indented(shown.to_string(index=False, float_format="{:.2g}".format))]
+    if not differ.all():
+        rounded = " (except for rounding)" if columns.loc[~differ, "rounding"].any() else ""
+        lines += [f"  the same{rounded}: {', '.join(columns.loc[~differ, 'column'])}"]
+    return "\n".join(lines)
+
+
+def export(options: argparse.Namespace, outputs: Path) -> int:
+    """Write the tables of complete runs of one study as one, to a file or the terminal."""
+    if len(options.words) > 1:
+        raise InputError(f"runs export writes one file, not {len(options.words)}: name one")
+    asked, runs = _with_tables(options, outputs)
+    if left := len(asked) - len(runs):
+        print(f"{left} of {len(asked)} runs are not complete: left out", file=sys.stderr)
+    name, rows, absent = joined(runs, options.table)
+    if options.mean:
+        rows = means(rows, runs, name, options.latex)
+    else:
+        rows = _without_unmeasured(rows, rows_of(runs[0].config.study).get(name), absent)
+    if options.latex:
+        text = latex(rows if options.mean else _without_shared(rows, runs[0]))
+    else:
+        text = rows.to_csv(index=False, na_rep="nan")
+    if not options.words:
+        print(text, end="")
+        return 0
+    path = Path(*options.words)
+    try:
+        write_atomically(path, text.encode())
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error
+    print(f"{path}: {len(rows)} rows of {_count(runs)}")
+    return 0
+
+
+def _without_shared(rows: pd.DataFrame, run: Run) -> pd.DataFrame:
+    """Return the rows without the column `run` and the parameters that all rows share."""
+    keys = [key for key in vars(run.config) if key in rows]
+    shared = [key for key in keys if rows[key].nunique(dropna=False) < 2]
+    return rows.drop(columns=["run", *shared])
+
+
+def _without_unmeasured(
+    rows: pd.DataFrame, row_class: type[Row] | None, absent: Mapping[str, Sequence[str]]
+) -> pd.DataFrame:
+    """Return the rows; a cell that was not measured is empty, while nan is a number that was.
+
+    absent: by column the runs that do not keep it. In a column that is nan unless a study says
+    otherwise, every nan was not measured.
+    """
+    rows = rows.copy()
+    for column in rows:
+        default = getattr(row_class, column, None)
+        optional = isinstance(default, float) and math.isnan(default)
+        empty = rows["run"].isin(absent.get(column, ())) | (rows[column].isna() & optional)
+        if empty.any():
+            rows[column] = rows[column].astype(object).mask(empty, "")
+    return rows
+
+
+def means(rows: pd.DataFrame, runs: Sequence[Run], table: str, latex: bool = False) -> pd.DataFrame:
+    """Return mean, standard deviation and number of each measurement over replicates and seeds, for
+    each combination of what else varies; `latex`: mean and deviation in one cell.
+
+    A column of the table may have the name of a parameter, as a rate that was found. It is a
+    measurement where the parameter is the same in all runs; else the parameter takes its place.
+    """
+    row_class = rows_of(runs[0].config.study).get(table)
+    keys, columns = ({*row_class.keys}, column_types(row_class)) if row_class else (set(), {})
+    for name in vars(runs[0].config):
+        values = {run.folder.name: str(getattr(run.config, name)) for run in runs}
+        if name not in columns:
+            keys.add(name)
+        elif name not in keys and len(set(values.values())) > 1:
+            keys.add(name)
+            rows = rows.assign(**{name: rows["run"].map(values).replace("None", "null")})
+    numbers = [name for name in rows.select_dtypes("number") if name not in keys]
+    varied = [name for name in rows if name in keys and rows[name].nunique(dropna=False) > 1]
+    by = [name for name in varied if name not in ("seed", "replicate")]
+    groups = rows.assign(of="all").groupby(by or ["of"], sort=False, dropna=False)[numbers]
+    found = groups.agg(["mean", "std", "count"]).rename(columns={"count": "n"}, level=1)
+    if not latex:
+        return found.set_axis(map("_".join, found.columns), axis=1).reset_index()
+    cells = {
+        name: [_mean_in_tex(mean, std) for mean, std, _ in found[name].to_numpy()]
+        for name in numbers
+    }
+    n = found.xs("n", axis=1, level=1).max(axis=1)
+    return pd.DataFrame(cells, index=found.index).assign(n=n).reset_index()
+
+
+def latex(rows: pd.DataFrame) -> str:
+    """Return a booktabs tabular; formulas between dollars stay as they are."""
+
+    def shown(value: Any) -> Any:
+        return _number_in_tex(value, 4) if isinstance(value, float) else value
+
+    styled = rows.style.format(shown, escape="latex-math").hide(axis="index")
+    tabular = styled.format_index(escape="latex", axis="columns").to_latex(hrules=True)
+    return f"% \\usepackage{{booktabs}}\n{tabular}"
+
+
+def _mean_in_tex(mean: float, deviation: float) -> str:
+    """Return `$mean \\pm deviation$`; of one number, which has no deviation, the number."""
+    number, error = _number_in_tex(mean, 4), _number_in_tex(deviation, 2).strip("$")
+    return number if math.isnan(deviation) else f"${number.strip('$')} \\pm {error}$"
+
+
+def _number_in_tex(value: float, digits: int) -> str:
+    """Return `1.234`, `$1.234 \\times 10^{-16}$`, `$\\infty$` or `nan`."""
+    if math.isinf(value):
+        return "$\\infty$" if value > 0 else "$-\\infty$"
+    number, _, exponent = f"{value:.{digits}g}".partition("e")
+    return f"${number} \\times 10^{{{int(exponent)}}}$" if exponent else number
+
+
+def plot(options: argparse.Namespace, outputs: Path) -> int:
+    """Draw numbers of complete runs of one study against their parameters, or print them."""
+    if options.out and options.out.suffix not in (ends := (".png", ".pdf", ".svg")):
+        raise InputError(f"--out {options.out}: its name must end in {', '.join(ends)}")
+    asked, complete = _with_tables(options, outputs)
+    study = complete[0].config.study
+    runs = [info.run for info in asked if info.config is not None and info.config.study == study]
+    drawn = sweep_plot.Sweep(runs).choose(options.x, options.y, options.color)
+    if options.csv:
+        print(drawn.points.to_csv(index=False), end="")
+        return 0
+    try:
+        path = sweep_plot.write(drawn, outputs, options.out)
+    except OSError as error:
+        name = options.out or error.filename or outputs
+        raise InputError(f"{name} cannot be written: {error.strerror}") from error
+    print(f"{drawn.caption}{path}")
+    return 0
+
+
+def _with_tables(options: argparse.Namespace, outputs: Path) -> tuple[list[RunInfo], list[Run]]:
+    """Return the chosen runs, and the complete runs among them, of one study.
+
+    Raises InputError where these are none, or of several studies.
+    """
+    found = find(outputs)
+    asked = _chosen(options, found)
+    runs = [info.run for info in asked if info.status == "complete"]
+    if not runs:
+        raise InputError(f"{_none(found, outputs)}: only complete runs have tables")
+    if len(studies := sorted({run.config.study for run in runs})) > 1:
+        raise InputError(f"runs of {len(studies)} studies: choose one, --study {studies[0]}")
+    if note := stale_note(runs):
+        print(note, file=sys.stderr)
+    return asked, runs
+
+
+def clean(options: argparse.Namespace, outputs: Path) -> int:
+    """Say which runs would be removed, or remove them; complete ones only if they are asked for."""
+    if "running" in options.status:
+        raise InputError("--status running: a run that is being computed is never removed")
+    asked_for = options.status
+    options.status = asked_for or (["complete"] if options.stale else cleaning.LEFT_OVER)
+    found = find(outputs)
+    attempts = [describe(attempt_at(i.folder)) for i in found if i.again not in (None, "complete")]
+    chosen_runs = _chosen(options, [*found, *attempts])
+    homes, runs = {info.folder for info in chosen_runs}, []
+    for info in chosen_runs:
+        if info.folder != info.home and info.home in homes:
+            continue  # it is removed with its run
+        if reason := cleaning.reason_to_leave(info, info.status in asked_for):
+            print(_printable(f"left, for {reason}: {info.folder}"))
+        else:
+            runs.append(info)
+    if not runs:
+        print(f"nothing to remove under {outputs}")
+    elif options.yes:
+        for info in runs:
+            reason = cleaning.remove(info)
+            print(_printable(f"{f'left, for {reason}:' if reason else 'removed'} {info.folder}"))
+    else:
+        saved = ["yes" * (info.folder / "checkpoint.safetensors").exists() for info in runs]
+        sizes = [cleaning.size_of(info.folder) for info in runs]
+        print(_table(runs, checkpoint=saved, size=[*map(_megabytes, sizes)]))
+        print(f"\n{_count(runs)}, {_megabytes(sum(sizes))}: --yes removes the folders")
+        if goes_on := saved.count("yes"):
+            print(f"{goes_on} with a checkpoint: their command goes on where it stopped")
+    return 0
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.1f} kB"
+
+
+def _count(runs: Sequence[object]) -> str:
+    return f"{len(runs)} run{'s' * (len(runs) != 1)}"
+
+
+def _none(found: Sequence[RunInfo], outputs: Path) -> str:
+    return f"none of {_count(found)} is chosen" if found else f"no runs under {outputs}"
+
+
+def _printable(text: object) -> str:
+    """Return a text in one line, with escapes for what no terminal shows: names are any bytes."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
+
+
+def _table(runs: Sequence[RunInfo], **more: list[str]) -> str:
+    """Return a table of runs; on a terminal the knobs are cut to its width."""
+    table = listing(runs)[["study", "knobs", "hash", "status", "again"]].fillna("").map(_printable)
+    table["stale"] = ["unknown" if i.code == "unknown" else "stale" * i.is_stale for i in runs]
+    table["weights"] = [_megabytes(info.weights) if info.weights else "" for info in runs]
+    table["seconds"] = ["" if math.isnan(i.seconds) else f"{i.seconds:.1f}" for i in runs]
+    table["ended"] = [f"{info.ended:%Y-%m-%d %H:%M}" if info.ended else "" for info in runs]
+    table = table.assign(**more)
+    if sys.stdout.isatty():
+        room = max(20, shutil.get_terminal_size().columns - 70)
+        table["knobs"] = [k if len(k) <= room else f"{k[: room - 1]}…" for k in table["knobs"]]
+    table = table.loc[:, (table != "").any()]
+    for name in set(table) - {"seconds", "size"}:
+        table[name] = table[name].str.ljust(max(table[name].str.len().max(), len(name)))
+    return table.to_string(index=False, justify="left")
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())
+
+
+SEVERAL: dict[str, Any] = {"action": "append", "default": []}
+FLAG: dict[str, Any] = {"action": "store_true"}
+WHERE = "on parameters and columns of the list, as of pandas: 'depth in [8, 16] and seconds > 60'"
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--study": SEVERAL | {"help": "runs of this study"},
+    "--status": SEVERAL | {"help": f"in this status: {', '.join(STATUSES)}"},
+    "--where": SEVERAL | {"metavar": "CONDITION", "help": WHERE},
+    "--stale": FLAG | {"help": "complete, by other code"},
+    "--json": FLAG | {"help": "with all parameters, for programs"},
+    "--table": {"help": "which table; by default metrics"},
+    "--mean": FLAG | {"help": "mean, standard deviation, number of replicates, by what varies"},
+    "--csv": FLAG | {"help": "all numbers, as CSV"},
+    "--latex": FLAG | {"help": "a LaTeX table, without what all rows share"},
+    "--x": {"help": "a parameter, or what a table follows: a layer, an epoch"},
+    "--y": SEVERAL | {"help": "a number of any table"},
+    "--color": {"help": "a parameter, or what a table tells apart: a method"},
+    "--out": {"type": Path, "help": "the file: .png, .pdf or .svg"},
+    "--yes": FLAG | {"help": "remove them"},
+}
+CHOICE = ["--study", "--status", "--where", "--stale"]
+EXPORT = [*CHOICE, "--table", "--mean", "--csv", "--latex"]
+
+ACTIONS: dict[str, tuple[Callable[[argparse.Namespace, Path], int], str, str, list[str]]] = {
+    "list": (list_runs, "all runs, or those chosen: knobs, status, time", "", [*CHOICE, "--json"]),
+    "check": (check, "what is damaged: every file of every run is verified", "", []),
+    "diff": (diff, "two runs side by side: parameters, code, numbers", "A B", []),
+    "export": (export, "the tables of runs as one: CSV or LaTeX", "[FILE]", EXPORT),
+    "plot": (
+        plot,
+        "numbers of runs against their parameters, layers or epochs: a picture",
+        "",
+        [*CHOICE, "--x", "--y", "--color", "--out", "--csv"],
+    ),
+    "clean": (
+        clean,
+        "what failed, died or was interrupted, and with --yes remove it",
+        "",
+        [*CHOICE, "--yes"],
+    ),
+}
+"""Function, description, arguments and options of each action."""

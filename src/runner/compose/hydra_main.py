@@ -1,0 +1,83 @@
+"""What is left to Hydra's own command: its flags, and sweepers that search, as Optuna's."""
+
+import os
+import re
+import sys
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import DictConfig
+
+from runner.compose.checking import check_flag
+from runner.compose.composing import read, register, search_path
+from runner.compose.hydra_errors import explain, is_hydras
+from runner.core.catalogue import CONF, own_conf_folders, rows_of
+from runner.core.errors import InputError, nearest
+from runner.core.studies import column_types
+from runner.results.preview import report
+from runner.runs.jobs import Job, complete
+from runner.runs.run import Run
+
+CLOCKS = ("epoch", "step", "time")
+"""Columns that say when a row was measured: of tables that have one, the last rows count."""
+
+
+def main(words: list[str]) -> int:
+    """Hand the words over to Hydra; return 0. Raises InputError when they do not compose."""
+    for word in words:
+        check_flag(word)
+    register(words)
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors arrive here as exceptions
+    own = list(map(str, own_conf_folders()[-1:]))
+    flags = [word for folder in own for word in ("--config-dir", folder)]
+    completes = {"-sc", "--shell-completion"} & set(words)
+    pairs = [number for number, word in enumerate(words) if re.match(r"[^-=][^=]*=", word)]
+    place = pairs[0] if pairs else len(words)
+    # argparse wants what is no flag in one piece, and completion none but its own
+    more = [] if completes else search_path()
+    sys.argv[1:] = [*flags, *words[:place], *more, *words[place:]]
+    try:
+        task()
+    except Exception as error:
+        if not is_hydras(error):
+            raise
+        raise InputError(explain(error)) from error
+    return 0
+
+
+@hydra.main(config_path=str(CONF), config_name="config", version_base="1.3")
+def task(composed: DictConfig) -> float | None:
+    """Bring the run of a job to completion; return its objective, where one is asked for."""
+    job = Job(*read(composed))
+    if job.settings.figure is not None:
+        raise InputError("figures are for the basic sweeper, and composed from config alone")
+    name = job.settings.objective
+    if name is not None:
+        require_objective(name, job.config.study)
+    run = complete(job) if job.run.is_wanted(job.settings) else job.run
+    if HydraConfig.get().mode == RunMode.RUN:
+        print(report(run))
+    return None if name is None else value_of(name, run)
+
+
+def require_objective(objective: str, study: str) -> None:
+    """Raise InputError unless `table.column` is a column of numbers of the study."""
+    columns = [
+        f"{table}.{name}"
+        for table, row_class in rows_of(study).items()
+        for name, kind in column_types(row_class).items()  # inherited ones as well
+        if kind in (int, float)
+    ]
+    if objective not in columns:
+        raise InputError(f"objective={objective} is unknown: {nearest(objective, columns)}")
+
+
+def value_of(objective: str, run: Run) -> float:
+    """Return the mean of a column, `table.column`; of a table with a clock, of its last rows."""
+    table, column = objective.split(".")
+    rows = run.tables()[table]
+    for clock in CLOCKS:
+        if clock in rows:
+            rows = rows[rows[clock] == rows[clock].max()]
+    return float(rows[column].mean())

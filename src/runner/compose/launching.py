@@ -1,0 +1,223 @@
+"""Launch jobs by any launcher of Hydra's: each incomplete run once, whatever fails.
+
+Runs that another process computes come last, so that several processes share the work of one sweep.
+"""
+
+import logging
+import os
+import re
+import signal
+from collections.abc import Callable
+from contextlib import ExitStack, nullcontext
+from functools import partial
+from typing import Any
+
+from hydra._internal.callbacks import Callbacks
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.plugins import Plugins
+from hydra.plugins.launcher import Launcher
+from hydra.types import HydraContext
+from omegaconf import DictConfig
+
+from runner.compose.orders import Order
+from runner.compose.sweep_progress import Watch
+from runner.core import progress
+from runner.core.catalogue import module_of
+from runner.core.errors import Busy, InputError, RunFailed
+from runner.core.folders import require_writable
+from runner.results.preregistration import register
+from runner.runs.costs import announcement, expected_seconds
+from runner.runs.jobs import Attempt, Job, complete
+from runner.runs.run import kept_notes
+
+log = logging.getLogger("runner")
+
+KILLED = "its process was killed (by the system, when memory ran out)"
+
+DEAD = re.compile(r"Job (?P<job>\S+) .*path (?P<path>.*)_result\.pkl\n.*state: (?P<state>.*)\)")
+"""The words of submitit for a job that was killed or cancelled, or ended with its node."""
+
+Outcome = tuple[Attempt, Exception | None]
+"""An attempt, and what went wrong with it."""
+
+
+def launch(order: Order) -> list[str]:
+    """Compute those runs of an order that are not complete; return what failed, in lines.
+
+    Hydra is ready. Raises InputError before anything runs when a study is not whole, a tracker is
+    not installed, a stale run is refused, the folder takes no files, or no job can be started.
+    """
+    attempts = wanted(order)
+    if not attempts:
+        return []
+    composed = order.composed
+    if len(attempts) == 1 and "n_jobs" in composed.hydra.launcher:
+        composed.hydra.launcher.n_jobs = 1  # needs no separate process
+    waits = order.settings.wait  # what each launch tells its jobs
+    if on_slurm(composed):
+        fetch_datasets(attempts)
+        log.info("`squeue --me` lists the jobs; logs: %s/submitit", order.settings.folder())
+    with Watch(attempts) if len(attempts) > 1 else nullcontext():
+        outcomes = _launch(composed, attempts, wait=False)
+        busy = [attempt for attempt, error in outcomes if isinstance(error, Busy)]
+        if busy and waits and not (order.settings.fail_fast and _any_failed(outcomes)):
+            outcomes = [each for each in outcomes if each[0] not in busy]
+            outcomes += _launch(composed, busy, wait=True)
+    failed = [(attempt.job.run, error) for attempt, error in outcomes if error is not None]
+    if len(order.jobs) == 1 and failed and isinstance(failed[0][1], InputError | OSError):
+        raise failed[0][1]
+    lines = [
+        str(error) if isinstance(error, RunFailed) else f"{run} failed: {error}"
+        for run, error in failed
+    ]
+    if lines and len(order.jobs) > 1:
+        lines.insert(0, f"{len(lines)} of {len(order.jobs)} runs failed:")
+    return lines
+
+
+def fetch_datasets(attempts: list[Attempt]) -> None:
+    """Fetch the datasets of all attempts here, since the nodes of a cluster may have no network.
+
+    Raises InputError when a dataset cannot be fetched.
+    """
+    from runner.data.datasets import FROM_FILES  # late, with torch
+
+    data = {getattr(attempt.job.config, "data", ""): attempt.job.settings for attempt in attempts}
+    for name in data.keys() & FROM_FILES.keys():
+        FROM_FILES[name].files(data[name].source, data[name].data_folder)
+
+
+def launcher_of(composed: DictConfig, task: Callable[[DictConfig], Any]) -> Launcher:
+    """Return the launcher that a composition chooses; it calls `task` for each job."""
+    context = HydraContext(GlobalHydra.instance().config_loader(), Callbacks(composed))
+    return Plugins.instance().instantiate_launcher(
+        hydra_context=context, task_function=task, config=composed
+    )
+
+
+def _any_failed(outcomes: list[Outcome]) -> bool:
+    """Return whether a run has failed; a run that another process computes has not."""
+    return any(error for _, error in outcomes if not isinstance(error, Busy))
+
+
+def wanted(order: Order) -> list[Attempt]:
+    """Return attempts at the jobs whose runs are not complete, and say what is there and to come.
+
+    Raises InputError as `launch` does.
+    """
+    settings = order.settings
+    require_writable(settings.folder())
+    jobs = [job for job in order.jobs if job.run.is_wanted(job.settings)]
+    cost = "" if on_slurm(order.composed) else announcement(jobs, side_by_side(order.composed))
+    count = f"{len(order.jobs)} runs, {len(order.jobs) - len(jobs)} of them complete"
+    if said := "; ".join(filter(None, (count if len(order.jobs) > 1 else "", cost))):
+        log.info("%s", said)
+    for note in kept_notes((job.run for job in order.jobs if job not in jobs), settings):
+        log.info(note)
+    if jobs:
+        for figure in order.figures:
+            register(figure)
+        for study in {job.config.study for job in jobs}:
+            module_of(study)
+        if settings.tracker:
+            from runner.runs import trackers  # late, with torch: where all is complete, none runs
+
+            trackers.require(settings.tracker)
+        require_writable(settings.folder(), jobs[0].run.folder.parent)
+    if side_by_side(order.composed) > 1:
+        jobs.sort(key=lambda job: expected_seconds(job.run), reverse=True)
+    return [Attempt(job) for job in jobs]
+
+
+def on_slurm(composed: DictConfig) -> bool:
+    """Return whether a launcher is chosen whose queue outlives the command."""
+    return "SlurmLauncher" in composed.hydra.launcher._target_
+
+
+def side_by_side(composed: DictConfig) -> int:
+    """Return how many jobs the launcher runs at once."""
+    launcher = composed.hydra.launcher
+    number = launcher.get("n_jobs", launcher.get("array_parallelism", 1))
+    return number if number > 0 else os.cpu_count() or 1
+
+
+def _launch(composed: DictConfig, attempts: list[Attempt], wait: bool) -> list[Outcome]:
+    """Launch attempts; with fail_fast as many at once as run side by side, until one has failed."""
+    fail_fast = attempts[0].job.settings.fail_fast
+    step = side_by_side(composed) if fail_fast else len(attempts)
+    outcomes: list[Outcome] = []
+    for start in range(0, len(attempts), step):
+        outcomes += _launch_together(composed, attempts[start : start + step], wait)
+        if fail_fast and _any_failed(outcomes):
+            break
+    return outcomes
+
+
+def _launch_together(composed: DictConfig, attempts: list[Attempt], wait: bool) -> list[Outcome]:
+    """Launch attempts at once; go on when the death of a worker has ended them all.
+
+    Which run killed it is unknown: the runs that had begun continue one by one.
+    """
+    for attempt in attempts:
+        attempt.job.settings.wait = wait
+    n_jobs = 1 if on_slurm(composed) else side_by_side(composed)
+    task = partial(work, [attempt.job for attempt in attempts], n_jobs)
+    try:
+        launcher = launcher_of(composed, task)
+        overrides = [list(attempt.job.overrides) for attempt in attempts]
+        returned = launcher.launch(overrides, initial_job_idx=0)
+    except Exception as error:  # jobs hand back what they raise: a process died, or none began
+        if dead := DEAD.match(str(error)):
+            raise RunFailed(
+                f"job {dead['job']} ended without a result (state: {dead['state']}; log:"
+                f" {dead['path']}_log.out). Other jobs go on. The same command computes the rest"
+            ) from error
+        left = [attempt for attempt in attempts if not attempt.is_done()]
+        begun = [attempt for attempt in left if attempt.job.run.status() == "running"]
+        if not begun and len(left) == len(attempts):
+            name = composed.hydra.runtime.choices["hydra/launcher"]
+            why = " ".join(str(error).split())
+            raise InputError(f"hydra/launcher={name} cannot start jobs: {why}") from error
+        done = [(attempt, None) for attempt in attempts if attempt not in left]
+        if len(left) == 1:
+            return [*done, (left[0], RunFailed(f"{left[0].job.run} failed: {KILLED}"))]
+        log.info("a process was killed: %d runs continue one at a time", len(begun))
+        waiting = [attempt for attempt in left if attempt not in begun]
+        parts = [[attempt] for attempt in begun] + ([waiting] if waiting else [])
+        return done + [each for part in parts for each in _launch_together(composed, part, wait)]
+    return [
+        (attempt, each.return_value or (None if attempt.is_done() else _no_result(attempt)))
+        for attempt, each in zip(attempts, returned, strict=True)
+    ]
+
+
+def _no_result(attempt: Attempt) -> RunFailed:
+    return RunFailed(f"{attempt.job.run} failed: it ended without a result")
+
+
+def work(jobs: list[Job], n_jobs: int, composed: DictConfig) -> Exception | None:
+    """Complete the run of one of these jobs; a launcher calls this, in whichever process.
+
+    n_jobs: how many runs this machine computes at once; composed: what Hydra makes of the job's
+    overrides, which are read already. Return what went wrong, so that the other jobs go on.
+    """
+    turn = HydraConfig.get().job.num
+    is_submitted = "SUBMITIT_EXECUTOR" in os.environ
+    requeue: Any = signal.getsignal(signal.SIGUSR2) if is_submitted else None
+    try:
+        with ExitStack() as stack:
+            if n_jobs > 1 or is_submitted:  # in a process of its own
+                progress.log_to_terminal()
+            if n_jobs > 1:
+                stack.enter_context(progress.told_of_all())
+            if callable(requeue):
+                signal.signal(signal.SIGUSR2, signal.default_int_handler)
+            complete(jobs[turn], turn, n_jobs)
+    except KeyboardInterrupt:
+        if callable(requeue):  # Slurm's warning before the time limit: submitit queues it again
+            requeue(signal.SIGUSR2, None)
+        raise
+    except Exception as error:
+        return error
+    return None

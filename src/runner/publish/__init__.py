@@ -1,1 +1,0 @@
-"""Many figures at once: all of them, the reference and its comparison, the gallery."""

@@ -1,0 +1,29 @@
+import re
+
+import pytest
+from repository import REPOSITORY
+
+from runner.commands import claims
+from runner.core.catalogue import figure_names
+from runner.core.errors import InputError
+
+PRESETS = REPOSITORY / "conf" / "figure"
+
+
+def test_every_rule_is_told_before_anything_is_computed(capsys):
+    assert claims.main(["fig4", "rank-fig3b", "scale=smoke", "seed=3"]) == 0
+    told = capsys.readouterr().out
+    assert "fig4: paper A, study bn_only, scale smoke" in told
+    assert "replicates" in told and "      rule: " in told
+
+
+def test_a_figure_that_does_not_exist_is_named():
+    with pytest.raises(InputError, match="'fig44'; did you mean 'fig4'"):
+        claims.main(["fig44"])
+
+
+def test_every_preset_states_its_seed(capsys):
+    for name in figure_names():
+        (line,) = re.findall(r"^seed: (\d+)", (PRESETS / f"{name}.yaml").read_text(), re.M)
+        assert claims.main([name, "scale=smoke"]) == 0
+        assert f", seed {line}" in capsys.readouterr().out

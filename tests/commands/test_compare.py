@@ -1,0 +1,95 @@
+"""One's own results against the reference: what the command says, and of what."""
+
+import pandas as pd
+import pytest
+
+from runner.commands import compare
+from runner.commands.reference import keep
+from runner.compose.orders import paper_figure
+from runner.core.settings import Settings
+from runner.runs.execution import execute
+
+NAME = "bottleneck-example20"
+"""Of the canonical figures the soonest made; its table has no replicates."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The overrides of the figure, which is made."""
+    folder = tmp_path_factory.mktemp("made")
+    typed = ["scale=smoke", f"outputs={folder}"]
+    variant = paper_figure(NAME, typed)
+    for run in variant.runs:
+        execute(run, Settings(outputs=str(folder), device="cpu"))
+    variant.make()
+    return typed
+
+
+@pytest.fixture
+def compared(made, tmp_path, monkeypatch, capsys):
+    """Keeps the figure, changes what was kept; then the command: exit code and stdout."""
+    reference = tmp_path / "reference"
+    monkeypatch.setattr(compare, "REFERENCE", reference)
+    monkeypatch.setattr(
+        comparison, "figure_names", lambda: [NAME, "bottleneck-linear", "rank-fig6"]
+    )
+
+    def command(change=lambda rows: rows, file="metrics") -> tuple[int, str]:
+        path = keep(NAME, made, reference) / f"{file}.csv"
+        change(pd.read_csv(path)).to_csv(path, index=False)
+        (reference / "smoke" / "bottleneck-linear").mkdir(exist_ok=True)
+        capsys.readouterr()
+        return compare.main(made), capsys.readouterr().out
+
+    return command
+
+
+def shifted(by):
+    return lambda rows: rows.assign(max_error=rows["max_error"] + by)
+
+
+def test_the_command_says_how_alike_the_numbers_are(compared):
+    code, said = compared()
+    assert code == 0 and f"{NAME}: equal to the reference\n" in said
+    code, said = compared(lambda rows: rows.assign(epsilon=rows["epsilon"] * (1 + 1e-12)))
+    assert code == 0 and f"{NAME}: equal up to rounding to the reference\n" in said
+    for drift in (shifted(1e-13), lambda rows: rows.assign(epsilon=rows["epsilon"] * (1 + 1e-4))):
+        code, said = compared(drift)
+        assert code == 0 and f"{NAME}: as the reference, up to chance (most: 0." in said
+    code, said = compared(shifted(1e-3))
+    assert code == 1 and f"{NAME}: 1 columns differ by more than chance\n" in said
+    assert "metrics" in said and "max_error" in said and "depth=" in said
+
+
+def test_a_row_that_is_kept_twice_or_not_is_named(compared):
+    for change in (lambda rows: pd.concat([rows, rows.tail(1)]), lambda rows: rows.iloc[1:]):
+        code, said = compared(change)
+        assert code == 1 and "(rows)" in said
+
+
+def test_what_is_not_made_or_not_kept_is_listed_and_differs_in_nothing(compared):
+    code, said = compared()
+    assert code == 0
+    assert "not made at scale smoke: bottleneck-linear\n" in said
+    assert "not in the reference at scale smoke: rank-fig6\n" in said
+
+
+def test_a_column_that_the_reference_lacks_is_named(compared):
+    """An old reference is compared as far as it goes."""
+    code, said = compared(lambda rows: rows.drop(columns="max_error"))
+    assert code == 0
+    assert "note: on one side alone, and not compared: metrics.max_error\n" in said
+    assert f"{NAME}: equal to the reference" in said
+    code, said = compared(lambda rows: rows.drop(columns="depth"))
+    assert code == 0 and "metrics.depth" in said and f"{NAME}: nothing to compare" in said
+
+
+def test_runs_of_other_settings_are_counted_and_their_rows_are_not(compared):
+    code, said = compared(lambda rows: rows.assign(run=rows["run"] + "-before"))
+    assert code == 1 and f"{NAME}: 2 runs on one side alone\n" in said
+    assert "columns" not in said and "-before: kept alone" in said
+
+
+def test_another_verdict_is_named(compared):
+    code, said = compared(lambda claims: claims.assign(verdict="fails"), "claims")
+    assert code == 1 and "verdicts differ" in said and "holds and fails" in said

@@ -1,0 +1,147 @@
+"""Every figure is drawn and every claim judged: from the kept tables, and by the real command."""
+
+import re
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+from matplotlib.collections import FillBetweenPolyCollection
+from matplotlib.container import ErrorbarContainer
+from matplotlib.figure import Figure
+from repository import REPOSITORY
+
+from runner.commands.kept_figure import KeptFigure
+from runner.core.catalogue import configs, figure_names, figure_study, paper_folder, part_of
+from runner.core.papers import PAPERS
+from runner.results import figure as results
+from runner.results.claims import COLUMNS, claims_of
+from runner.results.drawing import upper
+from runner.results.style import LARGE, SMALL, WIDTH, in_two
+
+REFERENCE = REPOSITORY / "outputs" / "reference"
+KEPT = sorted(path.parent for path in REFERENCE.glob("*/*/claims.csv"))
+
+WRONG = {
+    "a decimal without its zero": r"(?<![\d.\w])\.\d",
+    "a % on another line than its number": r"\d\s*\n\s*%|\d %",
+    "British spelling": r"(?i)(normali|initiali|regulari|optimi|generali|standardi)s(e|ing|ation)",
+}
+
+
+@pytest.mark.parametrize("study", configs())
+def test_a_study_lists_drawings_and_claims_of_its_own_figures_each_once(study):
+    """What a figure finds rests on claims of its own: nothing is said without one behind it."""
+    drawings, claims = part_of(study, "figures").FIGURES, part_of(study, "claims").CLAIMS
+    own = [name for name in figure_names() if figure_study(name) == study]
+    assert sorted(drawing.figure for drawing in drawings) == sorted(claims) == sorted(own)
+    for drawing in drawings:
+        names = [claim.name for claim in claims[drawing.figure]]
+        assert names and len(set(names)) == len(names)
+        for finding in drawing.findings:
+            assert finding.rests_on and set(finding.rests_on) <= set(names)
+
+
+def test_every_figure_is_kept_at_scale_quick():
+    kept = {folder.name for folder in KEPT if folder.parent.name == "quick"}
+    drawn = figure_names("quick")
+    assert kept == {name for name in drawn if paper_folder(figure_study(name)) in PAPERS}
+    assert "rank-fig12" in set(figure_names()) - set(drawn), "it would repeat figures 4 and 11"
+
+
+def marks_in(picture: Figure) -> set[str]:
+    """What of a picture must be explained: bars and bands."""
+    found = set()
+    for axes in picture.axes:
+        if any(isinstance(each, ErrorbarContainer) and each.has_yerr for each in axes.containers):
+            found.add("bars")
+        if any(isinstance(each, FillBetweenPolyCollection) for each in axes.collections):
+            found.add("band")
+    return found
+
+
+def without_dust(claims: pd.DataFrame) -> pd.DataFrame:
+    """Claims with 0 for what rounding leaves of it, which differs between processors."""
+    dust = r"-?\d(\.\d+)?e-(1[5-9]|2\d)"
+    said = claims[["measured", "note"]].astype(str)
+    words = {name: said[name].str.replace(dust, "0", regex=True) for name in said}
+    return claims.assign(**words)
+
+
+def check_header(figure: KeptFigure, tables: dict) -> None:
+    """It has room, and no finding without its claims: as if nothing had been decided."""
+    above = figure.header(tables)
+    assert not re.search(r"\bnan\b|\binf\b", above.finding)
+    lines = in_two(above.finding)
+    picture = Figure(figsize=(WIDTH, 2), dpi=100)
+    for line in [*lines, above.what]:
+        size = {"size": LARGE, "weight": "bold"} if line in lines else {"size": SMALL}
+        text = picture.text(0.1 / WIDTH, 0.5, line, **size)
+        assert text.get_window_extent().x1 < 100 * WIDTH, line
+    none = figure.header(tables, figure.claims().assign(verdict="nothing of the kind"))
+    assert none.finding == upper(figure.headline.partition(": ")[2])
+    require_well_written("\n".join(lines).replace(" %", "\u00a0%"), above.what)
+
+
+def require_well_written(*texts: str) -> None:
+    """One spelling, decimals in full, numbers with their %."""
+    for text in texts:
+        for what, pattern in WRONG.items():
+            assert not (found := re.search(pattern, text)), f"{what}: {found}"
+
+
+@pytest.mark.parametrize("folder", KEPT, ids=lambda folder: f"{folder.parent.name}-{folder.name}")
+def test_a_figure_is_explained_and_its_claims_come_out_as_kept(folder, tmp_path, monkeypatch):
+    """It is rendered at scale quick; files of pictures, which take longer, are written below."""
+    pictures = []
+    monkeypatch.setattr(results, "save", lambda picture, path: pictures.append(picture))
+    figure = KeptFigure.of(folder, tmp_path)
+    tables = figure.tables()
+    figure.save(tables)
+    check_header(figure, tables)
+    now = without_dust(pd.read_csv(figure.path("claims.csv")))
+    then = without_dust(pd.read_csv(folder / "claims.csv")[list(COLUMNS)])
+    pd.testing.assert_frame_equal(now, then, rtol=1e-9, atol=1e-14)
+    assert len(pd.read_csv(figure.path("csv")))
+    caption = figure.path("caption.txt").read_text()
+    assert len(caption) > 200 and "seed" in caption
+    assert caption == (folder / "caption.txt").read_text()
+    require_well_written(caption)
+    for mark in marks_in(pictures[0]):
+        assert mark in caption, f"what are the {mark}?"
+    if folder.parent.name == "quick":
+        pictures[0].canvas.draw()
+
+
+ALONE = """
+import sys
+from pathlib import Path
+from runner.commands.kept_figure import KeptFigure
+figure = KeptFigure.of(Path(sys.argv[1]))
+figure.numbers(), figure.judge(), figure.caption()
+print(*sorted({name.split(".")[2] for name in sys.modules if name.startswith("runner.papers.")}))
+"""
+
+
+def test_a_figure_imports_the_package_of_its_own_paper_alone():
+    words = [sys.executable, "-c", ALONE, REFERENCE / "quick" / "bottleneck-example20"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["bottleneck_structure"]
+
+
+@pytest.mark.long
+def test_make_figures_at_scale_smoke(smoke_figures):
+    done = smoke_figures
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Warning" not in done.stderr
+    folder = done.outputs / "figures" / "smoke"
+    for name in figure_names():
+        for end in ("png", "pdf", "svg", "csv", "claims.csv", "caption.txt", "provenance.json"):
+            assert (folder / f"{name}.{end}").stat().st_size > 50, f"{name}.{end}"
+        assert (folder / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+        assert "<svg" in (folder / f"{name}.svg").read_text()[:1000]
+        judged = set(pd.read_csv(folder / f"{name}.claims.csv")["claim"])
+        assert judged == {each.name for each in claims_of(name, figure_study(name))}
+    assert f"{len(figure_names())} figures in" in done.stdout
+    judged = pd.read_csv(folder / "first-order.claims.csv").set_index("claim")["verdict"]
+    assert judged["theorem-1"] == "holds", "as at any size"

@@ -1,0 +1,323 @@
+"""The reference: what is kept, drawn from it, and left out of it."""
+
+import hashlib
+import json
+import re
+import shutil
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from runner.commands import reference
+from runner.commands.compare import compare
+from runner.commands.gallery_data import claims_of, collect
+from runner.commands.kept_figure import FROM_REFERENCE, KeptFigure, read_tables
+from runner.commands.reference import (
+    JUDGED,
+    REFERENCE,
+    draw_all,
+    judge_all,
+    keep,
+)
+from runner.commands.report import counts
+from runner.compose.orders import paper_figure
+from runner.core.errors import InputError
+from runner.core.settings import Settings
+from runner.results import figure as figures
+from runner.results.drawing import drawing_of
+from runner.results.figure import FILES, Figure
+from runner.runs.execution import execute
+
+NAME = "bottleneck-example20"
+"""Of the canonical figures the soonest made."""
+
+
+def compute(typed):
+    """The runs of the figure, and its drawing."""
+    variant = paper_figure(NAME, typed)
+    for run in variant.runs:
+        execute(run, Settings(outputs=str(variant.outputs), device="cpu"))
+    variant.make()
+    return variant
+
+
+def overrides(outputs):
+    return ["scale=smoke", f"outputs={outputs}", "threads=1", "depths=[8,32,128]"]
+
+
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made")
+    assert compute(overrides(folder)).is_canonical
+    return folder
+
+
+@pytest.fixture
+def made(made_once, tmp_path):
+    """The overrides that have made a canonical figure, and its files for one test to change."""
+    shutil.copytree(made_once, tmp_path, dirs_exist_ok=True)
+    return overrides(tmp_path)
+
+
+def test_a_figure_drawn_from_the_reference_is_the_figure(made, tmp_path):
+    keep(NAME, made, tmp_path / "reference")
+    place = tmp_path / "again" / FROM_REFERENCE / "smoke"
+    assert list(draw_all(tmp_path / "reference", tmp_path / "again")) == [place / f"{NAME}.png"]
+    for end in FILES:
+        drawn = (tmp_path / "figures" / "smoke" / f"{NAME}.{end}").read_bytes()
+        assert (place / f"{NAME}.{end}").read_bytes() == drawn
+
+
+def test_a_picture_of_the_reference_has_its_body_and_its_words_beside_it(made, tmp_path):
+    """The same files as of the figure; drawn again where one is missing, or a verdict changes."""
+    folder = keep(NAME, made, tmp_path / "reference")
+    figure = KeptFigure.of(folder, tmp_path / "again")
+    place, body = figure.picture(), figure.picture("body.png")
+    for end in ("png", "body.png", "header.json"):
+        drawn = (tmp_path / "figures" / "smoke" / f"{NAME}.{end}").read_bytes()
+        assert place.with_name(f"{NAME}.{end}").read_bytes() == drawn, end
+    since = place.stat().st_mtime_ns
+    assert figure.picture().stat().st_mtime_ns == since, "it is there"
+    body.unlink()
+    assert figure.picture("body.png") == body and body.exists()
+    assert place.stat().st_mtime_ns == since, "only what is missing is drawn"
+    kept = pd.read_csv(folder / "claims.csv").assign(verdict="fails")
+    kept.to_csv(folder / "claims.csv", index=False)
+    figure.picture()
+    assert not body.exists(), "it is of other verdicts"
+    words = json.loads(place.with_name(f"{NAME}.header.json").read_text())
+    assert words["counts"] == f"✗ {len(kept)} fail"
+
+
+def test_a_claim_that_no_longer_comes_out_as_kept_is_an_error(made, tmp_path):
+    folder = keep(NAME, made, tmp_path / "reference")
+    kept = pd.read_csv(folder / "claims.csv")
+    kept["verdict"] = kept["verdict"].map({"holds": "fails"}).fillna("holds")
+    kept.to_csv(folder / "claims.csv", index=False)
+    with pytest.raises(InputError, match="differ from the kept ones"):
+        list(draw_all(tmp_path / "reference", tmp_path / "again"))
+    found = compare(NAME, made, tmp_path / "reference")
+    assert set(found["table"]) == {"claims"} and len(found) == len(kept)
+
+
+def test_own_results_agree_with_themselves_and_missing_ones_are_said(made, tmp_path):
+    keep(NAME, made, tmp_path / "reference")
+    assert compare(NAME, made, tmp_path / "reference").empty
+    elsewhere = ["scale=smoke", f"outputs={tmp_path / 'empty'}"]
+    assert compare(NAME, elsewhere, tmp_path / "reference") is None
+    assert compare("fig5", made[:2], tmp_path / "reference") is None
+
+
+def test_only_a_current_figure_is_kept(made, tmp_path):
+    (tmp_path / "figures" / "smoke" / f"{NAME}.png").unlink()
+    with pytest.raises(InputError, match=f"{NAME} is not drawn yet"):
+        keep(NAME, made, tmp_path / "reference")
+
+
+def test_a_figure_is_current_until_a_run_changes(made):
+    assert paper_figure(NAME, made).is_current()
+    paper_figure(NAME, made).runs[0].result_path.unlink()
+    assert not paper_figure(NAME, made).is_current()
+
+
+def test_another_style_draws_the_figure_again_and_makes_it_no_other(made, tmp_path):
+    path = tmp_path / "figures" / "smoke" / f"{NAME}.png"
+    screen, kept = path.read_bytes(), {p.name for p in path.parent.glob("*.png")}
+    paper = paper_figure(NAME, [*made, "style=paper"])
+    assert paper.is_canonical and not paper.is_current()
+    paper.make()
+    assert paper.is_current() and not paper_figure(NAME, made).is_current()
+    assert path.read_bytes() != screen and {p.name for p in path.parent.glob("*.png")} == kept
+    paper_figure(NAME, made).make()
+    assert path.read_bytes() == screen
+
+
+def test_the_caption_is_kept_with_the_tables(made, tmp_path):
+    folder = keep(NAME, made, tmp_path / "reference")
+    caption = (folder / "caption.txt").read_text()
+    assert caption.startswith("Paper D, Example 20: ") and "scale: smoke." in caption
+    assert "caption" not in read_tables(folder)
+
+
+def test_tables_that_nothing_reads_are_not_kept(made, tmp_path, monkeypatch):
+    drawing = drawing_of(NAME, "example20")
+    assert set(read_tables(keep(NAME, made, tmp_path / "all"))) == {"metrics"}
+    unread = replace(drawing, unread=("metrics",))
+    monkeypatch.setattr(figures, "drawing_of", lambda *_: unread)
+    with pytest.raises(InputError, match="not what was kept"):  # the claims do read it
+        keep(NAME, made, tmp_path / "some")
+
+
+OVERRIDE = "depths=[4,8]"
+
+
+def test_an_overridden_figure_stands_beside_the_canonical_one(made, tmp_path):
+    folder = tmp_path / "figures" / "smoke"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    variant = compute([*made[:2], OVERRIDE])
+    assert re.fullmatch(f"{NAME}-[0-9a-f]{{8}}", variant.name)
+    assert {name: (folder / name).read_bytes() for name in before} == before
+    about = json.loads((folder / f"{variant.name}.provenance.json").read_text())
+    assert about["overrides"] == [OVERRIDE]
+    assert about["command"] == f"python -m runner figure={NAME} scale=smoke '{OVERRIDE}'"
+    assert set(pd.read_csv(folder / f"{variant.name}.claims.csv")["figure"]) == {variant.name}
+    assert set(pd.read_csv(folder / f"{NAME}.claims.csv")["figure"]) == {NAME}
+
+
+def test_the_gallery_shows_an_overridden_figure_and_counts_it_nowhere(made, tmp_path):
+    canonical = collect(tmp_path, None, tmp_path / "no reference")
+    variant = compute([*made[:2], OVERRIDE])
+    entries = collect(tmp_path, None, tmp_path / "no reference")
+    names = [entry.name for entry in entries]
+    assert names.index(variant.name) == names.index(NAME) + 1
+    assert len(entries) == len(canonical) + 1
+    about = entries[names.index(variant.name)].results[0].about
+    assert about["command"] == f"python -m runner figure={NAME} scale=smoke '{OVERRIDE}'"
+    with_variant, without = (claims_of(each).query("is_main") for each in (entries, canonical))
+    assert counts(with_variant) == counts(without)
+    assert sum(counts(with_variant)["paper"].values()) == 3
+
+
+def test_the_reference_knows_no_overridden_figure(made, tmp_path):
+    compute([*made[:2], OVERRIDE])
+    for what in (keep, compare):
+        with pytest.raises(InputError, match="as it is, not with depths"):
+            what(NAME, [*made[:2], OVERRIDE], tmp_path / "reference")
+
+
+@pytest.mark.parametrize(
+    ("typed", "canonical"),
+    [
+        (["device=cpu", "force=true", "threads=2", "outputs=elsewhere", "wait=false"], True),
+        (["hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "++device=cpu"], True),
+        (["target_width=5,3"], False),
+        (["target_width=4"], False),
+        (["seed=8", "schedule=constant"], True),
+        (["seed=1"], False),
+        (["seed=1,2"], False),
+        (["size=bn_only/quick"], False),
+        (["grids.smoke=[{target_width: 4}]"], False),
+    ],
+)
+def test_a_figure_is_canonical_when_its_runs_are(typed, canonical):
+    variant = paper_figure("fig4", ["scale=smoke", *typed])
+    assert variant.is_canonical == canonical
+    if canonical:
+        plain = paper_figure("fig4", ["scale=smoke"])
+        assert [run.config for run in variant.runs] == [run.config for run in plain.runs]
+        assert variant.command == "make fig4 SCALE=smoke" and not variant.overrides
+    else:
+        assert variant.overrides == tuple(typed)
+
+
+def test_the_name_of_a_variant_depends_on_its_runs_alone():
+    one = paper_figure("fig4", ["scale=smoke", "target_width=4,6", "device=cpu"])
+    other = paper_figure("fig4", ["scale=smoke", "outputs=elsewhere", "target_width=6,4"])
+    assert one.name == other.name != paper_figure("fig4", ["scale=smoke", "seed=1"]).name
+    assert one.overrides == ("target_width=4,6",)
+
+
+def remade(made, change, file="metrics"):
+    """Change the figure's runs, or its claims, so that all digests fit."""
+    variant = paper_figure(NAME, made)
+    path = (
+        variant.path("claims.csv") if file == "claims" else variant.runs[0].folder / f"{file}.csv"
+    )
+    content = change(pd.read_csv(path)).to_csv(index=False).encode()
+    if file != "claims":
+        result = json.loads(variant.runs[0].result_path.read_text())
+        result["tables"][file] |= {"bytes": len(content)}
+        result["tables"][file] |= {"sha256": hashlib.sha256(content).hexdigest()}
+        variant.runs[0].result_path.write_text(json.dumps(result))
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "message"),
+    [
+        ("metrics", lambda rows: pd.concat([rows, rows.tail(2)]), "metrics: 2 rows twice"),
+        ("metrics", lambda rows: rows.assign(max_error=1.0), "represents: the kept tables give f"),
+        ("claims", lambda rows: rows.assign(verdict="fails"), "the kept tables give holds, not"),
+        ("claims", lambda rows: rows.iloc[1:], "represents: the kept tables give"),
+    ],
+)
+def test_what_is_kept_has_to_follow_from_its_tables(
+    made, tmp_path, monkeypatch, file, change, message
+):
+    """Whatever the figure says of itself; what was kept before stays."""
+    before = keep(NAME, made, tmp_path / "reference")
+    files = {path.name: path.read_bytes() for path in before.iterdir()}
+    remade(made, change, file)
+    monkeypatch.setattr(Figure, "is_current", lambda figure: True)
+    with pytest.raises(InputError, match=message):
+        keep(NAME, made, tmp_path / "reference")
+    assert {path.name: path.read_bytes() for path in before.iterdir()} == files
+    assert {path.name for path in (tmp_path / "reference").iterdir()} == {"smoke", JUDGED}
+
+
+@pytest.mark.parametrize("words", [[], ["kep"], ["draw", "--fast"]])
+def test_wrong_words_are_explained(words, capsys):
+    with pytest.raises(SystemExit) as error:
+        reference.main(words)
+    assert error.value.code == 2
+    assert "usage: python -m runner reference" in capsys.readouterr().err
+
+
+def test_judging_the_unchanged_reference_changes_nothing(tmp_path, capsys):
+    """Rules, verdicts, captions and numbers. If this fails on purpose: `runner reference judge`."""
+    shutil.copytree(REFERENCE, tmp_path / "reference")
+    judge_all(tmp_path / "reference")
+    assert not capsys.readouterr().out
+
+
+@pytest.fixture
+def judged(tmp_path):
+    """A reference of one figure, pre-registered and judged; its claims and its numbers."""
+    folder = tmp_path / "quick" / "bottleneck-example20"
+    shutil.copytree(REFERENCE / "quick" / "bottleneck-example20", folder)
+    judge_all(tmp_path)
+    claims = pd.read_csv(folder / "claims.csv").assign(standing="pre-registered")
+    claims.to_csv(folder / "claims.csv", index=False)
+    return folder / "claims.csv", tmp_path / JUDGED
+
+
+def standings(path):
+    return list(pd.read_csv(path)["standing"])
+
+
+@pytest.mark.parametrize(("factor", "standing"), [(1 + 1e-13, "pre-registered"), (1.01, "expl")])
+def test_numbers_that_differ_by_rounding_stay_as_they_are_stored(judged, factor, standing):
+    path, numbers = judged
+    for each in judged:
+        rows = pd.read_csv(each)
+        columns = rows.columns.intersection(["value", "estimate", "low", "high", "p_value"])
+        rows[columns] *= factor
+        rows.to_csv(each, index=False)
+    before = [each.read_bytes() for each in judged]
+    judge_all(path.parents[2])
+    assert ([each.read_bytes() for each in judged] == before) == (factor < 1.001)
+    assert all(each.startswith(standing) for each in standings(path))
+
+
+def test_a_verdict_under_another_rule_is_exploratory(judged, capsys):
+    path, _ = judged
+    rows = pd.read_csv(path)
+    rows.loc[0, "digest"] = "another"
+    rows.iloc[:-1].to_csv(path, index=False)
+    judge_all(path.parents[2])
+    assert str(path) in capsys.readouterr().out
+    stay = ["pre-registered"] * (len(rows) - 2)
+    assert standings(path) == ["exploratory", *stay, "exploratory"]
+    assert "another" not in set(pd.read_csv(path)["digest"])
+
+
+def test_a_figure_that_is_kept_again_keeps_its_numbers_too(made, tmp_path):
+    folder = keep(NAME, made, tmp_path / "reference")
+    claims = pd.read_csv(folder / "claims.csv").assign(standing="pre-registered")
+    claims.to_csv(folder / "claims.csv", index=False)
+    first = (tmp_path / "reference" / JUDGED).read_bytes()
+    judge_all(tmp_path / "reference")
+    assert set(standings(folder / "claims.csv")) == {"pre-registered"}
+    keep(NAME, made, tmp_path / "reference")
+    assert (tmp_path / "reference" / JUDGED).read_bytes() == first

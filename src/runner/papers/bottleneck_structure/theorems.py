@@ -1,4 +1,4 @@
-"""Measure the theorems of paper D on a trained network: the table `theorems.csv`."""
+"""Evaluate the theorems of paper D on a trained network: the table `theorems.csv`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from runner.papers.bottleneck_structure.networks import Inputs, Network, differe
 from runner.papers.bottleneck_structure.spectra import jacobian_ranks
 
 ROUNDING = 1e-9
-"""Violations below this, relative to the sides, are float64 rounding."""
+"""Relative size below which a violation counts as float64 rounding."""
 NARROW_POINTS = 5
-"""Points of the (d_in d_out)-square matrices of Proposition 9."""
+"""Number of points at which the (d_in d_out)-square matrices of Proposition 9 are computed."""
 
 Sides = tuple[Float[Tensor, " _"], Float[Tensor, " _"]]
-"""The lower and the upper side of an inequality, at as many points."""
+"""Lower and upper side of an inequality at some points."""
 
 
 @dataclass(frozen=True)
 class TheoremCheck(Row):
-    """One row per network and theorem: lower <= upper at every point, and where it is tightest."""
+    """One row per network and theorem: lower <= upper at every point, and the tightest point."""
 
     table: ClassVar[str] = "theorems"
     keys: ClassVar[tuple[str, ...]] = ("depth", "replicate", "theorem")
@@ -43,8 +43,8 @@ class TheoremCheck(Row):
 
 
 def theorem_rows(network: Network, x: Inputs, k: int, replicate: int) -> Iterator[TheoremCheck]:
-    """Yield a row for each theorem, at the inputs where Rank J f(x) is k >= 1 as the theorems
-    assume."""
+    """Yield a row for each theorem at the inputs with Rank J f(x) = k >= 1, as the theorems assume.
+    """
     J = differentiate(network, x).jacobian
     x = x[(jacobian_ranks(J) == k) | J.isnan().any(2).any(1)]
     if len(x):
@@ -55,9 +55,12 @@ def theorem_rows(network: Network, x: Inputs, k: int, replicate: int) -> Iterato
 def inequalities(network: Network, x: Inputs, k: int) -> dict[str, Sides]:
     """Return the lower and the upper side of every theorem, at points with Rank J f(x) = k.
 
-    schatten: `L ||J||_{2/L}^{2/L} <= ||theta||^2` (Appendix A.1). theorem-3: `2 log |J|_+ <= c_1`.
-    theorem-6, theorem-7, corollary-8: see `theory`. proposition-9: with the factor L of its proof;
-    proposition-9-printed: with the 2 L of its statement; proposition-9-segment: its second part.
+    - schatten: `L ||J||_{2/L}^{2/L} <= ||theta||^2` (Appendix A.1);
+    - theorem-3: `2 log |J|_+ <= c_1`;
+    - theorem-6, theorem-7, corollary-8: see `theory`;
+    - proposition-9: with the factor L of its proof;
+    - proposition-9-printed: with the factor 2 L of its statement;
+    - proposition-9-segment: its second part.
     """
     derivatives, L, norm = differentiate(network, x), network.depth, network.parameter_norm()
     excess = norm - k * L  # c_1
@@ -88,7 +91,7 @@ def inequalities(network: Network, x: Inputs, k: int) -> dict[str, Sides]:
 
 
 def check(network: Network, k: int, replicate: int, theorem: str, sides: Sides) -> TheoremCheck:
-    """Return how the two sides of a theorem compare, at all their points."""
+    """Return a row that compares the two sides of a theorem at all their points."""
     lower, upper = sides
     slack = upper - lower
     size = 1 + lower.abs().maximum(upper.abs())

@@ -1,4 +1,4 @@
-"""The parameters of study `breaking_bn`."""
+"""Parameters of study `breaking_bn`."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -20,7 +20,9 @@ BREAKING_METHODS = (
 
 @dataclass(frozen=True)
 class BreakingBN(OnImages):
-    """Paper B, figures 5, 7, 10, 13: convolutional networks with batch norm, broken and without."""
+    """Parameters of figures 5, 7, 10 and 13 of paper B: convolutional networks with and without
+    batch norm, from the usual and from an asymmetric initialization.
+    """
 
     study: ClassVar[str] = "breaking_bn"
     version: ClassVar[int] = 3  # rates are chosen on separate replicates, by the worst of them

@@ -1,13 +1,13 @@
 """Study `rank_chain`: depth as a Markov chain (paper B, Sections 3.1 and 3.2, Appendices E and F).
 
 The hidden representations of a linear network, H_{l+1} = BN(H_l + gamma W_l H_l) (Eq. 1), form a
-Markov chain in l. `measure` chooses what is looked at:
+Markov chain in l. `measure` selects what is measured:
 
 - `average`: ranks, norms and regularity averaged over depth (Figures 3a, 8, 9): `metrics.csv`;
 - `spectrum`: singular values by layer from nearly collinear inputs (Figure 3b): `spectrum.csv`;
-- `product`: the same network without normalisation (Eq. 6, Lemma 3): `products.csv`;
+- `product`: the same network without normalization (Eq. 6, Lemma 3): `products.csv`;
 - `expansion`: the change of ||M||_F^2 over one layer against Lemma 7: `expansions.csv`;
-- `input_rank`: what inputs of lower rank end in, and whether that is stable: `input_ranks.csv`.
+- `input_rank`: the limit of inputs of lower rank, and its stability: `input_ranks.csv`.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,16 +35,17 @@ from runner.papers.batch_norm_rank.rank_chain.random_products import collapse
 from runner.papers.batch_norm_rank.rank_chain.workers import average, plan_of
 
 TOP_SINGULAR_VALUES = 10
-"""As many as Figure 3b shows."""
+"""Number of singular values in Figure 3b."""
 
 GAP_NUMBERS = 4_000_000
-"""Random numbers spent on the expected rate of Lemma 3: it is then known better than measured."""
+"""Random numbers that estimate the expected rate of Lemma 3 more precisely than it is measured."""
 
 
 @dataclass(frozen=True)
 class ChainAverage(Row):
-    """One row per width and gamma: averages over depth, each with its standard error (`_se`), and
-    standard deviations over depth (`_sd`)."""
+    """One row per width and gamma: averages over depth, with standard errors (`_se`) and standard
+    deviations over depth (`_sd`).
+    """
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law")
@@ -83,7 +84,7 @@ class SingularValue(Row):
 
 @dataclass(frozen=True)
 class ProductLayer(Row):
-    """One row per chain and layer without normalisation, H~_l = B_l X / ||B_l X||_F."""
+    """One row per chain and layer without normalization, H~_l = B_l X / ||B_l X||_F."""
 
     table: ClassVar[str] = "products"
     keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law", "replicate", "layer")
@@ -101,7 +102,7 @@ class ProductLayer(Row):
 
 @dataclass(frozen=True)
 class NormExpansion(Row):
-    """One row per matrix M drawn from the invariant law."""
+    """One row per matrix M drawn from the invariant distribution."""
 
     table: ClassVar[str] = "expansions"
     keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law", "replicate")
@@ -117,7 +118,7 @@ class NormExpansion(Row):
 
 @dataclass(frozen=True)
 class InputRank(Row):
-    """One row per width, gamma and rank of the input: the invariant law that it ends in."""
+    """One row per width, gamma and rank of the input: the invariant distribution of this rank."""
 
     table: ClassVar[str] = "input_ranks"
     keys: ClassVar[tuple[str, ...]] = ("width", "skip", "input_rank")
@@ -134,7 +135,7 @@ class InputRank(Row):
 
 
 def run(config: RankChain, context: Context) -> Iterator[Row]:
-    """Yield the rows of what `measure` asks for."""
+    """Yield the rows of the measurement that `measure` selects."""
     if (config.measure, config.protocol) == ("average", "text"):
         yield from averages(config, context)
         return
@@ -153,7 +154,7 @@ def run(config: RankChain, context: Context) -> Iterator[Row]:
 
 
 def work(config: RankChain, width: int, skip: float, rank: int = 0) -> int:
-    """Layers that the chains of a point go through; for `expansion` also the draws of all."""
+    """Return the number of layers of all chains of a point; for `expansion`, draws included."""
     if config.measure == "expansion":
         return config.burn_in_of(width, inf) + config.chains * config.draws
     if config.measure == "input_rank":
@@ -176,7 +177,7 @@ def averages(config: RankChain, context: Context) -> Iterator[ChainAverage]:
 
 
 Tick = Callable[[int], None]
-"""Is told of layers (draws) that are done."""
+"""Function that is called with the number of layers (or draws) done."""
 
 
 def spectra(
@@ -199,7 +200,7 @@ def spectra(
 def authors_average(
     config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
 ) -> Iterator[ChainAverage]:
-    """Yield one row with what their figure 3a draws as the rank in the place of `rank_tau`."""
+    """Yield one row whose `rank_tau` is the rank of figure 3a by the authors' code."""
     stream = config.stream(0, f"M d={width} gamma={skip}")
     start = torch.eye(width, dtype=torch.float64, device=device).expand(config.chains, -1, -1)
     chain, counts, norms = authors.layers(start, skip, stream), [], []
@@ -241,8 +242,8 @@ def _largest(
 def products(
     config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
 ) -> Iterator[ProductLayer]:
-    """Yield the two largest singular values without normalisation, at about 200 of `layers`
-    layers."""
+    """Yield the two largest singular values without normalization, at about 200 of `layers` layers.
+    """
     stream = config.stream(0, f"product d={width} gamma={skip} {config.law}")
     gap, gap_se = _lyapunov_gap(config, width, skip)
     stride = config.stride or max(1, config.layers // 200)
@@ -259,7 +260,7 @@ def products(
 
 
 def _lyapunov_gap(config: RankChain, width: int, skip: float) -> tuple[float, float]:
-    """`lambda_1 - lambda_2` for Gaussian weights and its standard error (0 where it is exact)."""
+    """Return `lambda_1 - lambda_2` for Gaussian weights and its standard error (0 if exact)."""
     if isinf(skip):
         return theory.lyapunov_gap_ginibre(width), 0.0
     stream = config.stream(0, f"gap d={width} gamma={skip}")
@@ -269,10 +270,10 @@ def _lyapunov_gap(config: RankChain, width: int, skip: float) -> tuple[float, fl
 def expansions(
     config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
 ) -> Iterator[NormExpansion]:
-    """`chains` matrices M from the invariant law at gamma = inf.
+    """Yield the expansions of `chains` matrices M from the invariant distribution at gamma = inf.
 
-    Matrices and weights are the same for every gamma, so that what Lemma 7 leaves over can be seen
-    far below the noise of each change.
+    Matrices and weights are the same for every gamma. The remainder of Lemma 7 is therefore
+    measured more precisely than each change alone.
     """
     stream, kept = config.stream(0, f"invariant law d={width}"), engines.columns(width)
     inputs = engines.gaussian_inputs(config.chains, width, kept, stream, torch.float64).to(device)
@@ -289,7 +290,7 @@ def expansions(
 def input_ranks(
     config: RankChain, width: int, skip: float, rank: int, device: torch.device, tick: Tick
 ) -> Iterator[InputRank]:
-    """Yield one row: the chains of one rank of the input."""
+    """Yield one row: chains whose inputs have one rank."""
     plan = plan_of(config, width, burn_in=0)
     stream = config.stream(rank, f"input rank d={width} gamma={skip}")
     inputs = engines.gaussian_inputs(config.chains, width, rank, stream, torch.float64).to(device)
@@ -304,7 +305,7 @@ def input_ranks(
 
 
 def input_ranks_of(config: RankChain, width: int) -> range:
-    """Return every rank up to what the rotated engine keeps, less one for the probe."""
+    """Return the ranks up to the columns of the rotated engine, except one for the perturbation."""
     return range(1, min(engines.columns(width), config.samples_of(width), width - 1) + 1)
 
 
@@ -317,4 +318,4 @@ PROTOCOLS = {
     },
     "authors": {"average": authors_average, "spectrum": authors_spectra},
 }
-"""By `protocol` and `measure`, what yields the rows of one point."""
+"""Functions that yield the rows of one point, by `protocol` and `measure`."""

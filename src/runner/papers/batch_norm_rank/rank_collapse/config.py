@@ -1,4 +1,4 @@
-"""The parameters of study `rank_collapse`."""
+"""Parameters of study `rank_collapse`."""
 
 from dataclasses import dataclass
 from math import inf
@@ -10,12 +10,12 @@ from runner.core.studies import parameter
 from runner.papers.batch_norm_rank.mlp_config import TrainedMLPs
 
 AUTHORS_RATES = "rates of the authors' code"
-"""Value of `selected_on` with protocol=authors: no replicate of ours chose these rates."""
+"""Value of `selected_on` with protocol=authors: no replicate of ours chose these learning rates."""
 
 
 @dataclass(frozen=True)
 class RankCollapse(TrainedMLPs):
-    """Paper B, figures 1 and 2: rank at initialization and training by depth."""
+    """Parameters of figures 1 and 2 of paper B: rank at initialization and training, by depth."""
 
     study: ClassVar[str] = "rank_collapse"
     version: ClassVar[int] = 3  # rates are chosen on separate replicates, by the worst of them
@@ -53,7 +53,7 @@ class RankCollapse(TrainedMLPs):
             raise InputError(f"protocol=authors: {reason}. Use protocol=text")
 
     def _unlike_the_authors(self) -> str | None:
-        """Return what the authors' code cannot do; None if it can be followed."""
+        """Return the reason why the authors' code cannot run this, or None."""
         if (self.init, self.skip) != ("pytorch", inf):
             return "init and skip are those of their code"
         if "batch_no_mean" in self.normalizations:

@@ -1,4 +1,4 @@
-"""Draw figure 1 of paper D, where training ends, and the preview of one run."""
+"""Draw figure 1 of paper D, the results of training, and the preview of one run."""
 
 from typing import Any
 
@@ -32,14 +32,16 @@ ZERO = 0.01
 
 
 def _deep(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the networks from depth 6 on, or all if none is so deep: shallower networks have no
-    bottleneck."""
+    """Return the networks from depth 6 on, or all networks if none is so deep.
+
+    Shallower networks have no bottleneck.
+    """
     deep = metrics[metrics["depth"] >= 6]
     return deep if len(deep) else metrics
 
 
 def _from_depth(metrics: pd.DataFrame) -> str:
-    """Say from which depth on networks are drawn, where some are not."""
+    """Return a phrase that names the smallest depth that is drawn, or nothing if all are drawn."""
     first = _deep(metrics)["depth"].min()
     return f", from depth {first} on" * bool(first > metrics["depth"].min())
 
@@ -50,7 +52,8 @@ def _minima(tables: Tables) -> pd.DataFrame:
 
 
 def say_slope(tables: Tables) -> str:
-    """State the rank of the deepest solutions, and that a layer adds nearly this rank."""
+    """Return the headline: the deepest solutions' rank; a layer adds nearly this rank to the norm.
+    """
     best = _minima(tables)
     rank = int(best.loc[best["depth"] == best["depth"].max(), "rank"].median())
     return (
@@ -60,8 +63,10 @@ def say_slope(tables: Tables) -> str:
 
 
 def _norms(axes: Axes, best: pd.DataFrame, plain: pd.DataFrame) -> None:
-    """Draw the best solution of each depth, one task bold, and ordinary training hollow; crosses
-    are networks that ended at zero."""
+    """Draw each depth's best solution, one task bold, and ordinary training with hollow markers.
+
+    Crosses are networks that converged to zero.
+    """
     dead = plain[plain["parameter_norm"] < ZERO]
     alive = plain.drop(dead.index)
     for rows, marker, color, size in ((alive, "o", GREY, 3.5), (dead, "x", INK, 4.5)):
@@ -99,8 +104,10 @@ def _norms(axes: Axes, best: pd.DataFrame, plain: pd.DataFrame) -> None:
 
 
 def _name_ranks(axes: Axes, best: pd.DataFrame, others: pd.DataFrame) -> None:
-    """Name each rank where its solutions begin, rank 2 where they end; ranks that begin at one
-    depth have one name. others: networks that no name may cover."""
+    """Write each rank where its solutions begin, rank 2 where they end.
+
+    Ranks that begin at one depth share one label. others: networks that no label may cover.
+    """
     ends = best.groupby("rank")["depth"].agg(["min", "max"])
     spots = ends["min"].where(ends.index != 2, ends["max"])
     for depth, ranks in spots.groupby(spots).groups.items():
@@ -119,7 +126,7 @@ def _name_ranks(axes: Axes, best: pd.DataFrame, others: pd.DataFrame) -> None:
 def _spectra(
     panels: np.ndarray, shown: list[int], own: pd.DataFrame, spectrum: pd.DataFrame
 ) -> None:
-    """Draw panel (b): networks of one task, one depth to a panel."""
+    """Draw panel (b): the singular values of networks of one task, one panel for each depth."""
     networks = nonempty(own, "network of rank 1 or more").set_index("depth")
     spectrum = select(spectrum, replicate=own["replicate"].iloc[0])
     drawn = spectrum[spectrum["depth"].isin(shown)]
@@ -167,9 +174,9 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def losses_above(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return how far each loss is above the best loss found at its depth, in percent of the latter.
+    """Return how far each loss is above the best loss found at its depth, in percent of the best.
 
-    One row per training procedure, depth and replicate. Raises NoRows without best solutions.
+    The rows are training procedures, depths and replicates. Raises NoRows without best solutions.
     """
     keys = ["depth", "replicate"]
     least = select(metrics, recipe="minimum").set_index(keys)["loss"].rename("least")
@@ -188,8 +195,7 @@ def collapsed(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def say_above(tables: Tables) -> str:
-    """State how far annealed training ends above the best solution, and that ordinary training
-    collapses."""
+    """Return the headline: annealed training's excess loss, and ordinary training's collapse."""
     rows = _deep(losses_above(tables["metrics"]))
     medians = select(rows, recipe="annealed").groupby("depth")["above"].median()
     nonempty(collapsed(rows), "depth from which ordinary training collapses")
@@ -257,7 +263,7 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 STATISTIC = ""
-"""Each replicate is drawn."""
+"""No statistic in the picture of a sweep: each replicate is drawn."""
 
 HEADLINE = ["parameter_norm", "train_cost", "test_cost", "rank"]
 

@@ -1,10 +1,10 @@
-"""Run study `bottleneck`: paper D, figure 1.
+"""Study `bottleneck`: paper D, figure 1.
 
-Networks of many depths L minimize `C(f) + lambda ||theta||^2` on a task of bottleneck rank k* = 2,
-all depths and replicates at once. All depths of a replicate have the same data.
+Networks of many depths L minimize `C(f) + lambda ||theta||^2` on a task of bottleneck rank k* = 2.
+All depths and replicates are trained at once. All depths of a replicate have the same data.
 
-The recipe `minimum` searches for the best solution of each depth, as the statements of the paper
-are about minima. The recipes `plain` and `annealed` are training by Adam.
+The recipe `minimum` searches for the best solution of each depth because the paper's statements are
+about minima. The recipes `plain` and `annealed` are training by Adam.
 
 The cost is `C = (1/N) sum_i ||f(x_i) - y_i||^2`; the zero network costs 1.
 """
@@ -38,7 +38,7 @@ torch_module = networks.torch_module
 
 @dataclass(frozen=True)
 class OfNetwork:
-    """The columns that name a network."""
+    """Columns that identify a network."""
 
     recipe: str
     depth: int  # L
@@ -98,8 +98,7 @@ Rows = Iterator[TrainedNetwork | SingularValue | LayerTail | TheoremCheck | Meas
 
 
 def run(config: Bottleneck, context: Context) -> Rows:
-    """Train all depths in one stack, find the minima if asked to, then measure every network in
-    float64.
+    """Train all depths together, search minima if required, then measure each network in float64.
     """
     order = [
         (L, replicate, number)
@@ -145,7 +144,10 @@ def _tell(bar: Progress, replicate: int, network: Network, loss: float) -> None:
 def measure(
     config: Bottleneck, context: Context, found: Minimum, task: Task, replicate: int
 ) -> Rows:
-    """Yield all rows of one network, which may be the best of several at its depth."""
+    """Yield all rows of one network.
+
+    found: the network, or the best network of its depth.
+    """
     network, x, y = found.network, task.x.mT, task.y.mT
     key = {"recipe": config.recipe, "depth": network.depth, "replicate": replicate}
     derivatives = differentiate(network, x)

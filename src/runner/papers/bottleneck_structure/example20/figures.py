@@ -1,4 +1,4 @@
-"""Draw study `example20`: its figure, which is its preview as well."""
+"""Draw the figure of study `example20`, which is also its preview."""
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -17,7 +17,8 @@ HIGHEST = 3e7
 
 
 def say_diverge(tables: Tables) -> str:
-    """State how the Lipschitz constant grows from the first depth to the last."""
+    """Return the headline: growth of the Lipschitz constant from the smallest to the largest depth.
+    """
     rows = select(tables["metrics"], exponent=BOLD).sort_values("depth")
     first, last = rows["middle_lipschitz"].iloc[[0, -1]]
     return (

@@ -1,4 +1,4 @@
-"""Draw study `linear`: its figure, which is its preview as well."""
+"""Draw the figure of study `linear`, which is also its preview."""
 
 import numpy as np
 import pandas as pd
@@ -16,18 +16,19 @@ from runner.results.spreads import spread
 from runner.results.style import BLUE, DASHED, INK, NAVY, QUIET, SKY, Look
 
 ORDERS = (Look(SKY, "o"), Look(BLUE, "s", DASHED), Look(NAVY, "^"))
-"""Looks of the residuals of the expansion in 1/L: the more terms, the darker."""
+"""Looks of the residuals of the expansion in 1/L, darker with more terms."""
 
 NAMES = ("L k", "and 2 log |A|₊", "and the 1/L term")
-"""Names of the terms that are subtracted, each in addition to the terms before it."""
+"""Names of the terms that are subtracted; each is subtracted in addition to the previous terms."""
 
 
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-"""Signs of an exponent."""
+"""Table that replaces characters by their superscripts."""
 
 
 def say_attained(tables: Tables) -> str:
-    """State that trained networks have the squared norm of the formula, and the largest error."""
+    """Return the headline: trained networks attain the formula's squared norm; the largest error.
+    """
     worst = with_remainders(tables["metrics"])["excess"].max()
     power = np.ceil(np.log10(worst)) if worst > 0 else -np.inf
     return (
@@ -65,7 +66,7 @@ def draw_linear(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def _norms(axes: Axes, metrics: pd.DataFrame) -> None:
-    """Draw the norm of every network, by its rank after training, in a circle at the formula."""
+    """Draw the norm of every network by its rank after training, inside a circle at the formula."""
     depths = np.array(sorted(metrics["depth"].unique()), float)
     axes.set_xlim(0, 1.3 * depths[-1])
     circle = Look(INK, "o", "", hollow=True)

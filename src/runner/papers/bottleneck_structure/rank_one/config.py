@@ -1,4 +1,4 @@
-"""The parameters of study `rank_one`, in the paper's notation."""
+"""Parameters of study `rank_one`, in the paper's notation."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,7 +8,7 @@ from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, TrainingConf
 
 @dataclass(frozen=True)
 class RankOne(TrainingConfig):
-    """Paper D, Theorem 10: tangent kernel of rank-1 fits to N values of a rank-2 function."""
+    """Parameters of Theorem 10 of paper D: tangent kernel of rank-1 fits to a rank-2 function."""
 
     study: ClassVar[str] = "rank_one"
     version: ClassVar[int] = 2  # every point weighs the same

@@ -1,4 +1,4 @@
-"""The parameters of study `symmetry`, in the paper's notation."""
+"""Parameters of study `symmetry`, in the paper's notation."""
 
 from dataclasses import dataclass
 from math import ceil
@@ -15,7 +15,7 @@ PIXEL = (0.75, 0.0)
 
 @dataclass(frozen=True)
 class Symmetry(TrainingConfig):
-    """Paper D, figure 2: a network learns gradient-descent dynamics with a rotation symmetry."""
+    """Parameters of figure 2 of paper D: learning symmetric gradient-descent dynamics."""
 
     study: ClassVar[str] = "symmetry"
     version: ClassVar[int] = 5  # trained by Adam alone, as long as it takes

@@ -1,4 +1,4 @@
-"""Run study `symmetry`: paper D, section 5 and figure 2.
+"""Study `symmetry`: paper D, section 5 and figure 2.
 
 A network of depth L gets v(0) and predicts C(v(1)), ..., C(v(T)) along gradient descent. The task
 has bottleneck rank 2: without the noise E it depends only on two summary statistics of v(0). Inputs
@@ -37,14 +37,14 @@ from runner.papers.bottleneck_structure.training import Batch, RidgeTrainer, sta
 torch_module = networks.torch_module
 
 ORBITS, MEMBERS = 50, 20
-"""Orbits of the rotation around w, and points on each."""
+"""Number of orbits of the rotation around w, and of points on each orbit."""
 PATHS = 60
-"""Gradient-descent paths of panel (b)."""
+"""Number of gradient-descent paths of panel (b)."""
 
 
 @dataclass(frozen=True)
 class AtStage:
-    """The columns that name a network."""
+    """Columns that identify a network."""
 
     stage: str  # untrained, trained
     replicate: int
@@ -54,7 +54,7 @@ class AtStage:
 class LayerMeasures(AtStage, Row):
     """One row per stage, replicate and layer 1 .. L.
 
-    Representations are alpha_l(X), for l = L the output.
+    Representations are alpha_l(X); for l = L they are the outputs.
     """
 
     table: ClassVar[str] = "metrics"
@@ -144,11 +144,11 @@ class Task:
     scale: Float[Tensor, ""]
 
     def inputs(self, v: Float[Tensor, "... d"]) -> Float[Tensor, "... d"]:
-        """`x = sqrt(d) v`."""
+        """Return `x = sqrt(d) v`."""
         return sqrt(len(self.dynamics.w)) * v
 
     def targets(self, v: Float[Tensor, "N d"]) -> Float[Tensor, "N T"]:
-        """Return the costs to predict, centred and scaled as the training set."""
+        """Return the costs to predict, centered and scaled as the training set."""
         return (self.dynamics.costs(v, len(self.mean)) - self.mean) / self.scale
 
 
@@ -164,7 +164,7 @@ def draw_task(config: Symmetry, replicate: int) -> Task:
 
 
 def run(config: Symmetry, context: Context) -> Iterator[Row]:
-    """Train all replicates in one stack, and measure each before and after it."""
+    """Train all replicates together, and measure each network before and after training."""
     R, recipe = config.replicates, RECIPES["annealed"]
     tasks = [draw_task(config, replicate) for replicate in range(R)]
     stack = DepthStack(
@@ -185,14 +185,13 @@ def run(config: Symmetry, context: Context) -> Iterator[Row]:
 def minibatches(
     config: Symmetry, tasks: list[Task], device: torch.device
 ) -> Callable[[int], list[Batch]]:
-    """Return what gives the minibatches of a block of steps by its index."""
+    """Return a function from the index of a block of steps to the block's minibatches."""
     x = torch.stack([task.x for task in tasks]).float().to(device)
     y = torch.stack([task.y for task in tasks]).float().to(device)
     own = torch.arange(len(tasks), device=device)[:, None]
 
     def batches(block: int) -> list[Batch]:
-        """Return the minibatches of one block of steps; a block's draw depends on its index
-        alone."""
+        """Return the minibatches of one block of steps; they depend only on the block's index."""
         streams = [config.stream(r, f"order/{block}") for r in range(len(tasks))]
         size = (STEPS_AT_ONCE, config.batch_size)
         drawn = [torch.randint(config.starts, size, generator=stream) for stream in streams]
@@ -233,7 +232,7 @@ def measure(
 def _layers(
     config: Symmetry, key: dict, network: Network, task: Task, v: Float[Tensor, "N d"]
 ) -> Iterator[LayerMeasures | SingularValue]:
-    """Yield the spectrum of every layer, and what its representation knows."""
+    """Yield for every layer its spectrum and the measures of its representation."""
     dynamics, stream = task.dynamics, config.stream(key["replicate"], "orbits")
     statistics = dynamics.statistics(v)
     own = torch.arange(len(v))
@@ -265,14 +264,18 @@ def _layers(
 
 
 def _paths(config: Symmetry, task: Task, replicate: int) -> Float[Tensor, "M d"]:
-    """v(0) .. v(T) of fresh paths, path by path."""
+    """Return v(0) .. v(T) of new paths, path by path."""
     stream = config.stream(replicate, "paths")
     path = task.dynamics.path(task.dynamics.starts(PATHS, stream), config.horizon)
     return path.transpose(0, 1).flatten(0, 1)
 
 
 def _orbits(dynamics: Dynamics, stream: torch.Generator) -> Float[Tensor, "M d"]:
-    """Orbits of the rotations around w: w.v and the norm of the rest fixed, its direction free."""
+    """Return points of orbits of the rotations around w.
+
+    Points of an orbit share w.v and the norm of the orthogonal part; the direction of this part is
+    random.
+    """
     u = dynamics.statistics(dynamics.starts(ORBITS, stream)).sqrt()
     away = dynamics.directions(ORBITS * MEMBERS, stream)
     along, norm = (each.repeat_interleave(MEMBERS)[:, None] for each in u.unbind(1))
@@ -280,7 +283,7 @@ def _orbits(dynamics: Dynamics, stream: torch.Generator) -> Float[Tensor, "M d"]
 
 
 def _rings(dynamics: Dynamics, stream: torch.Generator) -> Float[Tensor, "M d"]:
-    """Circles around the origin in a plane orthogonal to w: orbits with w.v = 0."""
+    """Return circles around the origin in a plane orthogonal to w: orbits with w.v = 0."""
     radius = ORTHOGONAL_NORM * torch.arange(1, ORBITS + 1, dtype=torch.float64) / ORBITS
     angle = 2 * torch.pi * torch.arange(MEMBERS, dtype=torch.float64) / MEMBERS
     circle = torch.stack([angle.cos(), angle.sin()], dim=1)
@@ -293,7 +296,7 @@ def _plane(dynamics: Dynamics, stream: torch.Generator) -> Float[Tensor, "d 2"]:
 
 
 def _embedding(config: Symmetry, key: dict, network: Network, task: Task) -> Iterator[PathPoint]:
-    """Panel (b)."""
+    """Yield the rows of panel (b)."""
     path = _paths(config, task, key["replicate"])
     features = network.activations(task.inputs(path))[min(PCA_LAYER, network.depth)]
     mean, directions = summaries.principal_components(features)
@@ -307,7 +310,7 @@ def _embedding(config: Symmetry, key: dict, network: Network, task: Task) -> Ite
 
 
 def _distances(config: Symmetry, key: dict, network: Network, task: Task) -> Iterator[Distance]:
-    """Panel (c)."""
+    """Yield the rows of panel (c)."""
     basis = _plane(task.dynamics, config.stream(key["replicate"], "plane"))
     side = torch.linspace(-ORTHOGONAL_NORM, ORTHOGONAL_NORM, config.resolution, dtype=basis.dtype)
     grid = torch.cartesian_prod(side, side)

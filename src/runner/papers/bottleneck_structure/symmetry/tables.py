@@ -1,4 +1,4 @@
-"""Select rows from the tables of study `symmetry`, for its drawings and claims."""
+"""Select rows from the tables of study `symmetry`, for its figures and claims."""
 
 import numpy as np
 import pandas as pd

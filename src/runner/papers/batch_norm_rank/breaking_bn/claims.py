@@ -25,8 +25,7 @@ STARTS = ("batch_norm", "batch_norm_asymmetric")
 
 
 def asymmetric_start(figure: int, network: str) -> list[Claim]:
-    """Return the claims of figures 5 and 13 about the asymmetric initialization of their network.
-    """
+    """Return the claims of figures 5 and 13 about the asymmetric initialization of their network."""
     source = f"paper B, Section 4, figure {figure}"
     return [
         Claim(

@@ -2,8 +2,8 @@
 
 The paper proves that its normalization parameters can make a frozen random network equal any
 target. Each replicate draws a target and a frozen network, computes the parameters, and compares
-both functions on inputs from the domain of the theorem.
-Float64 on the CPU (LAPACK, one thread), whatever the device; or mpmath with `precision` digits.
+both functions on inputs from the domain of the theorem. Numbers are float64 on the CPU for every
+`device` (LAPACK, one thread), or mpmath with `precision` digits.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ from runner.papers.norm_tuning.network import Network, agreement, relu_network, 
 
 @dataclass(frozen=True)
 class Reconstruction(Row):
-    """One row per replicate."""
+    """One row per replicate: a construction and its distance from the target."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = (
@@ -120,8 +120,10 @@ def measured(config: Constructions, replicate: int) -> Reconstruction:
 def draw_problem(
     config: Constructions, replicate: int
 ) -> tuple[Network, Float[Tensor, "points d_in"], float]:
-    """Return a target, the inputs on which to compare, and the target's accuracy (nan if
-    random)."""
+    """Return a target, the inputs of the comparison, and the target's accuracy.
+
+    The accuracy of random targets is nan.
+    """
     stream, d = config.stream(replicate, "target"), config.target_width
     if lookup("target", config.target, {"random": True, "digits": False}):
         inputs = theory.random_matrix(config.points, d, config.stream(replicate, "inputs"))

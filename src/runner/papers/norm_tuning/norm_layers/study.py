@@ -1,19 +1,19 @@
 """Study `norm_layers`: the construction of Theorem 1 in normalization layers of `torch.nn`.
 
-The target g(x) = sum_i relu(W* x)_i of Appendix E with standard Gaussian inputs; frozen W1 (d^2, d)
-and W2 (d, d^2). Gamma and beta of Theorem 1 are the weights and biases of
+The target is g(x) = sum_i relu(W* x)_i of Appendix E, with standard Gaussian inputs. W1 (d^2, d)
+and W2 (d, d^2) are frozen. Gamma and beta of Theorem 1 are the weights and biases of these layers:
 
-- `batch_norm` in evaluation mode: the affine map of Proposition 1, exact;
-- `batch_norm` in training mode: mean and variance are those of each batch;
-- `layer_norm`: mean and variance are those of each sample, over its features;
-- `rms_norm`: the root of the mean square of each sample, without mean subtraction.
+- `batch_norm` in evaluation mode: the affine map of Proposition 1, an exact construction;
+- `batch_norm` in training mode: normalized by mean and variance of each batch;
+- `layer_norm`: normalized by mean and variance of each sample over its features;
+- `rms_norm`: normalized by the root mean square of each sample.
 
-Without biases no gamma and beta in the last two can represent g: the network maps x and c x, c > 0,
-to one output, but g(c x) = c g(x). Of all functions f(c x) = f(x) the best is E[||x||] g(x /
-||x||); `lower_bound` is its error. With the frozen biases of Eq. (3) the output of the first layer
-depends on ||x||, and we know no such bound. `fit_steps` fits gamma and beta by L-BFGS, from ones
-and zeros, and measures how much of ||x|| is linear in the output of the first layer. All is in
-float64 on every device.
+Without biases no gamma and beta of the last two layers can represent g: the network maps x and c x,
+c > 0, to one output, but g(c x) = c g(x). Of all functions f(c x) = f(x) the best is E[||x||] g(x /
+||x||). Its error is `lower_bound`. With the frozen biases of Eq. (3) the output of the first layer
+depends on ||x||, and we know no lower bound. `fit_steps` fits gamma and beta by L-BFGS, from ones
+and zeros, and measures how much of ||x|| is linear in the output of the first layer. All
+computations are in float64 on every device.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ from runner.papers.norm_tuning.theory import random_matrix, wide, wide_weights
 
 @dataclass(frozen=True)
 class LayerAccuracy(Row):
-    """One row per layer, mode and batch size, and replicate."""
+    """One row per layer, mode, batch size and replicate."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("target_width", "layer", "mode", "batch_size", "replicate")
@@ -137,7 +137,8 @@ def explained_norm(
 ) -> float:
     """Return the fraction of the variance of ||x|| that a linear map of `first(x)` explains.
 
-    The map is fitted to `before`; the fraction is below zero if the mean predicts better.
+    The map is fitted to the inputs `before`. The fraction is negative if predicting the mean is
+    better.
     """
 
     def shown(inputs: Float[Tensor, "N d"]) -> Float[Tensor, "N n"]:
@@ -152,7 +153,7 @@ def explained_norm(
 def fit(
     network: nn.Sequential, x: Float[Tensor, "N d"], g: Float[Tensor, " N"], steps: int
 ) -> None:
-    """Fit gamma and beta to the targets by L-BFGS: least squared error of the summed outputs."""
+    """Fit gamma and beta to the targets g by L-BFGS: least squared error of the summed outputs."""
     norms = network[1::3].requires_grad_()
     until_the_end = {"max_iter": steps, "tolerance_grad": 0, "tolerance_change": 0}
     search = {"history_size": 20, "line_search_fn": "strong_wolfe"}
@@ -169,7 +170,7 @@ def fit(
 
 
 def scale_invariant_error(d: int, g: Float[Tensor, " N"]) -> float:
-    """Least error of any f with f(c x) = f(x) for c > 0, over the variance of g; x Gaussian in R^d.
+    """Return the least error / variance of g of any f with f(c x) = f(x), c > 0; x Gaussian in R^d.
 
     With x = r u the best is f = E[r] g(u), and its error Var(r) E[g(u)^2] = Var(r) E[g^2] / d, from
     E[r^2] = d and E[r] = sqrt 2 Gamma((d+1)/2) / Gamma(d/2).

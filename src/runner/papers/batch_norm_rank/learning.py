@@ -17,8 +17,7 @@ LITTLE = 0.05
 """Learned fraction below which a network is `essentially unable to learn`."""
 
 LEARNED = 0.5
-"""Learned fraction above which a network has learned: nearer to a perfect fit than to chance level.
-"""
+"""Learned fraction above which a network has learned: nearer to a perfect fit than to chance."""
 
 
 Numbers = TypeVar("Numbers", pd.Series, pd.DataFrame)

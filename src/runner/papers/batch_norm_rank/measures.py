@@ -18,8 +18,7 @@ class Ranks:
     """Ranks of R matrices, on the CPU. The ranks of a matrix that is not finite are nan."""
 
     matrix_rank: Float[Tensor, " R"]
-    """Number of singular values above `sigma_max d eps` (footnote 2); eps: of the matrix's dtype.
-    """
+    """Number of singular values above `sigma_max d eps`, eps of the dtype (footnote 2)."""
     soft_rank: Float[Tensor, " R"]
     """`rank_tau` (Eq. 3) of the matrix scaled to `Tr M = d`, like a normalized matrix."""
     rank_bound: Float[Tensor, " R"]

@@ -217,7 +217,7 @@ def _loss_and_gradient(
 
 
 def shortened(network: Network, problem: Problem) -> Network:
-    """Remove one layer: replace two neighboring layers by `W_{l+1} W_l` where the loss is smallest."""
+    """Remove one layer: replace two neighbors by `W_{l+1} W_l` where the loss is smallest."""
 
     def merged(i: int) -> Network:
         """Return the network whose layers i and i + 1 are replaced by one layer."""

@@ -38,7 +38,7 @@ class Network:
         return sum(p.square().sum() for p in (*self.weights, *self.biases))
 
     def activations(self, x: Inputs) -> list[Float[Tensor, "N _"]]:
-        """Return `alpha_0(x) = x, alpha_1(x), ..., alpha_{L-1}(x)`, and `f(x)` as the last entry."""
+        """Return `alpha_0(x) = x, alpha_1(x), ..., alpha_{L-1}(x)`, and `f(x)` as last entry."""
         found = [x]
         for W, b in zip(self.weights[:-1], self.biases[:-1], strict=True):
             found.append((found[-1] @ W.mT).add_(b).relu_())  # one tensor a layer, no others

@@ -1,8 +1,7 @@
 """Purposes of random streams that several studies of paper D share."""
 
 STEPS_AT_ONCE = 100
-"""Steps whose minibatches come from one stream; time limit and checkpoint are checked after them.
-"""
+"""Steps whose minibatches come from one stream; then time limit and checkpoint are checked."""
 
 
 def initialization(L: int, number: int = 0) -> str:

@@ -43,7 +43,7 @@ class TheoremCheck(Row):
 
 
 def theorem_rows(network: Network, x: Inputs, k: int, replicate: int) -> Iterator[TheoremCheck]:
-    """Yield a row for each theorem at the inputs with Rank J f(x) = k >= 1, as the theorems assume."""
+    """Yield a row for each theorem at inputs with Rank J f(x) = k >= 1, as theorems assume."""
     J = differentiate(network, x).jacobian
     x = x[(jacobian_ranks(J) == k) | J.isnan().any(2).any(1)]
     if len(x):

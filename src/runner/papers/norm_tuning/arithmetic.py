@@ -73,7 +73,7 @@ class MultiPrecision:
         return Scales(gamma, condition_number, len(K), K.shape, "mpmath")
 
     def least_norm(self, W: Exact, b: Exact) -> Exact:
-        """Return `W^T (W W^T)^{-1} b`. The squared condition number costs a few of the many digits."""
+        """Return `W^T (W W^T)^{-1} b`. The squared condition number costs a few of many digits."""
         return W.T @ (self._inverse(W @ W.T) @ b)
 
     def row_norms(self, M: Exact) -> Exact:

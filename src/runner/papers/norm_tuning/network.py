@@ -103,7 +103,7 @@ def _relu(x: Matrix) -> Matrix:
 
 
 def agreement(found: Matrix, expected: Matrix) -> float:
-    """Return the fraction of inputs (rows) with the same largest output; nan if an output is nan."""
+    """Return the fraction of inputs (rows) with equal largest output; nan if an output is nan."""
     found, expected = np.asarray(found), np.asarray(expected)
     if not np.isfinite((found - expected).astype(np.float64)).all():
         return nan

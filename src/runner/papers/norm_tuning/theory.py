@@ -41,7 +41,7 @@ class Construction(NamedTuple):
 
     @property
     def rounding(self) -> float:
-        """Return n eps condition_number, summed over the systems of n equations (eps of float64)."""
+        """Return n eps condition_number, summed over the systems of n equations (float64 eps)."""
         return float(np.sum([s.shape[0] * EPSILON * s.condition_number for s in self.systems]))
 
     @property

@@ -8,15 +8,13 @@ CENTRING = "paper B, Appendix C, figure 7"
 ALIGNED = "paper B, Appendix H, figure 10"
 
 BROKEN = 2
-"""Smallest ratio of ranks, usual / asymmetric initialization, that counts as a broken batch norm.
-"""
+"""Smallest ratio of ranks, usual / asymmetric initialization, that counts as broken batch norm."""
 
 PERFECT = 0.99
 """Smallest alignment that counts as perfect: one, to two digits."""
 
 SAME = 0.1
-"""Largest distance of almost equal training paths, in units of the distance between two replicates.
-"""
+"""Largest distance of nearly equal paths, in units of the distance between two replicates."""
 
 FITS = f"fit_of_batch_norm > {LEARNED}"
 """Condition: the network with batch norm, the baseline of the comparison, has learned."""
@@ -25,7 +23,7 @@ STARTS = ("batch_norm", "batch_norm_asymmetric")
 
 
 def asymmetric_start(figure: int, network: str) -> list[Claim]:
-    """Return the claims of figures 5 and 13 about the asymmetric initialization of their network."""
+    """Return the claims of figure 5 or 13 about the asymmetric initialization of its network."""
     source = f"paper B, Section 4, figure {figure}"
     return [
         Claim(

@@ -137,7 +137,7 @@ def _network(tables: Tables) -> str:
 
 
 def _end(tables: Tables, method: str, column: str = "train_accuracy") -> float:
-    """Return a method's median of a column after the last epoch. Raises NoRows if it was not run."""
+    """Return a method's last median of a column. Raises NoRows if the method was not run."""
     return select(curves(tables), method=method)[column].iloc[-1]
 
 

@@ -110,7 +110,7 @@ def _lines(
 def draw_by_depth(
     tables: Tables, first: str, columns: Sequence[str]
 ) -> tuple[Figure, pd.DataFrame]:
-    """Draw figures 4, 11 and 12: one column of panels per depth; networks above, differences below."""
+    """Draw figures 4, 11 and 12: a column of panels per depth, differences below networks."""
     drawn, letters = curves(tables), iter(ascii_lowercase)
     trained, depths = drawn[drawn["epoch"] > 0], sorted(set(drawn["depth"]))
     size = {"height": 3.4 + 2.4 * len(columns), "left": 1.2, "right": 1.3, "between": 0.75}
@@ -262,7 +262,7 @@ def say_slower(tables: Tables, column: str) -> str:
 
 
 def say_against_batch_norm(tables: Tables, column: str, words: str) -> str:
-    """Return how the deepest pre-trained networks compare with batch norm, in the mean over epochs."""
+    """Return how the deepest pre-trained networks compare with batch norm, over all epochs."""
     rows = through_training(tables)
     ours, other = (middle(rows, name, column) for name in ("pretrained", "batch_norm"))
     if not np.isfinite([ours, other]).all():
@@ -433,7 +433,7 @@ Kind = tuple[str, str, int]
 
 
 def _twins(found: list[Kind]) -> list[tuple[Kind, Kind]]:
-    """Return pairs of kinds: pre-trained networks, and random networks with weights of equal norm."""
+    """Return pairs of kinds: pre-trained networks, random networks with weights of equal norm."""
     pairs = []
     for random in found:
         same = [each for each in found if each[:2] == (random[0], "pretrained")]

@@ -136,7 +136,7 @@ class RankChain(StudyConfig):
         return "kernel" if device == "cpu" else "rotated"
 
     def _unlike_the_authors(self) -> str | None:
-        """Return the reason why the authors' code for figures 3a and 3b cannot run this, else None."""
+        """Return why the authors' code for figures 3a and 3b cannot run this, else None."""
         if self.measure not in ("average", "spectrum"):
             return "figures 3a and 3b are measure=average and measure=spectrum"
         if (self.law, self.dtype, self.centred) != (
@@ -209,7 +209,7 @@ class RankChain(StudyConfig):
             )
 
     def layers_of_chain(self) -> int:
-        """Return the number of layers of one chain in an average: `layers` / `chains`, rounded up."""
+        """Return the number of averaged layers of one chain: `layers` / `chains`, rounded up."""
         return ceil(self.layers / self.chains)
 
     def stride_of(self, width: int) -> int:

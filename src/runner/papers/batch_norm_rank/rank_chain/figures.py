@@ -132,7 +132,10 @@ def _key(axes: Axes, rows: pd.DataFrame, y: float) -> None:
 
 
 def _exponents(rows: pd.DataFrame, by: list[str], x: str, y: str) -> pd.Series:
-    """Return the fitted power of y in x for each group. Raises NoRows if no group has two points."""
+    """Return the fitted power of y in x for each group.
+
+    Raises NoRows if no group has two points.
+    """
     each = rows.assign(replicate=rows.groupby(by).ngroup())
     return nonempty(slopes(each, x, y, log=True).dropna(), f"two of {x}")
 
@@ -333,7 +336,7 @@ def say_nearer(tables: Tables) -> str:
 
 
 def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw soft rank and r divided by √d, up to d = 1024, and their exponents between two widths."""
+    """Draw soft rank and r divided by √d, up to d = 1024, and exponents between two widths."""
     metrics, ranks = averages(tables), ["soft_rank", "rank_bound"]
     over = metrics.assign(**metrics[ranks].div(metrics["width"] ** 0.5, axis=0))
     logs = np.log(metrics[["width", *ranks]])

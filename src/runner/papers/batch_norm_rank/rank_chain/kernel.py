@@ -212,7 +212,7 @@ On |x| <= 1/4 the remainder is below float32's rounding, 6e-8.
 
 @inlined
 def natural_log(x):
-    """Return `log x` for `0 < x <= 1` in float32, by the series of `2 artanh((m - 1) / (m + 1))`."""
+    """Return float32 `log x` for `0 < x <= 1`, by the series of `2 artanh((m - 1) / (m + 1))`."""
     place = bits(x) - SQRT_HALF + (64 << 23)  # x = 2^exponent m with m from sqrt(1/2) to sqrt(2)
     exponent = signed(place >> 23) - 64.0
     m = from_bits((place & MANTISSA) + SQRT_HALF)
@@ -234,7 +234,7 @@ def polynomial(coefficients, x):
 
 @inlined
 def box_muller(a, b):
-    """Return two independent standard normal numbers in float32, given two words of 32 random bits."""
+    """Return two independent standard normal float32 numbers from two words of 32 random bits."""
     uniform = (signed(a >> 1) + 0.5) * 2.0**-31
     radius = root(-2.0 * natural_log(uniform))
     turn = signed(b) * 2.0**-32  # from -1/2 to 1/2

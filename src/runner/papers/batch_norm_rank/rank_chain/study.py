@@ -242,7 +242,7 @@ def _largest(
 def products(
     config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
 ) -> Iterator[ProductLayer]:
-    """Yield the two largest singular values without normalization, at about 200 of `layers` layers."""
+    """Yield the two largest singular values without normalization, at about 200 layers."""
     stream = config.stream(0, f"product d={width} gamma={skip} {config.law}")
     gap, gap_se = _lyapunov_gap(config, width, skip)
     stride = config.stride or max(1, config.layers // 200)

@@ -34,7 +34,7 @@ MARKED = (1, 2, 4, 8, 16, 32, 3, 5, 9, 17, 33)
 
 
 def by_depth(tables: Tables) -> pd.DataFrame:
-    """Return by depth the means of rank before and accuracy after training, and the learning rate."""
+    """Return by depth mean rank before training, mean accuracy after it, and learning rate."""
     keys = ["depth", "normalization"]
     rank = rank_of_last_layer(tables["metrics"]).groupby(keys)[["matrix_rank", "rank_bound"]]
     ends = trained(tables).groupby([*keys, "learning_rate"], sort=False)
@@ -104,7 +104,7 @@ def _by_depth(
 
 
 def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure 1 by depth: rank and r of the last layer at initialization, accuracy at the end."""
+    """Draw figure 1 by depth: rank and r of the last layer before, accuracy after training."""
     start, ends = rank_of_last_layer(tables["metrics"]), trained(tables)
     width, epochs = start["width"].iloc[0], ends["epoch"].max()
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.6, right=1.05)

@@ -82,7 +82,7 @@ class TrialEpoch(Row):
 
 @dataclass(frozen=True)
 class TrainedEpoch(TrialEpoch):
-    """One row per normalization, replicate and epoch, at the normalization's chosen learning rate."""
+    """One row per normalization, replicate and epoch, at the chosen learning rate."""
 
     table: ClassVar[str] = "training"
 
@@ -249,7 +249,7 @@ def torch_module(config: RankCollapse, network: str, tensors: dict[str, Tensor])
 
 
 def gaussian_inputs(config: RankCollapse) -> Float[Tensor, "R N d"]:
-    """Return standard Gaussian inputs of the networks' width, one batch per replicate, in float64."""
+    """Return standard Gaussian inputs of the network's width, one float64 batch per replicate."""
     streams = [config.stream(r, "data") for r in range(config.replicates)]
     shape = (config.samples, config.width)
     return torch.stack([torch.randn(shape, generator=s, dtype=torch.float64) for s in streams])

@@ -98,7 +98,7 @@ Rows = Iterator[TrainedNetwork | SingularValue | LayerTail | TheoremCheck | Meas
 
 
 def run(config: Bottleneck, context: Context) -> Rows:
-    """Train all depths together, search minima if required, then measure each network in float64."""
+    """Train all depths together, search minima if required, measure each network in float64."""
     order = [
         (L, replicate, number)
         for L in sorted(config.start_depths or config.depths, reverse=True)

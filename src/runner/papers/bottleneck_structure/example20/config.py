@@ -9,7 +9,7 @@ from runner.core.studies import MOST, StudyConfig, parameter
 
 @dataclass(frozen=True)
 class Example20(StudyConfig):
-    """Parameters of Example 20 of paper D: representations can diverge although the norm converges."""
+    """Parameters of Example 20 of paper D: representations can diverge while the norm converges."""
 
     study: ClassVar[str] = "example20"
 

@@ -17,7 +17,7 @@ HIGHEST = 3e7
 
 
 def say_diverge(tables: Tables) -> str:
-    """Return the headline: growth of the Lipschitz constant from the smallest to the largest depth."""
+    """Return the headline: the Lipschitz constant at the smallest and the largest depth."""
     rows = select(tables["metrics"], exponent=BOLD).sort_values("depth")
     first, last = rows["middle_lipschitz"].iloc[[0, -1]]
     return (

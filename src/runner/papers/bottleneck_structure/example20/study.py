@@ -48,7 +48,7 @@ def run(config: Example20, context: Context) -> Iterator[ExampleNetwork]:
 
 
 def measure(config: Example20, L: int, exponent: float) -> ExampleNetwork:
-    """Return one network's distance from f, and its Lipschitz constants on both sides of the kink."""
+    """Return one network's distance from f, and Lipschitz constants on both sides of the kink."""
     epsilon = L**-exponent
     network = theory.divergent_network(L, epsilon)
     side = torch.linspace(0, 1, config.grid, dtype=torch.float64)

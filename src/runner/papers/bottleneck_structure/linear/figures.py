@@ -27,7 +27,7 @@ RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def say_attained(tables: Tables) -> str:
-    """Return the headline: trained networks attain the formula's squared norm; the largest error."""
+    """Return the headline: trained networks attain the formula's squared norm; largest error."""
     worst = with_remainders(tables["metrics"])["excess"].max()
     power = np.ceil(np.log10(worst)) if worst > 0 else -np.inf
     return (

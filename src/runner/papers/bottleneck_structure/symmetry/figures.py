@@ -142,7 +142,7 @@ def _trained_by(tables: Tables, layer: int, by: str) -> pd.DataFrame:
 
 
 def say_spurious(tables: Tables) -> str:
-    """Return the headline: the rank under the strongest weight decay, and the unexplained variance."""
+    """Return the headline: rank and unexplained variance under the strongest weight decay."""
     rows = _trained_by(tables, PCA_LAYER, "ridge").groupby(["ridge", "k"])[[*STATISTICS]].median()
     (strong, low), lost = rows.index[-1], 1 - rows.iloc[-1].max()
     fraction = "more than half" if lost > 0.5 else f"at least {100 * lost:.0f} %"
@@ -153,7 +153,7 @@ def say_spurious(tables: Tables) -> str:
 
 
 def _places(axes: Axes, rows: pd.DataFrame, by: str) -> pd.Series:
-    """Return a position on the x-axis for each value of a column; write the median rank above it."""
+    """Return x positions of the values of a column; write the median rank above each."""
     ranks = rows.groupby(by)["k"].median()
     style.ticks(axes.xaxis, range(len(ranks)), [f"{value:g}" for value in ranks.index])
     axes.set_xlim(-0.5, len(ranks) - 0.5)

@@ -19,8 +19,7 @@ SHIFT_START = 0.1
 """Initial beta2, without which a last unit with few nonzero weights could be dead."""
 
 MOMENTUM, EPSILON = 0.1, 1e-5
-"""Momentum of the running statistics, and the number added to a variance, as in torch's BatchNorm.
-"""
+"""Momentum of running statistics, and the number added to a variance, as in torch's BatchNorm."""
 
 NEWTON_STEPS = 20
 
@@ -168,7 +167,7 @@ class FrozenWithNorm:
         return residual.square().mean((1, 2)), gradients, may_be_on
 
     def _statistics(self, layer: int, mean: Tensor, variance: Tensor) -> tuple[Tensor | float, ...]:
-        """Return the mean to subtract and the factor of a layer, and update the running statistics."""
+        """Return a layer's mean to subtract and factor, and update the running statistics."""
         if not self.batch_statistics:
             return 0.0, 1.0
         self.running[f"mean{layer}"].lerp_(mean, MOMENTUM)

@@ -60,7 +60,7 @@ MORE = {
 
 
 def _said_of(rows: pd.DataFrame) -> tuple[str, int, int]:
-    """Return initialization, layers and width of the largest network, which the headline describes."""
+    """Return initialization, layers and width of the headline's network, the largest."""
     rows = rows[rows["start"] == "random"]
     if rows.empty:
         return "random", 0, 0

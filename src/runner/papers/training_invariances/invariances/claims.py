@@ -26,8 +26,7 @@ MARGIN = 0.01
 """Margin of an exponent that a conservation law makes exact."""
 
 GROWTH = 0.1
-"""Margin of (exponent of log t) / (1/L). At six layers 1/5 and 1/7 differ from 1/6 by 14 % or more.
-"""
+"""Margin of (exponent of log t) / (1/L). At six layers 1/5 and 1/7 differ from 1/6 by ≥ 14 %."""
 
 ORDERS = "order {value.mean:.3f} ({value.min:.3f} to {value.max:.3f}), {value.count} quantities"
 

@@ -172,8 +172,7 @@ MOVED = {
     "graph: neuron at a frozen weight": "place == 'beside frozen'",
     "graph: cut without one edge": "pair == 'less an edge'",
 }
-"""Lines of `first-order`: statement and condition on its rows, for invariants and other quantities.
-"""
+"""Lines of `first-order`: statement and condition on its rows; not all are invariants."""
 
 
 def fitted_orders(tables: Tables) -> pd.DataFrame:
@@ -198,7 +197,7 @@ def fitted_orders(tables: Tables) -> pd.DataFrame:
 
 
 def say_orders(tables: Tables) -> str:
-    """Return the headline: why invariants change, and that D between ReLU layers is not invariant."""
+    """Return the headline: why invariants change; D between ReLU layers is not invariant."""
     return (
         "The invariants of the paper change only because steps are finite;"
         " between ReLU layers the matrix D changes at every learning rate"

@@ -144,7 +144,7 @@ class Flow:
     def _velocity(
         self, theta: Float[Tensor, "R P"]
     ) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R"], list[Float[Tensor, "R _ _"]]]:
-        """Return dtheta/dtau, log(dtau/dt) and the preactivations; tau is the flow's time variable."""
+        """Return dtheta/dtau, log(dtau/dt) and the preactivations; tau is the flow's time."""
         gradient, risk, preactivations = self.objective.gradient(theta, log=self.normalized)
         if not self.normalized:
             return -gradient, torch.zeros_like(risk), preactivations

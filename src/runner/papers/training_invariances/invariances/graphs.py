@@ -35,7 +35,7 @@ FROZEN = 0.1
 
 @dataclass(frozen=True)
 class Dag:
-    """S graphs with equal blocks. sizes: number of inputs, of vertices in each block, and 1 output."""
+    """S graphs with equal blocks. sizes: numbers of inputs and of each block's vertices, 1 output."""
 
     sizes: tuple[int, ...]
     edges: Bool[Tensor, "S V V"]
@@ -49,7 +49,7 @@ class Dag:
 
     @property
     def cuts(self) -> list[int]:
-        """Return the numbers of vertices before each cut: after the inputs, and after each block."""
+        """Return the numbers of vertices before each cut: after inputs, and after each block."""
         return torch.tensor(self.sizes[:-1]).cumsum(0).tolist()
 
     def repeated(self, copies: int, device: torch.device) -> "Dag":

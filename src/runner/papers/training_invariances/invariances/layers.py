@@ -169,7 +169,7 @@ class Residual(_Layer):
 
     @property
     def learned(self) -> bool:
-        """Return whether all weights of the block are learned; identity skips have fixed weights."""
+        """Return whether all weights of the block are learned; identity skips are not."""
         return self.skip != "identity"
 
     @property

@@ -22,8 +22,7 @@ from runner.papers.training_invariances.invariances.layers import (
 )
 
 KERNEL = 2
-"""Side of all convolution kernels: the first convolution halves the image, others remove a pixel.
-"""
+"""Side of all convolution kernels: the first one halves the image, others remove a pixel."""
 
 TWIN_DISTANCE = 1e-6
 """Initial distance of twins, in standard deviations of a weight.

@@ -123,7 +123,7 @@ def graph(network: Network, weights: list[Weights]) -> Graph:
 
 
 def _as_matrix(block: Dense | Convolution, weights: Weights) -> Float[Tensor, "o i"]:
-    """Return a block as a matrix whose columns are the images of unit vectors, before activation."""
+    """Return a block as a matrix: its columns are the images of unit vectors, before activation."""
     if isinstance(block, Dense):
         return weights["W"]
     linear = replace(block, slope=LINEAR)

@@ -22,8 +22,7 @@ about such neurons.
 """
 
 MARGIN = 3.0
-"""Smallest distance of a Gaussian example from the hyperplane, in standard deviations of a pixel.
-"""
+"""Smallest distance of a Gaussian example to the hyperplane, in standard deviations of a pixel."""
 
 INPUT_NORM = 1.0
 """Root mean square norm of the inputs.

@@ -46,7 +46,7 @@ from runner.papers.training_invariances.losses import MARGIN_LOSSES
 
 @dataclass(frozen=True)
 class Drift(At, Row):
-    """One row per replicate, learning rate, time, place in the network, and part of its invariant."""
+    """One row per replicate, learning rate, time, place in the network, part of the invariant."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = (*AT, "layer", "place", "pair")

@@ -44,7 +44,7 @@ def orders(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def unrolled(tables: Tables) -> pd.Series:
-    """Return the names of the runs whose networks are small enough to list their paths (Lemma 1)."""
+    """Return the names of the runs with networks small enough to list their paths (Lemma 1)."""
     return tables["decomposition"]["run"] if "decomposition" in tables else pd.Series(dtype=object)
 
 

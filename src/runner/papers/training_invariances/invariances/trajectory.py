@@ -39,7 +39,7 @@ class At:
 
 @dataclass
 class Trajectory:
-    """The stored part of a path: parameters, and log of the gradient flow's time, at each record."""
+    """The stored part of a path: parameters and log of gradient flow time at each record."""
 
     theta: Float[Tensor, "records S P"]
     log_time: Float[Tensor, "records S"]

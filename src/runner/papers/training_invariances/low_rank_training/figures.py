@@ -72,13 +72,13 @@ def _bars(axes: Axes, x: pd.Series, rows: pd.DataFrame, look: Look, **options) -
 
 
 def two_classes(tables: Tables) -> pd.DataFrame:
-    """Return the networks of `by_gain` for two classes, with `kept`, remainder / initial remainder."""
+    """Return the networks of `by_gain` for two classes; `kept` is remainder / initial remainder."""
     rows = nonempty(by_gain(tables).query("classes == 2"), "networks for two classes")
     return rows.assign(kept=over_start(rows, "remainder"))
 
 
 def say_gain_one(tables: Tables) -> str:
-    """Return the headline: the ratio before and after training at gain one of the initial weights."""
+    """Return the headline: the ratio before and after training for initial weights of gain one."""
     rows = nonempty(two_classes(tables).query("gain == 1"), "gain one")
     before, after = (
         100 * each["ratio"].median() for each in (rows[rows["epoch"] == 0], ends(rows))
@@ -198,7 +198,7 @@ def _by_width(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def say_decay(tables: Tables) -> str:
-    """Return the headline: which optimizers shrink the remainder like gradient flow; Adam's result."""
+    """Return the headline: which optimizers shrink the remainder like gradient flow."""
     rows = by_decay(steady(tables))
     adam = nonempty(rows.query("method == 'Adam'"), "Adam with weight decay")
     if (adam["decayed"] > 0.1 * np.exp(-adam["exponent"])).any():

@@ -1,4 +1,4 @@
-"""Chromium, driven over a pipe by the protocol of its developer tools."""
+"""Chromium, controlled through a pipe by its developer tools protocol."""
 
 import json
 import os
@@ -13,9 +13,9 @@ FLAGS = "--headless --no-sandbox --disable-gpu --no-first-run --disable-sync --h
 
 
 class Browser:
-    """One page of a Chromium that is started here; to be closed.
+    """One page of a Chromium that is started here and must be closed.
 
-    folder: its profile, which is made.
+    folder: its profile, which is created.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -36,7 +36,7 @@ class Browser:
         self.send("Page.enable")
 
     def send(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """The result of a command. Raises RuntimeError where there is an error in its place."""
+        """Return the result of a command. Raises RuntimeError if Chromium returns an error."""
         number = next(self.numbers)
         message = {"id": number, "method": method, "params": parameters}
         message |= {"sessionId": self.session} if self.session else {}
@@ -58,7 +58,10 @@ class Browser:
                 return said
 
     def open(self, address: str, width=1280, height=800, script=True, **media: str) -> None:
-        """Show a page. script: whether its scripts run; media: `media="print"`, or features."""
+        """Open a page.
+
+        script: whether the page's scripts run. media: `media="print"`, or features.
+        """
         kind = media.pop("media", "")
         features = [{"name": k.replace("_", "-"), "value": v} for k, v in media.items()]
         self.send("Emulation.setEmulatedMedia", media=kind, features=features)
@@ -70,7 +73,7 @@ class Browser:
             self._wait(lambda said: said.get("method") == "Page.loadEventFired")
 
     def run(self, script: str) -> Any:
-        """The value of a JavaScript expression, awaited, on the page that is shown."""
+        """Return the value of a JavaScript expression, awaited, on the open page."""
         done = self.send(
             "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
         )
@@ -79,7 +82,7 @@ class Browser:
         return done["result"].get("value")
 
     def close(self) -> None:
-        """End the process, and wait until it has."""
+        """End the process and wait for its end."""
         self.out.close()
         self.into.close()
         self.process.terminate()

@@ -1,4 +1,4 @@
-"""Four small runs, one out of several, and one that has come no further than it is made to say."""
+"""Four small runs, one of several, and one whose status is set by a test."""
 
 import hashlib
 import json
@@ -22,31 +22,31 @@ CONFIGS = (
 )
 
 METHODS = "[sgd,teacher_construction,dense,student_construction]"
-"""Of those that leave them as they are."""
+"""Default methods of bn_only."""
 
 
 def compute(outputs: Path) -> Path:
-    """The outputs folder, with a complete run of each configuration."""
+    """Compute a complete run of each configuration; return the outputs folder."""
     for config in CONFIGS:
         execute(Run(config, outputs), Settings(outputs=str(outputs), device="cpu"))
     return outputs
 
 
 def described(table: Path) -> dict:
-    """Return what `result.json` would say of a table."""
+    """Return the description of a table as in `result.json`."""
     content = table.read_bytes()
     return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def one(outputs: Path, **where: object) -> Path:
-    """The folder of the one run of bn_only with these parameters."""
+    """Return the folder of the run of bn_only with these parameters."""
     texts = [f"{key}={value}" for key, value in where.items()]
     (found,) = chosen(find(outputs), ["bn_only"], where=texts)
     return found.folder
 
 
 def say(folder: Path, status: str) -> Path:
-    """Let a complete run be one that has come no further than this; its folder."""
+    """Make a complete run look as if it had only reached a status; return its folder."""
     (folder / "result.json").unlink(missing_ok=True)
     path = folder / "provenance.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "status": status}))

@@ -172,7 +172,7 @@ CONTROLS = [
 
 
 def helps_against(name: str, others: str, network: str) -> Claim:
-    """Return the additional claim that the deepest pre-trained networks learn fastest."""
+    """Return the additional claim that the deepest networks learn faster after pre-training."""
     statement = (
         f"on every dataset the deepest plain networks learn faster after pre-training than {others}"
     )

@@ -52,7 +52,7 @@ def _minima(tables: Tables) -> pd.DataFrame:
 
 
 def say_slope(tables: Tables) -> str:
-    """Return the headline: the deepest solutions' rank; a layer adds about this rank to the norm."""
+    """Return the headline: rank of the deepest solutions; a layer adds nearly this rank."""
     best = _minima(tables)
     rank = int(best.loc[best["depth"] == best["depth"].max(), "rank"].median())
     return (

@@ -35,7 +35,7 @@ FROZEN = 0.1
 
 @dataclass(frozen=True)
 class Dag:
-    """S graphs with equal blocks. sizes: numbers of inputs and of each block's vertices, 1 output."""
+    """S graphs with equal blocks. sizes: number of inputs, vertices of each block, 1 (output)."""
 
     sizes: tuple[int, ...]
     edges: Bool[Tensor, "S V V"]

@@ -140,7 +140,7 @@ def captioned(reference: Path) -> str:
 
 def index(reference: Path) -> str:
     """Return the gallery's index as a Markdown page: each figure at its largest stored scale."""
-    largest = dict(drawn(reference))  # of each figure's scales the last
+    largest = dict(drawn(reference))  # the last scale of each figure
     pictures = {
         name: (f"figures/{file_of(name, scale)}", command_of(name, scale), scale)
         for name, scale in largest.items()
@@ -185,7 +185,7 @@ def findings(reference: Path) -> str:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: int = 0) -> str:
-    """Return a table in Markdown. right: how many of the last columns have numbers."""
+    """Return a table in Markdown. right: number of right-aligned columns, the last ones."""
     lines = [heads, ["---"] * (len(heads) - right) + ["--:"] * right]
     lines += [[cell.replace("|", "\\|") for cell in row] for row in rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines).replace(" %", f"{NBSP}%")
@@ -423,7 +423,7 @@ def main() -> int:
     """
     try:
         for path in REFERENCE.glob("*/*/provenance.json"):
-            read_json(path)  # whether it is whole: before a document is written
+            read_json(path)  # fails if the file is damaged, before a document is written
         draw_pictures(REFERENCE, PICTURES)
         (PICTURES / "README.md").write_text(captioned(REFERENCE))
         INDEX.write_text(index(REFERENCE))

@@ -2,7 +2,7 @@
 
     python scripts/mutate_rules.py [study ...]
 
-Increases every number in the claims and quantities of the studies by half, one at a time, only in
+Increases every number in the claims and quantities of the studies by half, one at a time, in
 memory. Prints what notices the change: the printed rule, the verdicts and numbers of the stored
 tables, or only the digest. Exits with 1 if nothing notices a change.
 """
@@ -156,7 +156,7 @@ def mutants(studies: list[str]) -> Iterator[tuple[str, int, str, str, str]]:
             try:
                 load(texts | {name: replaced(texts[name], at, old, new)})
                 noticed = kept.notices()
-            except Exception as error:  # of whatever kind: it does not pass unseen
+            except Exception as error:  # any error means that the change is noticed
                 noticed = f"error: {type(error).__name__}"
             yield name, at[0], old, new, noticed
         load(texts)

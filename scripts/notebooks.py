@@ -32,7 +32,7 @@ def execute(notebook: Path, outputs: Path, scale: str, jobs: int) -> nbformat.No
     """
     content = nbformat.read(notebook, as_version=4)
     settings = {"SCALE": scale, "JOBS": str(jobs), "OUTPUTS": str(outputs.resolve())}
-    with TemporaryDirectory() as sockets:  # sockets are files: no port that another may take
+    with TemporaryDirectory() as sockets:  # sockets as files, so that no port conflicts
         transport = {"transport": "ipc", "ip": f"{sockets}/kernel"}
         client = NotebookClient(
             content,

@@ -125,7 +125,7 @@ def main(arguments: list[str]) -> int:
         parser.error(f"no benchmark: {', '.join(unknown)}; there are: sweep, {', '.join(STUDIES)}")
     folder = typed.outputs / "bench"
     folder.mkdir(parents=True, exist_ok=True)
-    torch.set_num_threads(1)  # as every run, and the next lines; both ways profit from it
+    torch.set_num_threads(1)  # as in every run, like the next lines; both ways profit
     threadpool_limits(1, user_api="blas")
     keep_freed_memory()
     described = machine()

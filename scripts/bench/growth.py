@@ -83,9 +83,9 @@ class Exponents:
     size: str
     first: float
     last: float
-    seconds: float  # at the last value
+    seconds: float  # cost at the last value
     seconds_exponent: float
-    mebibytes: float  # at the last value
+    mebibytes: float  # cost at the last value
     memory_exponent: float  # nan below `OWN`
 
 
@@ -107,7 +107,7 @@ def cost(config: StudyConfig) -> Cost:
 
 def _run(config: StudyConfig, answer: Connection) -> None:
     """Run the study in the measured process and send its cost as answer."""
-    torch.set_num_threads(1)  # as every run, and the next line
+    torch.set_num_threads(1)  # as in every run, like the next line
     keep_freed_memory()
     where = device()
     run = module_of(config.study).run

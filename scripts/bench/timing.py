@@ -44,7 +44,7 @@ def device() -> torch.device:
 
 
 def machine_name(described: dict[str, Any]) -> str:
-    """Return a short name of a machine. described: as in `provenance.json`."""
+    """Return a short name of a machine. described: the machine's entry in `provenance.json`."""
     gpu = f" and {described['device_name']}" if described["device"] != "cpu" else ""
     rates = (described[f"{dtype}_gflops"] for dtype in ("float32", "float64"))
     float32, float64 = (f"{rate:.0f}" for rate in rates)

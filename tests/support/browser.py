@@ -19,7 +19,7 @@ class Browser:
     """
 
     def __init__(self, folder: Path) -> None:
-        ours, its = os.pipe(), os.pipe()  # what it reads, what it writes
+        ours, its = os.pipe(), os.pipe()  # pipes of its input and of its output
         flags = [*FLAGS.split(), f"--user-data-dir={folder}", "--remote-debugging-pipe"]
         self.process = subprocess.Popen(
             ["bash", "-c", f'exec "$@" 3<&{ours[0]} 4>&{its[1]}', "-", CHROMIUM, *flags],
@@ -68,7 +68,7 @@ class Browser:
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.send("Emulation.setDeviceMetricsOverride", **size)
         self.send("Emulation.setScriptExecutionDisabled", value=not script)
-        for each in ("about:blank", address):  # another place on the same page would fire nothing
+        for each in ("about:blank", address):  # a new address on the same page would fire no event
             self.send("Page.navigate", url=each)
             self._wait(lambda said: said.get("method") == "Page.loadEventFired")
 

@@ -46,13 +46,13 @@ def check_only(arguments, monkeypatch) -> int:
 def run(arguments, monkeypatch) -> int:
     """Return the exit code of `python -m runner <arguments>`."""
     log = logging.getLogger("runner")
-    monkeypatch.setattr(log, "handlers", [])  # one that writes to this test's stderr
+    monkeypatch.setattr(log, "handlers", [])  # a new handler writes to this test's stderr
     monkeypatch.setattr(log, "propagate", log.propagate)
-    root = logging.getLogger()  # which hydra.verbose=true opens
+    root = logging.getLogger()  # hydra.verbose=true changes its level
     monkeypatch.setattr(root, "handlers", list(root.handlers))
     monkeypatch.setattr(root, "level", root.level)
     monkeypatch.setattr(sys, "argv", ["runner", *arguments])
     try:
         return command_line.main()
-    except SystemExit as error:  # argparse, for what begins with a dash
+    except SystemExit as error:  # argparse exits for arguments that begin with a dash
         return int(error.code or 0)

@@ -58,11 +58,11 @@ def main() -> None:
     hits = 0
     part = Run(config, outputs / "killed")
     for _ in range(kills):
-        if part.is_complete():  # the kills begin again at a new run
+        if part.is_complete():  # the kills continue with a new run
             part.result_path.unlink()
             for left in part.folder.glob("*.csv"):
                 left.unlink()
-        # Every attempt goes on where the last one was killed: short ones come to any moment.
+        # Every attempt continues where the last one was killed: short attempts reach any moment.
         hits += attempt(part, settings, chance.uniform(0, min(1.0, duration / 2)))
     attempt(part, settings, None)
     log = (part.folder / "run.log").read_text()

@@ -1,9 +1,9 @@
 """A CPU that pretends to be a GPU, for runs with `device=cuda:0` without a GPU.
 
 Tensors on CUDA stay in the host's memory and only claim to be on CUDA. Errors are raised as by
-CUDA: for operands on two devices, views of CUDA tensors by NumPy, generators of another device, and
-copies from or to the host while a CUDA graph is captured. All arithmetic is done by the CPU, to the
-last bit.
+CUDA: for operands on two devices, views of CUDA tensors by NumPy, and generators of another device.
+Copies from or to the host are errors while a CUDA graph is captured. All arithmetic is done by the
+CPU, to the last bit.
 """
 
 from collections.abc import Callable, Iterator
@@ -82,7 +82,7 @@ class _Creating(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        return False  # what would skip it takes ten seconds to import
+        return False  # the alternative takes ten seconds to import
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         return _operate(operation, args, kwargs or {})
@@ -110,7 +110,7 @@ class _Watching(TorchFunctionMode):
         if not any(map(_of_cuda, tree_leaves((args, kwargs)))):
             return function(*args, **kwargs)
         with _Creating():
-            if function in (torch.tensor, torch.as_tensor):  # no dispatch mode hears of the device
+            if function in (torch.tensor, torch.as_tensor):  # dispatch modes do not see the device
                 return function(*args, **kwargs | {"device": None}).to(CUDA)
             return function(*args, **kwargs)
 
@@ -146,7 +146,7 @@ def _operate(operation: OpOverload, args: tuple, kwargs: dict[str, Any]) -> Any:
     def claimed(result: Any) -> Any:
         if not isinstance(result, Tensor):
             return result
-        if id(result) in given:  # changed in place
+        if id(result) in given:  # the tensor was changed in place
             return given[id(result)]
         return _Claiming(result) if on_cuda else result
 
@@ -170,7 +170,7 @@ class _Graph:
 
     def __init__(self) -> None:
         self.reads, self.calls = len(READS), []
-        self.found: dict[int, tuple[Tensor, Tensor]] = {}  # what each tensor was at first
+        self.found: dict[int, tuple[Tensor, Tensor]] = {}  # initial copy of each tensor
 
     def note(self, tensors: list[Tensor]) -> None:
         for each in map(_held, tensors):
@@ -248,7 +248,7 @@ def pretended_cuda() -> Iterator[None]:
     with ExitStack() as patches:
         patches.enter_context(patch.multiple(torch.cuda, **about))
         patches.enter_context(patch.object(torch.version, "cuda", "12.8"))
-        # An optimizer would ask a build for CUDA whether a graph is being captured.
+        # An optimizer asks CUDA builds whether a graph is being captured.
         no_graph = {"current_accelerator": lambda check_available=False: None}
         patches.enter_context(patch.multiple(torch.accelerator, **no_graph))
         patches.enter_context(patch.object(torch.backends.cudnn, "version", lambda: 91002))

@@ -102,10 +102,10 @@ def _server() -> str:
 def _serve(address: str) -> None:
     for name in PRELOADED:
         importlib.import_module(name)
-    sys.path.pop(0)  # the folder of this script
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the guardians
+    sys.path.pop(0)  # remove the folder of this script
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no parent waits for these processes
     listener = Listener(f"{address}.new")
-    os.rename(f"{address}.new", address)  # it is there once it listens
+    os.rename(f"{address}.new", address)  # the socket file exists only when the server listens
     while True:
         client = listener.accept()
         if os.fork() == 0:
@@ -126,7 +126,7 @@ def _guard(client: Connection) -> None:
     _, status = os.waitpid(pid, 0)
     try:
         client.send(os.waitstatus_to_exitcode(status))
-    finally:  # the test may have gone
+    finally:  # the test may have ended
         os._exit(0)
 
 

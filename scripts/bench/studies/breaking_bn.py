@@ -22,7 +22,7 @@ BATCH = 128
 STEPS = {"cuda": 100, "cpu": 4}
 """Minibatches of an epoch; few on a CPU, since already these exceed its caches."""
 MULTIPLIER = {"cuda": 1.0, "cpu": 0.125}
-SHAPE = (3, 32, 32)  # that of CIFAR-10
+SHAPE = (3, 32, 32)  # shape of CIFAR-10
 
 
 def usual_loop(network: nn.Module, images: Images, device: torch.device) -> None:

@@ -40,7 +40,7 @@ def plain_lipschitz(network: Network, x: Tensor) -> tuple[float, float]:
                 inner.append(float(torch.linalg.matrix_norm(J, 2)))
                 after = activations[layer + 1][point]
                 J = torch.autograd.functional.jacobian(through(layer + 1, network.depth - 1), after)
-                # As seen by what the layer writes before its ReLU.
+                # Jacobian by the layer's pre-activations.
                 J = J * (after > 0)
             else:
                 J = torch.eye(3, dtype=x.dtype)

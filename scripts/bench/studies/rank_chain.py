@@ -49,7 +49,7 @@ def plain_chain(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
 def compiled_chains(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
     """Run eight chains by the compiled engine, with the observables and the stride of the study."""
     from runner.papers.batch_norm_rank.rank_chain.kernel import (
-        CompiledChains,  # late: imports a compiler
+        CompiledChains,  # late import of a compiler
     )
 
     plan = Plan.of(layers, LANES, RankChain().stride_of(width), burn_in)

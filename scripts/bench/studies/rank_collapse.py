@@ -74,7 +74,7 @@ def require_same_step(data: Dataset, group: Group, width: int, depth: int) -> No
     linear = [layer for layer in plain if isinstance(layer, nn.Linear)]
     for number, layer in enumerate(linear, start=1):
         layer.weight.data.copy_(network.parameters[f"W{number}"][0])
-        # Where batch normalization takes the biases out, the stack has none.
+        # The stack has no biases where batch normalization removes their effect.
         layer.bias.data.copy_(network.parameters.get(f"b{number}", torch.zeros(1, 1))[0])
     x, labels = data.train.flat()[:BATCH].double(), data.train.labels[:BATCH]
     nn.functional.cross_entropy(plain(x), labels).backward()
@@ -113,7 +113,7 @@ def compare() -> Iterator[Comparison]:
     """Yield comparisons on one epoch of the digits, by shape, with and without normalization."""
     data = load("digits", {}, None, seed=0).standardized().to(device())
     few = 2
-    scale = REPLICATES * len(RATES) / few  # networks differ in nothing that takes time
+    scale = REPLICATES * len(RATES) / few  # all networks take equal time
     for normalized in (False, True):
         for width, depth in SHAPES:
             networks = [module(data, width, depth, normalized) for _ in range(few)]

@@ -41,8 +41,8 @@ def files(source: Mapping[str, Any], folder: str | Path | None) -> list[File]:
 def read_archive(path: Path) -> list[File]:
     """Return the files in the archive, in one pass over it.
 
-    Raises InputError if the archive is damaged, or if a file is absent, not a regular file (a link,
-    for example), or larger than any of CIFAR-10.
+    Raises InputError if the archive is damaged. Raises InputError if a file is absent, not a
+    regular file (a link, for example), or too large.
     """
     found: dict[str, File] = {}
     wanted = [f"{FOLDER}/{name}" for name in TRAIN + TEST]
@@ -52,7 +52,7 @@ def read_archive(path: Path) -> list[File]:
                 where = f"{path}: {member.name}"
                 if not member.isfile() or member.size > LONGEST_MEMBER:
                     raise InputError(f"{where} is not a file of at most {LONGEST_MEMBER} bytes")
-                if content := archive.extractfile(member):  # every regular file has some
+                if content := archive.extractfile(member):  # never None for a regular file
                     found[member.name] = File(where, content.read())
     if missing := [name for name in wanted if name not in found]:
         raise InputError(f"{path} is not the archive of CIFAR-10: it has no {missing[0]}")

@@ -1,4 +1,4 @@
-"""Labelled images as tensors on one device; `load` returns a dataset by its name."""
+"""Labeled images as tensors on one device; `load` returns a dataset by its name."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ Resizing changes the last bits of constant channels. Pixels of files differ by 1
 
 @dataclass(frozen=True)
 class Images:
-    """n labelled images."""
+    """Images (n, channel, row, column) with labels (n,)."""
 
     pixels: Float[Tensor, "n channels height width"]
     labels: Int[Tensor, " n"]
@@ -46,7 +46,7 @@ class Images:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Training and test images, labelled 0..classes-1.
+    """Training and test images with labels 0..classes-1.
 
     files: SHA-256 of the content of each file, by its path; empty for datasets without files.
     """
@@ -89,7 +89,7 @@ class Dataset:
         mean = train.mean(dim=dims, keepdim=True)
         low, high = train.amin(dims, keepdim=True), train.amax(dims, keepdim=True)
         rounding = ROUNDING * torch.finfo(train.dtype).eps * torch.maximum(high, -low)
-        # Over infinity, not over what is left of a deviation of zero.
+        # Divide by infinity, not by the rounding of a standard deviation of zero.
         deviation = train.std(dim=dims, keepdim=True).where(high - low > rounding, inf)
         return self.map(lambda pixels: (pixels - mean) / deviation)
 
@@ -121,10 +121,10 @@ def load(
 ) -> Dataset:
     """Return the dataset `name` with pixels in [0, 1], in float32 on the CPU.
 
-    source: where the files are, the entry `source` of `conf/data/<name>.yaml`. folder: first folder
-    that is searched, and folder of downloads; None: the user's cache. seed: of the random pixels.
-    checksums: SHA-256 of the content of each file. Raises InputError if the dataset is unknown, or
-    if its files cannot be fetched or have other content.
+    source: the location of the files, `source` in `conf/data/<name>.yaml`. folder: first folder
+    that is searched, and folder of downloads; None: the user's cache. seed: seed of the random
+    pixels. checksums: SHA-256 of the content of each file. Raises InputError if the dataset is
+    unknown, or if its files cannot be fetched or have other content.
     """
     if name not in LABELLED:
         raise InputError(f"data={name} holds no labelled images: {nearest(name, LABELLED)}")

@@ -20,7 +20,7 @@ def all_images() -> tuple[Float[Tensor, "1797 8 8"], Int[Tensor, " 1797"]]:
 
     Raises InputError if scikit-learn has other images than expected.
     """
-    from sklearn.datasets import load_digits  # late: slow to import, and most runs need none of it
+    from sklearn.datasets import load_digits  # late import: slow, and most runs do not need it
 
     loaded = load_digits()
     content = loaded.images.astype("uint8").tobytes() + loaded.target.astype("uint8").tobytes()
@@ -34,7 +34,7 @@ def read() -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
 
     The split is a fixed random choice with equal fractions of the classes.
     """
-    from sklearn.model_selection import train_test_split  # late, likewise
+    from sklearn.model_selection import train_test_split  # late import, too
 
     pixels, labels = all_images()
     train, test = train_test_split(

@@ -71,7 +71,7 @@ def fetch(source: Mapping[str, Any], folder: str | Path | None) -> list[Path]:
     for entry in missing:
         try:
             _download(source["url"], entry, folders[0])
-        except Exception as error:  # whatever the network, or what lies before it, comes up with
+        except Exception as error:  # the network may raise errors of any kind
             names = ", ".join(entry["name"] for entry in missing)
             raise InputError(
                 f"{names} cannot be fetched from {source['url']} ({_reason(error)}).\n"

@@ -23,7 +23,7 @@ class BatchNorm(nn.Module):
     square (the `BN` of paper B's Eq. (2)).
     """
 
-    mean: Tensor  # where it is subtracted
+    mean: Tensor  # only if the mean is subtracted
     variance: Tensor
 
     def __init__(self, channels: int, centred: bool) -> None:

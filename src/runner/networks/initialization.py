@@ -53,7 +53,7 @@ def orthogonal(n_out: int, n_in: int, stream: Generator) -> Layer:
     """
     tall = _normal(1.0, (max(n_out, n_in), min(n_out, n_in)), stream)
     Q, R = torch.linalg.qr(tall)
-    Q = sqrt(2) * Q * R.diagonal().sign()  # every rotation alike, whatever signs LAPACK prefers
+    Q = sqrt(2) * Q * R.diagonal().sign()  # all rotations equally likely, for any signs of LAPACK
     return Q if n_out >= n_in else Q.mT, torch.zeros(n_out, dtype=torch.float64)
 
 

@@ -40,7 +40,7 @@ def skipped(H: Tensor, Z: Tensor, gamma: float, normalized: bool) -> Tensor:
     """Return `H + gamma Z` if there is a skip connection and the layer keeps the width, else Z."""
     if isinf(gamma) or H.shape != Z.shape:
         return Z
-    # Normalization forgets the scale of its input, so a huge gamma divides the other term.
+    # Normalization removes the scale of its input, so a huge gamma divides the other term.
     return H / gamma + Z if gamma > HUGE and normalized else H + gamma * Z
 
 
@@ -99,7 +99,7 @@ class MLP:
         shape = Z.shape
         if self.centred is not None:
             Z = self._normalize(layer, Z.reshape(1, -1, shape[-1]), mode)
-        # In place before the view: nothing else holds Z, and no copy of it is made.
+        # In place before the view: no other reference to Z exists, and Z is not copied.
         return self.sigma.function(Z).view(shape)
 
     def hidden(

@@ -1,7 +1,7 @@
 """VGG-19 (Simonyan and Zisserman 2015, configuration E) for images of 32x32 pixels.
 
-It has the usual form for CIFAR-10: sixteen convolutions as in the paper, batch normalization after
-each of them, and one linear layer instead of three, since the last feature map is a single pixel.
+It has the usual form for CIFAR-10: sixteen convolutions as in the paper, with batch normalization
+after each of them. One linear layer replaces three, since the last feature map is a single pixel.
 """
 
 from jaxtyping import Float

@@ -112,7 +112,7 @@ def _derive(
 
     D = functional.softmax(logits, dim=1)
     D.scatter_add_(1, labels[:, None], D.new_full((1, 1, 1), -1).expand(len(D), 1, D.shape[2]))
-    D *= (factors / D.shape[2])[:, None, None]  # the step is taken where the gradient is
+    D *= (factors / D.shape[2])[:, None, None]  # scales all gradients at once
     use(f"b{L + 1}", D.sum(-1))
     for layer in range(L + 1, 0, -1):
         below = hidden.pop()
@@ -142,7 +142,7 @@ def _forward(network: MLP, layer: int, Z: Float[Tensor, "R d N"], epsilon: float
     if centred:
         N = Z.shape[2]
         network.running[f"mean{layer}"].lerp_(mean, MOMENTUM)
-        variance = variance * (N / max(N - 1, 1))  # unbiased, as torch remembers it
+        variance = variance * (N / max(N - 1, 1))  # unbiased, as torch records it
     network.running[f"variance{layer}"].lerp_(variance, MOMENTUM)
     return _Hidden(H, Z, factor)
 

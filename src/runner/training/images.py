@@ -51,7 +51,7 @@ class EpochTrainer(ABC, Generic[Scores]):
         self.stream, self.replicates = stream, replicates
         self.device = data.train.labels.device
         self.steps = len(data.train) // batch_size
-        self.epoch, self.step = 1, 0  # step: minibatches of this epoch that are done
+        self.epoch, self.step = 1, 0  # step: number of finished minibatches of this epoch
 
     @property
     def done(self) -> int:
@@ -248,7 +248,7 @@ def train_in_turn(
     rates, selection = config.learning_rates, selection_of(config)
     epochs = [task.epochs or config.epochs for task in tasks]
     steps = images // config.batch_size
-    scores = torch.zeros(len(tasks), dtype=torch.float64)  # of each network, over epochs
+    scores = torch.zeros(len(tasks), dtype=torch.float64)  # sums over epochs, by network
     first, restored = 0, context.restored
     if restored is not None:
         first = int(restored["task"])

@@ -62,7 +62,7 @@ class Adam(Optimizer):
     def __init__(self, parameters: Stacks) -> None:
         super().__init__(parameters)
         some = next(iter(parameters.values()))
-        self.state = {"t": some.new_zeros((), dtype=torch.float64)}  # a GPU replays its steps
+        self.state = {"t": some.new_zeros((), dtype=torch.float64)}  # a tensor: a GPU replays steps
         for moment in ("m", "v"):
             zeros = {f"{moment}.{n}": torch.zeros_like(value) for n, value in parameters.items()}
             self.state |= zeros

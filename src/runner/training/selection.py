@@ -44,7 +44,7 @@ def ranked(scores: Float[Tensor, "candidates S"]) -> list[int]:
 
     Equal candidates keep their order. Candidates that diverged (NaN) on a replicate come last.
     """
-    worst = scores.min(dim=1).values.nan_to_num(-inf)  # the minimum is nan where one is
+    worst = scores.min(dim=1).values.nan_to_num(-inf)  # the minimum is nan if a score is nan
     return worst.sort(descending=True, stable=True).indices.tolist()
 
 

@@ -18,5 +18,5 @@ class OnImages(TrainingConfig):
     )
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         return (*RANDOM_PIXELS, "probe")

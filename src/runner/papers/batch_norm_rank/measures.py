@@ -31,7 +31,7 @@ def ranks(H: Float[Tensor, "R d N"], tau: float = 0.5) -> Ranks:
     d = H.shape[1]
     finite = H.isfinite().all(dim=-1).all(dim=-1)
     sigma = singular_values(H.where(finite[:, None, None], 0.0))
-    share = (sigma / sigma[:, :1]).square()  # the largest is 1, so that no power overflows
+    share = (sigma / sigma[:, :1]).square()  # the largest is 1, so no power overflows
     total = share.sum(-1)
     soft_rank = (share * (d / total)[:, None] >= tau).sum(-1)
     matrix_rank = (sigma > sigma[:, :1] * d * torch.finfo(H.dtype).eps).sum(-1)
@@ -62,7 +62,7 @@ def root_mean_square(H: Float[Tensor, "R d N"]) -> Float[Tensor, " R"]:
     Scaling keeps squares within the range of float64.
     """
     largest = H.double().abs().amax(dim=(1, 2)).clamp(min=torch.finfo(torch.float64).tiny)
-    power = torch.frexp(largest).mantissa / largest  # of two, so that it rounds nothing
+    power = torch.frexp(largest).mantissa / largest  # a power of two, which rounds nothing
     return (H.double() * power[:, None, None]).square().mean(dim=(1, 2)).sqrt() / power
 
 

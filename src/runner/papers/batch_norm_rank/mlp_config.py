@@ -34,5 +34,5 @@ class TrainedMLPs(OnImages):
     tau: float = parameter("threshold of the soft rank (0 to 1)", 0.5, minimum=0, maximum=1)
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         return (*super().purposes(), "initialisation", *orders(self.epochs))

@@ -75,7 +75,7 @@ def by_network(columns: Mapping[str, Float[Tensor, " R"]]) -> Iterator[dict[str,
 def hand_over(
     context: Context, name: str, network: MLP, x: Tensor, epoch: int
 ) -> Iterator[Measured]:
-    """Yield what `Context.hand_over` measures of each network; the networks are the replicates.
+    """Yield the measures of `Context.hand_over` for each network; the networks are replicates.
 
     x: inputs, common to all networks or one set for each network.
     """

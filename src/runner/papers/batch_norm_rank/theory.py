@@ -79,7 +79,7 @@ def _of_order_one(
     Squares of squares of float32 numbers leave its range below 1e-11 and above 1e9.
     """
     largest = H.detach().abs().amax(dim=dims, keepdim=True)
-    largest = largest.clamp(min=torch.finfo(H.dtype).tiny)  # below, the power would overflow
+    largest = largest.clamp(min=torch.finfo(H.dtype).tiny)  # below tiny the power would overflow
     return H * (torch.frexp(largest).mantissa / largest)
 
 
@@ -190,11 +190,11 @@ def lyapunov_gap(
     """
     _check_two_values(width)
     W = torch.empty(samples, width, 2, dtype=torch.float64)
-    # numpy: its sums, unlike torch's, depend neither on threads nor on where the numbers lie
+    # Sums of numpy, unlike torch's, depend neither on threads nor on memory alignment.
     a, b = np.moveaxis(W.normal_(generator=generator).numpy(), -1, 0)
     x = a[:, 0] - b[:, 1]
     y = np.square(a).sum(axis=1) - np.square(b).sum(axis=1)
-    # The gap has no scale, and squares of a huge gamma have no number.
+    # The gap does not depend on the scale; squares of a huge gamma would overflow.
     scale, identity = (skip, 1.0) if skip < HUGE else (1.0, 1 / skip)
     a, b = scale * a, scale * b
     a[:, 0] += identity

@@ -102,7 +102,7 @@ def merged(network: Network) -> Network:
         direction, leaving = normalize(entering), weights[i + 1] * entering.norm(dim=1)
         size = leaving.norm(dim=0)
         parallel = (direction @ direction.mT > PARALLEL).fill_diagonal_(True)
-        group = torch.zeros_like(parallel)  # row: the largest neuron of a group; columns: its own
+        group = torch.zeros_like(parallel)  # row: the largest neuron of a group; columns: the group
         for neuron in size.argsort(descending=True):
             group[neuron] = parallel[neuron] & ~group.any(0)
         group = group[group.any(1)].to(size.dtype)
@@ -287,7 +287,7 @@ def minima(
     """
     depths = sorted(depths)
     best: dict[int, Minimum] = {}
-    fresh: set[tuple[int, int]] = set()  # ways to a neighbour not gone since here fell
+    fresh: set[tuple[int, int]] = set()  # steps to try, from depths whose loss fell
 
     def offer(network: Network, own: bool) -> None:
         """Polish a network, and store it if it is the best or the second best of its depth.

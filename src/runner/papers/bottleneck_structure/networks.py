@@ -41,7 +41,7 @@ class Network:
         """Return `alpha_0(x) = x, alpha_1(x), ..., alpha_{L-1}(x)`, and `f(x)` as last entry."""
         found = [x]
         for W, b in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            found.append((found[-1] @ W.mT).add_(b).relu_())  # one tensor a layer, no others
+            found.append((found[-1] @ W.mT).add_(b).relu_())  # one tensor per layer, no copies
         return [*found, (found[-1] @ self.weights[-1].mT).add_(self.biases[-1])]
 
     def cost(self, x: Inputs, y: Float[Tensor, "N d_out"]) -> float:

@@ -37,7 +37,7 @@ class DepthStack:
         self.active = [sum(layer < L for L in depths) for layer in range(1, depths[0])]
         shapes = [(A, width, d_in if i == 0 else width) for i, A in enumerate(self.active)]
         shapes += [(len(depths), d_out, width)]
-        shapes += [(*shape[:2], 1) for shape in shapes]  # of the weights, then of the biases
+        shapes += [(*shape[:2], 1) for shape in shapes]  # first of weights, then of biases
         self.parameters = torch.zeros(sum(map(math.prod, shapes)), device=device, dtype=dtype)
         self.gradient = torch.zeros_like(self.parameters)
         self.W, self.b = _views(self.parameters, shapes)
@@ -108,7 +108,7 @@ class DepthStack:
         return tuple([p[r] for p in (*each[:hidden], each[-1])] for each in (self.W, self.b))
 
     def _reserve(self, x: Tensor) -> None:
-        """Allocate the activations once: new memory in each step is slow."""
+        """Allocate the activations once, since new memory in each step is slow."""
         N = x.shape[-1]
         if not self._H or self._H[0].shape[-1] != N:
             self._H = [x.new_empty(A, self.width, N) for A in self.active]

@@ -32,13 +32,13 @@ class TheoremCheck(Row):
 
     depth: int
     replicate: int
-    rank: int  # k = Rank J f(x), of the points that are left (linear: of A)
-    imbalance: float  # of the network, relative; the proof of Theorem 7 wants it 0
-    theorem: str  # which statement of the paper is checked
-    points: int  # inputs x (layers for corollary-8, segments for proposition-9-segment)
-    violations: int  # points with lower > upper, or where one of them is nan
-    lower: float  # both sides at the point with the smallest upper - lower
-    upper: float  # the right side, likewise
+    rank: int  # k = Rank J f(x) of the selected points (linear networks: of A)
+    imbalance: float  # relative imbalance of the network; the proof of Theorem 7 assumes 0
+    theorem: str  # statement of the paper that is checked
+    points: int  # number of inputs x (corollary-8: of layers, proposition-9-segment: of segments)
+    violations: int  # number of points with lower > upper, or with nan
+    lower: float  # left side at the point with the smallest upper - lower
+    upper: float  # right side at the same point
     tightness: float  # median of lower / upper
 
 
@@ -73,7 +73,7 @@ def inequalities(network: Network, x: Inputs, k: int) -> dict[str, Sides]:
     near = differentiate(network, first)
     curvature = theory.ntk_mixed_derivative(near)
     narrow = theory.narrowness_bound(near.jacobian, L)
-    # From each point towards the next, and as far back, until a neuron switches.
+    # From each point towards the next point, and as far back, until a neuron switches.
     ends = theory.active_segment(network, first, first.roll(-1, dims=0) - first)
     segment = theory.segment_bound(near.jacobian, *ends, L)
     norms = [theory.ntk_norm(network, differentiate(network, end), end) for end in ends]

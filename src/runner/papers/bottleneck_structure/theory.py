@@ -133,7 +133,7 @@ def representation_tail(
     inputs = network.activations(x)[:-1]
     layers = zip(network.weights, network.biases, inputs, strict=True)
     spectra = [svdvals(alpha @ W.mT + with_bias * b) for W, b, alpha in layers]
-    # Fewer samples than k + 1 leave no such singular value.
+    # With fewer than k + 1 samples this singular value does not exist.
     tails = [s[k] if len(s) > k else s.new_zeros(()) for s in spectra]
     return torch.stack(tails) / math.sqrt(len(x))
 
@@ -194,7 +194,7 @@ def active_segment(network: Network, x: Inputs, step: Inputs) -> tuple[Inputs, I
     def end(direction: Inputs) -> Inputs:
         low = torch.zeros_like(x[:, :1])
         t = high = torch.ones_like(low)
-        for _ in range(31):  # the whole step first
+        for _ in range(31):  # first the whole step
             same = (states(x + t * direction) == here).all(1, keepdim=True)
             low, high = torch.where(same, t, low), torch.where(same, high, t)
             t = (low + high) / 2

@@ -9,7 +9,7 @@ from runner.networks import initialization
 from runner.papers.norm_tuning.network import Network, relu_network
 
 PIXELS = 64
-STEPS, LEARNING_RATE = 300, 1e-2  # full batch, Adam: all but a few of the images are learned
+STEPS, LEARNING_RATE = 300, 1e-2  # full batch, Adam: almost all images are learned
 
 
 def train_classifier(

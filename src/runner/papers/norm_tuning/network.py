@@ -1,7 +1,7 @@
 """The network type of paper A: frozen weights, with a normalization layer after each of them.
 
-Targets and all their reconstructions are such networks, in float64 (torch tensors) or with any
-number of digits (numpy arrays of mpmath numbers).
+Targets and all their reconstructions have this type, in float64 (torch tensors) or with any number
+of digits (numpy arrays of mpmath numbers).
 """
 
 from dataclasses import dataclass, replace

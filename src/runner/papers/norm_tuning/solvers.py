@@ -23,7 +23,7 @@ from runner.papers.norm_tuning.theorem_1 import khatri_rao, pseudo_inverse, size
 EPSILON = float(np.finfo(np.float64).eps)
 REFINEMENTS = 2
 LSMR_STEPS = 500  # about 100 are enough for dense Gaussian weights with m = 2 d k, at any d
-LSMR_SOLVED = (0, 1, 4)  # reasons to stop; the others: no solution, ill-conditioned, out of steps
+LSMR_SOLVED = (0, 1, 4)  # exit codes of success; others: no solution, ill-conditioned, out of steps
 LANCZOS_CONDITION = 1e6  # eigenvalues of the Gram matrix below 1e-16 of the largest are rounding
 LANCZOS_TOLERANCE = 1e-3  # residual; the singular values are then right to about 6 digits
 LANCZOS_VECTORS = 80
@@ -148,7 +148,7 @@ def structured_lsmr(
 def _operator(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> LinearOperator:
     """Return the operator `gamma -> vec(W2 diag(gamma) W1)`, adjoint `R -> diag(W2^T R W1^T)`."""
     d, k = W2.shape[0], W1.shape[1]
-    scaled, projected = torch.empty_like(W2), torch.empty_like(W1)  # fresh ones cost a third more
+    scaled, projected = torch.empty_like(W2), torch.empty_like(W1)  # new arrays cost a third more
 
     def matvec(gamma: np.ndarray) -> np.ndarray:
         torch.mul(W2, torch.from_numpy(gamma.reshape(-1)), out=scaled)

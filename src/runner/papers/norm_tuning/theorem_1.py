@@ -32,8 +32,8 @@ class Solved(NamedTuple):
     """One column gamma1 for each target, with the condition number and the rank of K."""
 
     gamma1: Float[Tensor, "*R m targets"]
-    condition_number: Float[Tensor, "*R"]  # the largest singular value over the smallest
-    rank: Float[Tensor, "*R"]  # how many are above max(d k, m) machine epsilons of the largest
+    condition_number: Float[Tensor, "*R"]  # largest / smallest singular value
+    rank: Float[Tensor, "*R"]  # singular values above max(d k, m) machine epsilons of the largest
 
 
 def khatri_rao(

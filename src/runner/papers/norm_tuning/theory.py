@@ -106,9 +106,9 @@ def wide(target: Network, weights: Iterable[Pair], input_norm: float = 1.0) -> C
 def factorize(target: Network, rank: int, input_norm: float = 1.0) -> Network:
     """Return the same function with each layer W* = A B of rank r as two layers B (r, d), A (d, r).
 
-    By Corollary 1 (Corollary 2 of the appendix) four layers of width d r replace each layer of rank
-    r. `wide` constructs them from the two layers here, as the text above the corollary describes.
-    The ReLU of width r between B and A is linearized as in Lemma 7: B gets a shift
+    By Corollary 1 (Corollary 2 of the appendix), four layers of width d r replace each layer of
+    rank r. `wide` constructs them from the two layers here, as the text above the corollary
+    describes. The ReLU of width r between B and A is linearized as in Lemma 7: B gets a shift
     `input_norm ||B_i||` that keeps the ReLU active, and A subtracts the shift. Raises InputError if
     a weight matrix of the target has a higher rank.
     """
@@ -187,7 +187,7 @@ def _deep_block(
     M, offset = exact(zeros), exact(zeros[:, 0])
     layers = []
     for i, (W, A, gamma) in enumerate(zip(hidden, skips, [s.gamma for s in systems], strict=True)):
-        M[:, i * k : (i + 1) * k] = A  # from here on they enter; zero so far
+        M[:, i * k : (i + 1) * k] = A  # these inputs enter here; zero so far
         M = gamma[:, None] * (W @ M)
         arriving, last = gamma * (W @ offset), i == n - 1
         offset = input_norm * arithmetic.row_norms(M)
@@ -304,7 +304,7 @@ def live_units_probability(d: int, k: int, m: int, sparsity: float) -> float:
     k^2 = d^2 it rises from 0 to 1 around `p = 2 log(d) / d`. The conjecture of Remark 3, p of order
     log d / d, therefore cannot be improved. The bound is not in the paper.
     """
-    with np.errstate(divide="ignore"):  # of sparsity 1
+    with np.errstate(divide="ignore"):  # log(0) at sparsity 1
         log_absent = np.log1p(-sparsity)
     incoming, outgoing = -np.expm1(k * log_absent), -np.expm1(d * log_absent)
     return float((incoming * outgoing) ** m)

@@ -88,7 +88,7 @@ def residual_outgoing(
 
 def same_pattern(preactivations: Float[Tensor, "*R n c"]) -> Bool[Tensor, "*R c c"]:
     """Return which pairs of c neurons are active for the same of n examples (Lemma 2, part 2)."""
-    on = (preactivations > 0).float()  # counts are exact there
+    on = (preactivations > 0).float()  # counts are exact in float32
     count = on.sum(-2)
     return count[..., :, None] + count[..., None, :] == 2 * (on.mT @ on)
 
@@ -133,7 +133,7 @@ def flattening_factor(shared: int, positions: int) -> int:
     """Return the largest ||U||^2 / ||V||^2 of two flattenings of one tensor (Lemma 10).
 
     For a tensor T (o, i, k) with U = `o x (i k)` and V = `(o k) x i`: ||U||^2 <= min(i, k) ||V||^2.
-    The reason: T contracted with a unit vector of R^o is an i x k matrix, whose squared Frobenius
+    The reason: T contracted with a unit vector of R^o is an i x k matrix. Its squared Frobenius
     norm is at most min(i, k) times its squared operator norm (Wang et al. 2017, Theorem 4.8).
     """
     return min(shared, positions)

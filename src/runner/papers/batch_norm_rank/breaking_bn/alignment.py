@@ -22,7 +22,7 @@ def gradient_alignment(H: Float[Tensor, "N d"], errors: Float[Tensor, "N k"]) ->
     direction = H / length.where(length > 0, 1.0)
     cosine = (direction @ direction.mT).abs()
     nonzero = ((errors != 0) & (length > 0)).double()
-    neurons = nonzero @ nonzero.mT  # for which both gradients of a pair have a direction
+    neurons = nonzero @ nonzero.mT  # both gradients of a pair are nonzero
     neurons.fill_diagonal_(0)
     alignment = (neurons * cosine).sum() / neurons.sum()
     return alignment.where(errors.isfinite().all(), torch.nan)

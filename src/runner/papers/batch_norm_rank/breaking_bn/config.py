@@ -25,7 +25,7 @@ class BreakingBN(OnImages):
     """
 
     study: ClassVar[str] = "breaking_bn"
-    version: ClassVar[int] = 3  # rates are chosen on separate replicates, by the worst of them
+    version: ClassVar[int] = 3  # learning rates are chosen by the worst of separate replicates
 
     architecture: str = parameter("convolutional network", "vgg19", choices=("vgg19", "resnet50"))
     multiplier: float = parameter(
@@ -62,6 +62,6 @@ class BreakingBN(OnImages):
     tau: float = parameter("threshold of the soft rank (0 to 1)", 0.5, minimum=0, maximum=1)
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         mine = ("random pixels", "initialisation", *orders(self.epochs))
         return super().purposes() + mine

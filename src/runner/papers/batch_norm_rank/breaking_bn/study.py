@@ -96,12 +96,12 @@ class TrialEpoch(Row):
     replicate: int
     learning_rate: float
     epoch: int
-    steps: int  # of SGD so far
+    steps: int  # steps of SGD so far
     train_loss: float  # nats; mean over the epoch's minibatches, each before its step
-    train_accuracy: float  # share of images that get their class; mean over minibatches likewise
+    train_accuracy: float  # fraction of images with the right class; mean over minibatches
     test_loss: float  # at the end of the epoch, with running statistics
-    test_accuracy: float  # share of the test images that get their class, likewise
-    rank: float  # of the last hidden layer on `samples` training images, as in UntrainedNetwork
+    test_accuracy: float  # fraction of the test images with the right class, at the same time
+    rank: float  # rank of the last hidden layer on `samples` training images
     rank_bound: float  # r(H), Eq. (4), of the same representation
     gradient_alignment: float  # mean |cosine| of per-sample gradients of the last layer
 
@@ -112,7 +112,7 @@ class TrainedEpoch(TrialEpoch):
 
     table: ClassVar[str] = "training"
 
-    selected_on: str  # the replicates that the rate was chosen on
+    selected_on: str  # replicates on which the learning rate was chosen
 
 
 def run(config: Config, context: Context) -> Iterator[UntrainedNetwork | TrialEpoch | Measured]:
@@ -147,7 +147,7 @@ def images(config: Config, context: Context, random_pixels: bool) -> Dataset:
     Raises InputError if the images are unavailable or fewer than `samples`.
     """
     data = training_images(config, context)
-    probed(config, data)  # refused now, not when they are measured
+    probed(config, data)  # raises an error now, not when networks are measured
     if config.image_size is not None:
         data = data.resized(config.image_size)
     if random_pixels:
@@ -182,7 +182,7 @@ def start(
 ) -> ConvolutionalTrainer:
     """Return the trainer of a newly initialized network.
 
-    data: the images; the key True has those with random pixels. rate: learning rate of the grid.
+    data: the images by whether their pixels are random. rate: learning rate of the grid.
     """
     method, replicate = METHODS[task.method], task.replicate
     own = data[method.random_pixels]

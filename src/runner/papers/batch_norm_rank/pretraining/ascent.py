@@ -3,9 +3,10 @@
 `r(H) = Tr(M)^2 / ||M||_F^2`, `M = H H^T / N` (Eq. 4). The authors' code for figure 4 descends on
 `r^{-1/2}` of the last hidden layer, over all layers. Their code for figure 6 takes some layers l
 one after the other, and descends on `1 / r` of the pre-activations `Z_l`, over the weights of
-layers 1..l. The paper's text raises r(H_l) in each layer. r does not depend on the scale of the
-weights, so its gradient is orthogonal to the parameters of the layer. Gradient steps therefore
-increase the norm of the parameters. Our variant `turn` rotates the parameters instead.
+layers 1..l. The paper's text raises r(H_l) in each layer. The value of r does not depend on the
+scale of the weights. Hence its gradient is orthogonal to the parameters of the layer. Gradient
+steps therefore increase the norm of the parameters. Our variant `turn` rotates the parameters
+instead.
 
 All functions work on R networks at once: `X (R, features, N)`, samples as columns, separate inputs
 for each network.
@@ -93,7 +94,7 @@ def _derivative(network: MLP) -> Callable[[Tensor], Tensor]:
 def swept_layers(depth: int) -> list[int]:
     """Return the layers that the code of figure 6 pre-trains: 5, 9, .., 29 of 30 layers.
 
-    Networks of less than 5 layers have one such layer, the last.
+    For less than 5 layers this is the last layer.
     """
     return list(range(5, depth + 1, 4)) or [depth]
 

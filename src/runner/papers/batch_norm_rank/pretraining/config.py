@@ -139,7 +139,7 @@ class Pretraining(TrainedMLPs):
         return any(len(g) > 1 for g in (self.learning_rates, self.batch_norm_rates, self.steps))
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         if self.epochs is None:
             return self.settled().purposes()
         mine = ("glorot", "positive", "passing", "scaling", "orthogonalising", "pretraining")

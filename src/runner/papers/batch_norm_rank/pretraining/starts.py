@@ -91,7 +91,7 @@ def orthogonalise(network: MLP, X: Float[Tensor, "R features N"], power: float) 
     for layer in range(1, network.depth + 2):
         p[f"b{layer}"].zero_()
     d, features = p["W1"].shape[1:]
-    p["W1"] *= sqrt(12 * features / (d + features))  # from uniform on 1 / sqrt(features)
+    p["W1"] *= sqrt(12 * features / (d + features))  # weights were uniform on 1 / sqrt(features)
     H = network.layer(1, X)
     for layer in range(2, network.depth + 1):
         U, S, Vt = torch.linalg.svd(H.mT.double(), full_matrices=False)

@@ -72,15 +72,15 @@ class LayerRank(Row):
     keys: ClassVar[tuple[str, ...]] = ("method", "pretraining_steps", "step", "replicate", "layer")
 
     method: str
-    pretraining_steps: int  # M; 0: none
-    step: float  # size of a step of the ascent; 0: none
+    pretraining_steps: int  # M, length of pre-training; 0: none
+    step: float  # step size of the ascent; 0: none
     replicate: int
-    judged: bool  # false: one of those that rates and steps are chosen on
+    judged: bool  # false: a replicate on which rates and steps are chosen
     layer: int  # 0: the input
     matrix_rank: float  # singular values above sigma_max d eps; nan if not finite
     soft_rank: float  # rank_tau of the representation scaled to Tr M = d
     rank_bound: float  # r(H), Eq. (4)
-    root_mean_square: float  # of the entries of H
+    root_mean_square: float  # root mean square of the entries of H
 
 
 @dataclass(frozen=True)
@@ -99,16 +99,16 @@ class TrainedEpoch(Row):
     method: str
     pretraining_steps: int
     replicate: int
-    judged: bool  # false: one of those that rates and steps are chosen on
+    judged: bool  # false: a replicate on which rates and steps are chosen
     learning_rate: float
     epoch: int
     train_loss: float  # nats; mean over minibatches, each before its step; epoch 0: on `samples`
-    train_accuracy: float  # share of images that get their class, likewise
-    test_loss: float  # at the end of the epoch; the authors': statistics of all test images
-    test_accuracy: float  # share of test images that get their class, likewise
-    rank: float  # of the last hidden layer on `samples` training images; nan if diverged
+    train_accuracy: float  # fraction of images with the right class; mean as train_loss
+    test_loss: float  # at the end of the epoch; protocol authors: statistics of all test images
+    test_accuracy: float  # fraction of test images with the right class, as test_loss
+    rank: float  # rank of the last hidden layer on `samples` training images; nan if diverged
     rank_bound: float  # r(H), Eq. (4), of the same representation
-    mean_rank_bound: float  # as figure 6 plots it: 1 / mean of 1 / r over layers, last minibatch
+    mean_rank_bound: float  # mean r of figure 6: 1 / (mean of 1 / r over layers), last minibatch
 
 
 class Task(NamedTuple):
@@ -160,7 +160,7 @@ def run(config: Config, context: Context) -> Iterator[LayerRank | TrainedEpoch |
         for variant, network in networks.items():
             own = network.select(torch.arange(R))
             yield from ranks_before(task, variant, step if variant.steps else 0.0, own)
-    else:  # what is restored has been pre-trained
+    else:  # restored networks are pre-trained
         networks = untouched(task)
     yield from train(task, networks)
 

@@ -25,7 +25,7 @@ def at_chosen_rates(tables: Tables) -> pd.DataFrame:
     rows = rows.assign(network=rows["method"].mask(rows["method"] == "pretrained", lengths))
     kind = ["run", *VARIANT]
     last = rows[rows["epoch"] == rows.groupby("run")["epoch"].transform("max")]
-    alone = last.groupby(kind)["judged"].transform("all")  # one rate, nothing to choose
+    alone = last.groupby(kind)["judged"].transform("all")  # one learning rate, no choice
     tried = last[alone | ~last["judged"]]
     worst = tried.groupby([*kind, "learning_rate"], as_index=False)["train_loss"].max()
     chosen = worst.sort_values(["train_loss", "learning_rate"]).drop_duplicates(kind)

@@ -128,7 +128,7 @@ class BatchMeans:
         """Return the standard deviation of an observable from one measurement to the next."""
         square = _mean(self.moments[1, :, OBSERVABLES.index(name)].tolist())
         mean = _mean(self._means(name))
-        return sqrt(max(square - _square(mean), 0.0))  # nan, if first, stays nan
+        return sqrt(max(square - _square(mean), 0.0))  # a nan as first argument remains nan
 
     def ratio(self, numerator: str, denominator: str) -> tuple[float, float]:
         """Return the ratio of two means and its standard error, linearized (delta method)."""

@@ -231,9 +231,9 @@ class RankChain(StudyConfig):
         return self.samples if self.samples is not None else width
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         points = [f"d={width} gamma={skip}" for width in self.widths for skip in self.skips]
-        blocks = range(self.chains)  # at most so many stacks of chains
+        blocks = range(self.chains)  # at most one stack per chain
         names = {
             "average": [f"average {point} block={block}" for point in points for block in blocks],
             "spectrum": [f"spectrum {point}" for point in points],

@@ -116,9 +116,9 @@ def columns(width: int) -> int:
 class Chain(ABC):
     """Independent chains `H_{l+1} = BN(H_l + gamma W_l H_l)` (Eq. 1), advanced together.
 
-    A row of zeros cannot be normalized and makes its chain nan for good. Distributions with a
-    density have such rows with probability zero; rows that rounding makes zero are corrected. Under
-    `rademacher` weights such a chain ends.
+    A row of zeros cannot be normalized and makes its chain nan for good. Under distributions with a
+    density, rows of zeros have probability zero; rows that rounding makes zero are corrected. Under
+    `rademacher` weights the chain ends.
 
     Attributes:
         state: `G = H_l / sqrt(N) (chains, d, K)`, with rows of unit norm.
@@ -209,7 +209,7 @@ class RotatedChain(Chain):
     def _product(self) -> Float[Tensor, "chains d K"]:
         gram = torch.bmm(self.state.mT, self.state)
         gram.diagonal(dim1=-2, dim2=-1).add_(self.FLOOR * self.state.shape[1])
-        L, _ = torch.linalg.cholesky_ex(gram)  # unlike cholesky, does not wait for the device
+        L, _ = torch.linalg.cholesky_ex(gram)  # cholesky would wait for the device
         return torch.bmm(self._normals().to(self.state), L.mT)
 
     def _normals(self) -> Float[Tensor, "chains d K"]:

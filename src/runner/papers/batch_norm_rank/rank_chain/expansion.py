@@ -23,8 +23,8 @@ def frobenius_step(
     """Return `E_W ||M_+||_F^2 - ||M||_F^2` for `M = G G^T`, and its standard error (Eq. 42, 43).
 
     draws: number of pairs `W, -W`. Both have the same distribution (Definition 1). The mean of a
-    pair has no term linear in `gamma`, which would hide the quadratic term of Lemma 7. tick: called
-    with the number of draws done. Raises InputError for an unknown distribution.
+    pair has no term linear in `gamma`. That term would hide the quadratic term of Lemma 7. tick:
+    called with the number of draws done. Raises InputError for an unknown distribution.
     """
     width = len(G)
     before = (G.mT @ G).square().sum()

@@ -51,7 +51,7 @@ NUMBERS += ["frobenius_se", "soft_rank", "soft_rank_se", "soft_rank_sd"]
 NUMBERS += ["rank_bound", "rank_bound_se", "rank_bound_sd"]
 """Columns of averages over depth in the table of a figure."""
 
-SKIPS = {  # 1 and infinity lie on each other, 0.5 next to them
+SKIPS = {  # lines of 1 and infinity coincide, 0.5 is next to them
     inf: Look(style.BLUE, "", width=3.4),
     1.0: Look(style.NAVY, "o", "", hollow=True),
     0.5: Look(style.NAVY, "^", ""),

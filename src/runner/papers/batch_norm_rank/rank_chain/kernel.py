@@ -238,7 +238,7 @@ def box_muller(a, b):
     uniform = (signed(a >> 1) + 0.5) * 2.0**-31
     radius = root(-2.0 * natural_log(uniform))
     turn = signed(b) * 2.0**-32  # from -1/2 to 1/2
-    x = from_bits(bits(turn) & 0x7FFFFFFF) - 0.25  # the angle 2 pi |turn| less a right one
+    x = from_bits(bits(turn) & 0x7FFFFFFF) - 0.25  # the angle 2 pi |turn| minus a right angle
     x2 = x * x
     sine = from_bits(bits(polynomial(COSINE, x2)) ^ (bits(turn) & SIGN))
     return radius * (x * polynomial(SINE, x2)), radius * sine
@@ -451,7 +451,7 @@ def observables(chains, width, kept, tau):
             store(S, k, j, load(S, j, k))
     frobenius, cubic = spectral_moments(S)
     diagonal = squared_diagonal(chains.G, S, chains.L, chains.product)
-    soft_rank = count_above(S, tau, kept, chains.L) + (frobenius - frobenius)  # a nan stays nan
+    soft_rank = count_above(S, tau, kept, chains.L) + (frobenius - frobenius)  # nan remains nan
     return soft_rank, float(width * width) / frobenius, frobenius, diagonal, cubic
 
 
@@ -472,7 +472,7 @@ def advance(chains, width, kept, inverse_skip, floor, strides, stride, tau, meas
                 store(sums, 1, n, load(sums, 1, n) + values[n] * values[n])
 
 
-# What the study uses
+# Interface for the study
 
 
 class CompiledChains:
@@ -481,7 +481,7 @@ class CompiledChains:
     def __init__(self, width: int, columns: int, skip: float, seed: int):
         """Start with inputs `(width, columns)`.
 
-        skip: gamma; inf is allowed. seed: of the random stream.
+        skip: gamma; inf is allowed. seed: seed of the random stream.
         """
         d, K = width + width % 2, columns + columns % 2
         S = _zeros(K, K)

@@ -56,5 +56,5 @@ def outside_range(
     v: Float[Tensor, "chains d 1"], G: Float[Tensor, "chains d K"]
 ) -> Float[Tensor, "chains d 1"]:
     """Return the part of `v` orthogonal to the columns of `G`."""
-    Q = torch.linalg.qr(G).Q  # the columns of G may be nearly dependent: no normal equations
+    Q = torch.linalg.qr(G).Q  # columns of G may be nearly dependent, so no normal equations
     return v - Q @ (Q.mT @ v)

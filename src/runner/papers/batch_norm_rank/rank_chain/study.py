@@ -52,7 +52,7 @@ class ChainAverage(Row):
 
     width: int  # d
     skip: float  # gamma; inf: no skip connection
-    law: str  # of the weights
+    law: str  # distribution of the weights
     soft_rank: float  # rank_tau (Eq. 3)
     soft_rank_se: float  # standard error of soft_rank
     soft_rank_sd: float  # standard deviation of soft_rank over depth
@@ -64,7 +64,7 @@ class ChainAverage(Row):
     regularity: float  # alpha (Definition 3)
     regularity_se: float  # standard error of regularity
     autocorrelation: float  # integrated autocorrelation time of the soft rank, in layers
-    layers: int  # L: layers averaged over, of all chains
+    layers: int  # L: layers in the average, over all chains
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,10 @@ class SingularValue(Row):
 
     width: int
     skip: float
-    layer: int  # 0: the input, normalised
-    replicate: int  # which independent chain, from 0
+    layer: int  # 0: the normalized input
+    replicate: int  # index of the independent chain, from 0
     index: int  # 1: the largest
-    singular_value: float  # of H_l / sqrt(N)
+    singular_value: float  # singular value of H_l / sqrt(N)
 
 
 @dataclass(frozen=True)
@@ -92,11 +92,11 @@ class ProductLayer(Row):
     width: int
     skip: float
     law: str
-    replicate: int  # which independent chain, from 0
+    replicate: int  # index of the independent chain, from 0
     layer: int
     log_ratio: float  # log(sigma_2 / sigma_1)
     step_length: float  # ||H~_l - H~_{l-1}||_F
-    gap: float  # expected fall of log_ratio in a layer: lambda_1 - lambda_2 for Gaussian weights
+    gap: float  # expected fall of log_ratio per layer: lambda_1 - lambda_2 for Gaussian weights
     gap_se: float  # standard error of gap
 
 
@@ -110,8 +110,8 @@ class NormExpansion(Row):
     width: int
     skip: float
     law: str
-    replicate: int  # which independent chain, from 0
-    change: float  # (E ||M_+||_F^2 - ||M||_F^2) / gamma^2, Monte-Carlo over W
+    replicate: int  # index of the independent chain, from 0
+    change: float  # (E ||M_+||_F^2 - ||M||_F^2) / gamma^2, Monte Carlo over W
     change_se: float  # standard error of change
     predicted: float  # delta_F(M) of Lemma 7
 
@@ -125,12 +125,12 @@ class InputRank(Row):
 
     width: int
     skip: float
-    input_rank: int  # k
+    input_rank: int  # k, rank of the input
     soft_rank: float  # rank_tau (Eq. 3)
     soft_rank_se: float  # standard error of soft_rank
     rank_bound: float  # r(H) (Eq. 4)
     rank_bound_se: float  # standard error of rank_bound
-    exponent: float  # growth of one more direction, nats a layer: the law is stable where it is < 0
+    exponent: float  # growth of one more direction in nats per layer; stable if below 0
     exponent_se: float  # standard error of exponent
 
 

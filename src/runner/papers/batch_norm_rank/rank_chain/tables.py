@@ -36,7 +36,7 @@ def averages(tables: Tables) -> pd.DataFrame:
 
 def norm_bound(rows: pd.DataFrame) -> pd.Series:
     """Return Lemma 13's upper bound on the mean of ||M||_F^2 for each row; nan unless alpha < 1."""
-    from runner.papers.batch_norm_rank.theory import frobenius_bound  # late: torch
+    from runner.papers.batch_norm_rank.theory import frobenius_bound  # late import of torch
 
     pairs = zip(rows["width"], rows["regularity"], strict=True)
     bound = [frobenius_bound(d, alpha) if alpha < 1 else np.nan for d, alpha in pairs]
@@ -52,7 +52,7 @@ def rank_bound(rows: pd.DataFrame, tau: float | pd.Series) -> pd.Series:
 
 
 def paper_skips(metrics: pd.DataFrame) -> list[float]:
-    """Return those gammas of Figures 8 and 9 (1 and 0.1) that were run; if none, all gammas."""
+    """Return the gammas of Figures 8 and 9 (1 and 0.1) that were run; if none, all gammas."""
     there = list(metrics["skip"].unique())
     return [skip for skip in (1.0, 0.1) if skip in there] or sorted(there)
 

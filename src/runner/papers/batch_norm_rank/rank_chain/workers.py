@@ -27,8 +27,8 @@ from runner.papers.batch_norm_rank.rank_chain.config import RankChain
 NUMBERS_IN_STACK = 2**17
 """Numbers in the state `G` of a stack that fit in the cache of a core.
 
-Compiled stacks have `LANES` chains instead. Results of a seed depend on this number, hence it is
-equal on all devices.
+Compiled stacks have `LANES` chains instead. Results of a seed depend on this number, so all devices
+use the same number.
 """
 
 
@@ -150,12 +150,12 @@ def batch_means(
     """Return the batch means of a stack's chains, by the engine that the run selects."""
     if config.engine_on(device.type) != "kernel":
         return sample(make_chain(stack, config, device), stack.plan, config.tau, tick).cpu()
-    from runner.papers.batch_norm_rank.rank_chain import kernel  # late: imports a compiler
+    from runner.papers.batch_norm_rank.rank_chain import kernel  # late import of a compiler
 
     seed = stream_seed(config.seed, stack.index, stack.name)
     chains = kernel.CompiledChains(stack.width, kept_columns(stack.width, config), stack.skip, seed)
     moments = torch.from_numpy(chains.sample(stack.plan, config.tau, tick))
-    return moments[:, :, : stack.chains].flatten(1, 2)  # without the lanes left over
+    return moments[:, :, : stack.chains].flatten(1, 2)  # without unused lanes
 
 
 def make_chain(stack: ChainStack, config: RankChain, device: torch.device) -> engines.Chain:

@@ -18,7 +18,7 @@ class RankCollapse(TrainedMLPs):
     """Parameters of figures 1 and 2 of paper B: rank at initialization and training, by depth."""
 
     study: ClassVar[str] = "rank_collapse"
-    version: ClassVar[int] = 3  # rates are chosen on separate replicates, by the worst of them
+    version: ClassVar[int] = 3  # learning rates are chosen by the worst of separate replicates
 
     protocol: str = parameter(
         "text: SGD at the best of several learning rates for each network, as the paper describes"
@@ -68,7 +68,7 @@ class RankCollapse(TrainedMLPs):
         return None
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         parts = ("minibatches of", "training images scored in", "test images scored in")
         authors = [f"{part} epoch {e}" for part in parts for e in range(1, self.epochs + 1)]
         return (*super().purposes(), "data", "weights", *authors)

@@ -76,7 +76,7 @@ def accuracy_lost(tables: Tables, networks: str, share: float, of: str) -> pd.Se
 def rank_of_deepest(tables: Tables, activation: str) -> pd.Series:
     """median rank of the deepest third of the layers, plain {activation} networks"""
     rows = select(tables["metrics"], activation=activation, normalization="none")
-    deepest = rows[rows["layer"] > rows["depth"] * 2 / 3]  # of single layers rounding may add one
+    deepest = rows[rows["layer"] > rows["depth"] * 2 / 3]  # rounding may add one to single ranks
     return deepest.groupby(["dtype", "replicate"])["matrix_rank"].median()
 
 

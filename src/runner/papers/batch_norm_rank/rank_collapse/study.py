@@ -55,11 +55,11 @@ class LayerRank(Row):
 
     normalization: str
     replicate: int
-    layer: int  # 0: the input; every layer up to 64, some of those beyond
+    layer: int  # 0: the input; every layer up to 64, then some layers
     matrix_rank: float  # singular values above sigma_max d eps; nan if not finite
     soft_rank: float  # rank_tau of the representation scaled to Tr M = d
     rank_bound: float  # r(H), Eq. (4)
-    root_mean_square: float  # of the entries of H
+    root_mean_square: float  # root mean square of the entries of H
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class TrialEpoch(Row):
     learning_rate: float
     epoch: int
     train_loss: float  # nats; mean over the epoch's minibatches, each before its step
-    train_accuracy: float  # share of images that get their class; mean over minibatches likewise
+    train_accuracy: float  # fraction of images with the right class; mean over minibatches
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,10 @@ class TrainedEpoch(TrialEpoch):
     table: ClassVar[str] = "training"
 
     test_loss: float  # at the end of the epoch, with running statistics
-    test_accuracy: float  # share of the test images that get their class, likewise
-    rank: float  # of the last hidden layer on `samples` training images; nan if diverged
+    test_accuracy: float  # fraction of the test images with the right class, at the same time
+    rank: float  # rank of the last hidden layer on `samples` training images; nan if diverged
     rank_bound: float  # r(H), Eq. (4), of the same representation
-    selected_on: str  # the replicates that the rate was chosen on
+    selected_on: str  # replicates on which the learning rate was chosen
 
 
 def run(config: RankCollapse, context: Context) -> Iterator[LayerRank | TrialEpoch | Measured]:
@@ -125,7 +125,7 @@ def as_the_text(
                     found.append(row)
                     yield row
                 yield from hand_over(context, normalization, network, inputs, 0)
-                del network  # before the next stack is drawn
+                del network  # before the next networks are drawn
         tell_ranks(found)
     if config.train:
         yield from choose_and_train(config, context, data, start)
@@ -232,7 +232,7 @@ def figure_2_as_the_authors(config: RankCollapse, context: Context) -> Iterator[
 
 def tell_ranks(rows: list[LayerRank]) -> None:
     """Log the median ranks at some of the layers before training begins."""
-    known = {row.layer for row in rows} - {0}  # beyond 64 not all are measured
+    known = {row.layer for row in rows} - {0}  # beyond 64 not all layers are measured
     layers = sorted({min(known, key=lambda n: abs(n - 2**k)) for k in range(16)} | {max(known)})
     log.info("rank before training, and r, by layer:  %s", "".join(f"{n:>7}" for n in layers))
     for name in dict.fromkeys(row.normalization for row in rows):

@@ -78,6 +78,6 @@ class Bottleneck(TrainingConfig):
             raise InputError(f"start_depths={sorted(strange)} are not among the depths")
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         starts = [initialization(L, number) for L in self.depths for number in range(self.starts)]
         return ("data", *starts)

@@ -147,7 +147,7 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     plain = metrics[(metrics["recipe"] == "plain") & (metrics["depth"] >= best["depth"].min())]
     own = best[(best["replicate"] == best["replicate"].min()) & (best["rank"] > 0)]
     four = np.quantile(own["depth"], np.linspace(0, 1, 4), method="nearest") if len(own) else [1]
-    shown = sorted(set(map(int, four)))  # all where they are fewer
+    shown = sorted(set(map(int, four)))  # all of them if they are fewer
     picture = style.canvas(3.8)
     left, right = picture.subfigures(1, 2, width_ratios=[1, 1.45])
     norm = left.subplots()
@@ -186,7 +186,7 @@ def losses_above(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def collapsed(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return networks of ordinary training at the depths from which on most of them are zero."""
+    """Return networks of ordinary training from the depth on at which most networks are zero."""
     plain = select(metrics, recipe="plain")
     medians = plain.groupby("depth")["parameter_norm"].median()
     alive = medians.index[~(medians < ZERO)]
@@ -254,7 +254,7 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the preview of one run: figure 1 of its networks, however they were trained."""
+    """Draw the preview of one run: figure 1 for its networks, of any training procedure."""
     picture, metrics = draw_bottleneck(
         {name: rows.assign(recipe="minimum") for name, rows in tables.items()}
     )

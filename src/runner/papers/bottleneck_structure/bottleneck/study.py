@@ -60,9 +60,9 @@ class TrainedNetwork(OfNetwork, Row):
     rank_gap: int  # the k with the largest s_k / s_{k+1} of W_{L/2}
     bottleneck_rank: int  # the smallest number of singular values of a W_l above 0.1
     jacobian_rank: int  # the largest Rank J f(x) over the training inputs
-    spread: float  # of a minimum: how far the second lowest loss is above it, relative
-    best_start: float  # of a minimum: the lowest loss of its depth's own starts
-    imbalance: float  # relative; 0 if balanced
+    spread: float  # of a minimum: (second lowest loss - lowest loss) / lowest loss
+    best_start: float  # of a minimum: the lowest loss from initializations of this depth
+    imbalance: float  # relative imbalance of the parameters; 0 if balanced
     ntk_trace: float  # mean Tr Theta(x, x) over the training inputs
     jacobian: float  # largest ||J f(x)||_op over the training inputs
 
@@ -76,7 +76,7 @@ class SingularValue(OfNetwork, Row):
     in_every_replicate: ClassVar[bool] = False
 
     layer: int  # 1 .. L
-    index: int  # from 1, falling
+    index: int  # index of the singular value, from 1 (the largest)
     singular_value: float  # s_index(W_l)
 
 
@@ -91,7 +91,7 @@ class LayerTail(OfNetwork, Row):
     rank: int  # k: singular values of W_{L/2} above 0.1
     layer: int  # 1 .. L
     tail: float  # s_{k+1}(W_l alpha_{l-1}(X) / sqrt N)
-    tail_with_bias: float  # s_{k+1}((W_l alpha_{l-1}(X) + b_l) / sqrt N), which the proof drops
+    tail_with_bias: float  # s_{k+1}((W_l alpha_{l-1}(X) + b_l) / sqrt N); the proof drops b
 
 
 Rows = Iterator[TrainedNetwork | SingularValue | LayerTail | TheoremCheck | Measured]

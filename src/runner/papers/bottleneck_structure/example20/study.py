@@ -34,7 +34,7 @@ class ExampleNetwork(Row):
     excess: float  # ||theta||^2 - 3 L, in closed form
     max_error: float  # largest |f_theta - f| on the grid
     middle_lipschitz: float  # largest ||J alpha_l||_op of a hidden layer
-    lipschitz: float  # C of Proposition 13: also over the maps alpha_l -> f
+    lipschitz: float  # C of Proposition 13: largest over alpha_l and the maps alpha_l -> f
 
 
 def run(config: Example20, context: Context) -> Iterator[ExampleNetwork]:

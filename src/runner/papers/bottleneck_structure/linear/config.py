@@ -43,5 +43,5 @@ class Linear(TrainingConfig):
             raise InputError(f"rank={self.rank} is above width={self.width}")
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         return ("target", *map(initialization, self.depths))

@@ -57,7 +57,7 @@ def draw_linear(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     QUIET.note(right, 0.04, 0.04, "band: whole range")
     style.ticks(right.xaxis, depths)
     shown = drawn[list(REMAINDERS)].to_numpy()
-    right.set_ylim(0.1 * np.nanmin(shown[shown > 0], initial=1), None)  # single ones may be exact
+    right.set_ylim(0.1 * np.nanmin(shown[shown > 0], initial=1), None)  # some may be exactly zero
     style.name_ends(right, [end for end in ends if end[0] > 0])
     style.panel(left, "a", "squared norm after training", "depth L")
     style.panel(right, "b", "residual after subtracting", "depth L")
@@ -73,7 +73,7 @@ def _norms(axes: Axes, metrics: pd.DataFrame) -> None:
     circle.line(axes, metrics["depth"], metrics["representation_cost"], zorder=2, **size)
     for k, rows in metrics.groupby("rank"):
         look = rank_look(k)
-        axes.plot(depths, k * depths, color="none")  # so that the axes reach it
+        axes.plot(depths, k * depths, color="none")  # to include it in the limits of the axis
         style.guide(axes, depths, k * depths)
         options = {"linestyle": "", "markersize": 5, "markeredgewidth": 0.3, "zorder": 3}
         look.line(axes, rows["depth"], rows["parameter_norm"], **options)

@@ -89,7 +89,7 @@ def trained(
     options = {"ftol": 0, "gtol": 1e-10}
     for ridge in config.ridges:
         lowest, left = np.inf, config.iterations
-        while left > 0:  # a line search may give up early: go on until a fresh start gains nothing
+        while left > 0:  # a line search may stop early: restart until the loss does not fall
             options["maxiter"] = left
             found = minimize(loss, flat, (ridge,), "L-BFGS-B", jac=True, options=options)
             flat, left = found.x, left - max(1, found.nit)

@@ -51,7 +51,7 @@ class TrainedNetwork(Row):
     excess: float  # c_1 = ||theta||^2 - L
     train_cost: float  # (1/N) sum_i ||f(x_i) - y_i||^2; the zero network costs about 1
     ntk_trace: float  # largest Tr Theta(x, x) on the segments between neighbors
-    jacobian: float  # largest ||J f(x)||_op there
+    jacobian: float  # largest ||J f(x)||_op on these segments
 
 
 def run(config: RankOne, context: Context) -> Iterator[TrainedNetwork | Measured]:
@@ -62,10 +62,10 @@ def run(config: RankOne, context: Context) -> Iterator[TrainedNetwork | Measured
     for r, (N, replicate) in enumerate(order):
         stream = config.stream(replicate, f"initialisation/{N}")
         stack.load(r, rank_one_network(config.depth, config.width, stream))
-    # Fit first: with the ridge from the start more points are given up.
+    # Fit first: with the ridge from the beginning more points are not fitted.
     recipe = Recipe(GAIN, config.learning_rate, warmup=config.steps // 2, rise_end=0.6)
     trainer = RidgeTrainer(stack, recipe, config.ridge, config.learning_rate, config.steps)
-    # One batch for sets of all sizes: each point as often as every other of its set.
+    # One batch for sets of all sizes: points of a set occur equally often.
     again = torch.arange(lcm(*config.samples))
     x = torch.stack([x[again % len(x)] for x in inputs]).mT.float()
     batch = (x.contiguous().to(context.device), (x / sqrt(2)).contiguous().to(context.device))
@@ -96,8 +96,8 @@ def rank_one_network(L: int, width: int, stream: torch.Generator) -> Network:
     network = networks.random_network([2, *[width] * (L - 1), 2], GAIN, stream)
     narrow = bottleneck_layers(L)
     for layer in narrow:
-        network.weights[layer - 1][1:] = 0  # W_l writes the first neuron alone,
-        network.weights[layer][:, 1:] = 0  # and W_{l+1} reads no other
+        network.weights[layer - 1][1:] = 0  # W_l writes only the first neuron,
+        network.weights[layer][:, 1:] = 0  # and W_{l+1} reads only this neuron
     for layer in narrow[1:]:
         network.weights[layer - 1][0, 0] = 1
     network.biases[narrow[0] - 1][0] = BIAS

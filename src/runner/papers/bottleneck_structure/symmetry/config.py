@@ -18,7 +18,7 @@ class Symmetry(TrainingConfig):
     """Parameters of figure 2 of paper D: learning symmetric gradient-descent dynamics."""
 
     study: ClassVar[str] = "symmetry"
-    version: ClassVar[int] = 5  # trained by Adam alone, as long as it takes
+    version: ClassVar[int] = 5  # trained by Adam only, for more steps
 
     depth: int = parameter("L: depth of the network", 25, minimum=3, maximum=MOST)
     width: int = parameter("number of neurons in each hidden layer", 200, minimum=1)
@@ -62,6 +62,6 @@ class Symmetry(TrainingConfig):
     )
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         mine = ("data", "probes", "orbits", "paths", "plane", initialization(self.depth))
         return (*mine, *(f"order/{block}" for block in range(ceil(self.steps / STEPS_AT_ONCE))))

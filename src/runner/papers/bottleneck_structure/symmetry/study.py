@@ -46,7 +46,7 @@ PATHS = 60
 class AtStage:
     """Columns that identify a network."""
 
-    stage: str  # untrained, trained
+    stage: str  # untrained or trained
     replicate: int
 
 
@@ -61,17 +61,17 @@ class LayerMeasures(AtStage, Row):
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "layer")
 
     layer: int  # 1 .. L
-    s1: float  # the four largest singular values of W_l
-    s2: float  # the second, likewise
-    s3: float  # the third
-    s4: float  # the fourth; 0 where there is none
+    s1: float  # largest singular value of W_l
+    s2: float  # second largest singular value of W_l
+    s3: float  # third largest singular value of W_l
+    s4: float  # fourth largest singular value of W_l; 0 if there are fewer
     rank: int  # singular values of W_l above 0.1
     rank_gap: int  # the k with the largest s_k / s_{k+1}
-    knn_r2_axis: float  # (w.v)^2 predicted from two principal components of layer l
-    knn_r2_orthogonal: float  # the same for ||(I - w w^T) v||^2
-    step_r2: float  # the next step along a path predicted from the other paths nearby
-    orbit_ratio: float  # mean distance within an orbit over between orbits
-    plane_ratio: float  # the same for rings of a plane orthogonal to w
+    knn_r2_axis: float  # R^2 of (w.v)^2 predicted from two principal components of layer l
+    knn_r2_orthogonal: float  # R^2 of ||(I - w w^T) v||^2 predicted from these components
+    step_r2: float  # R^2 of the next step along a path predicted from nearby paths
+    orbit_ratio: float  # mean distance within an orbit / mean distance between orbits
+    plane_ratio: float  # orbit_ratio for circles in a plane orthogonal to w
 
 
 @dataclass(frozen=True)
@@ -82,15 +82,15 @@ class NetworkAtStage(AtStage, Row):
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate")
 
     parameter_norm: float  # ||theta||^2
-    train_cost: float  # C on the training starts; the zero network costs 1
-    test_cost: float  # C on fresh starts, likewise
+    train_cost: float  # C on the training set; the zero network costs 1
+    test_cost: float  # C on new initial points; the zero network costs 1
     rank: int  # singular values of W_{L/2} above 0.1
-    bottleneck_rank: int  # the smallest such number of any W_l
-    jacobian_rank: int  # the largest Rank J f(x) over fresh starts
-    rank_share: float  # of the fresh starts that have this rank
+    bottleneck_rank: int  # smallest number of singular values above 0.1 of any W_l
+    jacobian_rank: int  # largest Rank J f(x) over new initial points
+    rank_share: float  # fraction of new initial points with this rank
     rank_gap: int  # the k with the largest s_k / s_{k+1} of W_{L/2}
-    imbalance: float  # relative; 0 if balanced
-    ntk_trace: float  # mean Tr Theta(x, x) over fresh starts
+    imbalance: float  # relative imbalance of the parameters; 0 if balanced
+    ntk_trace: float  # mean Tr Theta(x, x) over new initial points
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class SingularValue(AtStage, Row):
     in_every_replicate: ClassVar[bool] = False
 
     layer: int  # 1 .. L
-    index: int  # from 1, falling
+    index: int  # index of the singular value, from 1 (the largest)
     singular_value: float  # s_index(W_l)
 
 
@@ -113,7 +113,7 @@ class PathPoint(AtStage, Row):
     table: ClassVar[str] = "embedding"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "path", "time")
 
-    path: int  # which of the paths, from 0
+    path: int  # index of the path, from 0
     time: int  # steps of gradient descent along the path
     pc1: float  # first principal component of alpha_6
     pc2: float  # second principal component
@@ -128,8 +128,8 @@ class Distance(AtStage, Row):
     table: ClassVar[str] = "distance"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "first", "second")
 
-    first: float  # coordinates of v in the plane
-    second: float  # the other coordinate
+    first: float  # first coordinate of v in the plane
+    second: float  # second coordinate of v in the plane
     distance: float  # ||alpha_2(x_0) - alpha_2(x)||
 
 

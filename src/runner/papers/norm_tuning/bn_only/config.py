@@ -18,7 +18,7 @@ class BnOnly(TrainingConfig):
     """Parameters of figures 4 and 5 of paper A: γ and β set by Theorem 1, or trained by SGD."""
 
     study: ClassVar[str] = "bn_only"
-    # Statistics of the batch, measured rates, one budget, widths share units.
+    # Changes: statistics of the batch, measured learning rates, one budget, widths share units.
     version: ClassVar[int] = 3
 
     target_width: int = parameter(
@@ -78,5 +78,5 @@ class BnOnly(TrainingConfig):
         return self.widths or [self.target_width**2]
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         return ("target", "student", "W1", "W2", "train", "test")

@@ -108,7 +108,7 @@ class FrozenWithNorm:
     """The frozen network f in training: gamma and beta of two BatchNorm layers (Eq. 3) are trained.
 
     The hidden units are the first m of a batch. batch_statistics: whether layers use mean and
-    variance of the batch, like BatchNorm in training; otherwise they use 0 and 1, and are the
+    variance of the batch, like BatchNorm in training. Otherwise they use 0 and 1, and are the
     affine maps of Proposition 1. Gradients are implemented by hand: autograd takes 1.55 times as
     long.
     """
@@ -152,7 +152,7 @@ class FrozenWithNorm:
         on = units.sign_()
         delta2 = on * (residual * (2 / residual.shape[-1]))
         back = gamma2 * delta2
-        if self.batch_statistics:  # h2 moves its own mean and variance
+        if self.batch_statistics:  # h2 changes its mean and variance
             along = (back * normal2).mean(-1, keepdim=True)
             back = inverse2 * (back - back.mean(-1, keepdim=True) - along * normal2)
         delta1 = (self.W2.mT @ back).mul_(active.sign_())

@@ -76,16 +76,16 @@ class Approximation(Row):
     sparsity: float  # p
     replicate: int
     test_mse: float  # mean squared error on the test samples
-    relative_mse: float  # test_mse over the variance of g: 1 is predicting the mean
+    relative_mse: float  # test_mse / variance of g; 1: predicting the mean
     max_abs_error: float  # largest |f(x) - g(x)| over the test samples
-    condition_number: float = nan  # of the Khatri-Rao matrix, for constructions
-    numerical_rank: float = nan  # of the same matrix
-    source_mse: float = nan  # of constructions: their distance from what they are built from
-    float32_mse: float = nan  # the same, computed in float32
-    smallest_scale: float = nan  # of |gamma1|; this and the next two not of `dense`
-    largest_scale: float = nan  # of |gamma1|
-    largest_shift: float = nan  # of |beta1| and |beta2|
-    train_mse: float = nan  # at the end of the curve; this and the rest for what is trained
+    condition_number: float = nan  # condition number of the Khatri-Rao matrix, for constructions
+    numerical_rank: float = nan  # numerical rank of the same matrix
+    source_mse: float = nan  # of constructions: mean squared distance to their source network
+    float32_mse: float = nan  # source_mse, computed in float32
+    smallest_scale: float = nan  # smallest |gamma1|; nan for `dense`
+    largest_scale: float = nan  # largest |gamma1|; nan for `dense`
+    largest_shift: float = nan  # largest |beta1| or |beta2|; nan for `dense`
+    train_mse: float = nan  # mean squared error at the end of the curve, for trained networks
     learning_rate: float = nan
     optimizer: str = "none"
     schedule: str = "none"
@@ -100,18 +100,18 @@ class CurvePoint(Row):
     keys: ClassVar[tuple[str, ...]] = ("method", "width", "replicate", "samples")
 
     method: str
-    width: int  # m; of `dense` d
+    width: int  # m, or d for `dense`
     replicate: int
-    samples: int  # seen so far
-    mse: float  # mean since the last point; in the first epoch on samples that are new
+    samples: int  # samples seen so far
+    mse: float  # mean squared error since the last point; in the first epoch on new samples
 
 
 class Problem(NamedTuple):
     """The weights of all replicates, in float64 on the CPU."""
 
     target: Float[Tensor, "R d d"]
-    student: Float[Tensor, "R d d"]  # where `dense` starts
-    W1: Float[Tensor, "R m d"]  # of the widest f: a narrower one has its first units
+    student: Float[Tensor, "R d d"]  # initial weights of `dense`
+    W1: Float[Tensor, "R m d"]  # of the widest f; a narrower f has its first units
     W2: dict[int, Float[Tensor, "R d m"]]  # by m
 
 
@@ -120,7 +120,7 @@ class Learner(NamedTuple):
 
     network: Dense | FrozenWithNorm
     optimizer: Optimizer
-    rates: Float[Tensor, " R"]  # before the schedule
+    rates: Float[Tensor, " R"]  # learning rates before the schedule
     mse: Float[Tensor, " R"]  # mean loss since the last point of the curve
 
     def state(self) -> dict[str, Tensor]:
@@ -216,7 +216,7 @@ def train(
             fraction = schedule(step, steps)
             for learner in learners.values():
                 loss, gradients, on = learner.network.step(batch)
-                if step == 0:  # half of 2 over the curvature
+                if step == 0:  # half of 2 / curvature
                     learner.rates[:] = config.learning_rate or 1 / networks.curvature(on)
                 if step % part == 0:
                     learner.mse.zero_()
@@ -249,7 +249,7 @@ def state(learners: dict[Key, Learner], inputs: GaussianStream, step: int) -> di
 
 
 def restore(context: Context, learners: dict[Key, Learner], inputs: GaussianStream) -> int:
-    """Restore the state of a checkpoint; return the number of completed steps, 0 without one."""
+    """Restore the state of a checkpoint, if there is one; return the number of completed steps."""
     if context.restored is None:
         return 0
     inputs.restore(context.restored)

@@ -81,5 +81,5 @@ class Constructions(StudyConfig):
             raise InputError(f"block={self.block} is above target_width={d}: give {d} or less")
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         return ("target", "inputs", "frozen weights")

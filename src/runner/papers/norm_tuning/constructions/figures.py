@@ -127,7 +127,7 @@ def say_sparse(tables: Tables) -> str:
 
 def draw_sparse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw the fraction of full rank against p, in units of the conjecture and of the theorem."""
-    from runner.papers.norm_tuning.theory import live_units_probability  # late: torch
+    from runner.papers.norm_tuning.theory import live_units_probability  # late import of torch
 
     share = _shares(tables)
     colors = shades(sorted(share["target_width"].unique()), "#8fd19e", "#2f9e5c", "#00441b")

@@ -76,7 +76,7 @@ def _dense_enough(tables: Tables, constant: float, power: float) -> pd.DataFrame
     rows = random_targets(_rows(tables, "sparse")).query("depth == 1 and width == d ** 2")
     least = constant * (np.log(rows["d"]) / rows["d"]) ** power
     dense = nonempty(rows[rows["p"] >= least - SLACK], "such p was drawn")
-    # Of one p alone: the draws of a replicate at several p are nested.
+    # One p only: the draws of a replicate at several p are nested.
     return dense[dense["p"] == dense.groupby("d")["p"].transform("min")]
 
 
@@ -119,7 +119,7 @@ def half_point(d: pd.Index) -> pd.Series:
 
     p solves `theory.live_units_probability(d, d, d ** 2, p) == 1 / 2`.
     """
-    cut_off = -np.expm1(-np.log(2) / (2 * d**2))  # the most for one side of a unit
+    cut_off = -np.expm1(-np.log(2) / (2 * d**2))  # largest probability for one side of a unit
     return pd.Series(1 - cut_off ** (1 / d), index=d)
 
 

@@ -73,5 +73,5 @@ class NormFinetuning(TrainingConfig):
             )
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         return (*RANDOM_PIXELS, "initialisation", "trained weights", *orders(self.epochs))

@@ -66,8 +66,8 @@ class Size(Row):
 
     arm: str
     replicate: int
-    trained: int  # numbers that training changes
-    parameters: int  # of the whole network
+    trained: int  # number of trained parameters
+    parameters: int  # number of parameters of the whole network
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class TrialEpoch(Row):
     train_loss: float  # nats; mean over the epoch's minibatches, each before its step
     train_accuracy: float  # fraction of images with the right class, mean over the minibatches
     test_loss: float  # at the end of the epoch, with running statistics
-    test_accuracy: float  # fraction of the test images with the right class, at that time
+    test_accuracy: float  # fraction of test images with the right class, at the end of the epoch
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class TrainedEpoch(TrialEpoch):
 
     table: ClassVar[str] = "training"
 
-    selected_on: str  # the replicates that chose the learning rate
+    selected_on: str  # replicates on which the learning rate was chosen
 
 
 def run(config: Config, context: Context) -> Iterator[Size | TrialEpoch | Measured]:

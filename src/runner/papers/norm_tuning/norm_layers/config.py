@@ -53,5 +53,5 @@ class NormLayers(StudyConfig):
             raise InputError(f"batch_sizes: {largest} is above samples={self.samples}")
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         return ("target", "frozen weights", "running statistics", "inputs", "biases")

@@ -29,7 +29,7 @@ def _rows(tables: Tables, layer: str, mode: str = "evaluation") -> pd.DataFrame:
 def error_over_rounding(tables: Tables, layer: str = "batch_norm") -> pd.DataFrame:
     """relative error of the construction in {layer} / (ε (condition number + 9) × input norm)
 
-    ε: machine epsilon. The 9 stands for about a dozen operations that round, even at condition
+    ε: machine epsilon. The 9 allows for about a dozen operations that round, even at condition
     number 1. An error is relative to the standard deviation of g, or to 1 if this deviation is
     smaller, since g may hardly vary on few inputs. Biases are divided by the weights. A system of
     one equation has condition number 1 even for tiny weights. Networks with biases are therefore

@@ -43,13 +43,13 @@ class LayerAccuracy(Row):
     target_width: int  # d
     layer: str  # batch_norm, layer_norm, rms_norm; each also "with biases"
     mode: str  # evaluation, training; fitted: gamma and beta by L-BFGS, not by the construction
-    batch_size: int  # of training mode; 0 in the others
+    batch_size: int  # batch size of training mode; 0 in other modes
     replicate: int
-    relative_mse: float  # mean squared error over the variance of g: 1 is predicting the mean
+    relative_mse: float  # mean squared error / variance of g; 1: predicting the mean
     max_abs_error: float  # largest |f(x) - g(x)|
-    condition_number: float  # of the Khatri-Rao matrix
-    input_norm: float  # the largest, for which the ReLUs are switched on
-    lower_bound: float  # no gamma and beta have a smaller relative_mse; 0 if no bound is known
+    condition_number: float  # condition number of the Khatri-Rao matrix
+    input_norm: float  # largest norm of an input; the ReLUs are active up to this norm
+    lower_bound: float  # lower bound of relative_mse for any gamma and beta; 0 if unknown
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class NormReadout(Row):
 
 
 def run(config: NormLayers, context: Context) -> Iterator[LayerAccuracy | NormReadout]:
-    """Yield the rows of all replicates: construct, copy into layers, and compare."""
+    """Construct a network, copy it into layers and compare, for each replicate; yield the rows."""
     with context.progress(config.replicates, "solving", unit="networks") as bar:
         for replicate in range(config.replicates):
             yield from _measure(config, replicate)
@@ -82,7 +82,7 @@ def _measure(config: NormLayers, replicate: int) -> Iterator[LayerAccuracy | Nor
     frozen = wide_weights(target, None, stream("frozen weights"))
     before = random_matrix(config.samples, d, stream("running statistics"))
     x = random_matrix(config.samples, d, stream("inputs"))
-    # The hidden ReLUs are switched on for every input that will be seen.
+    # The hidden ReLUs are active for all inputs of this run.
     input_norm = float(torch.cat([before, x]).norm(dim=1).max())
     constructed = wide(target, frozen, input_norm)
     g = target(x).sum(1)
@@ -124,7 +124,7 @@ def _measure(config: NormLayers, replicate: int) -> Iterator[LayerAccuracy | Nor
 def in_training_mode(
     network: nn.Sequential, x: Float[Tensor, "N d"], batch_size: int
 ) -> Float[Tensor, " n"]:
-    """Return the summed outputs in training mode, batch by batch, without an incomplete batch."""
+    """Return the summed outputs in training mode, for all complete batches."""
     network.train()
     whole = x[: len(x) // batch_size * batch_size]
     f = torch.cat([network(batch).sum(1) for batch in whole.split(batch_size)])

@@ -95,7 +95,7 @@ def say_conserved(tables: Tables) -> str:
 
 
 def _same(coarse_by_fine: pd.Series) -> str:
-    """Return a phrase about what is equal in the drifts at both learning rates.
+    """Return a phrase that says which drifts are equal at both learning rates.
 
     coarse_by_fine: ratios of the quantiles MIDDLE, coarse / fine learning rate.
     """

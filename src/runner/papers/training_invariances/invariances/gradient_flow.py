@@ -64,7 +64,7 @@ class Objective:
         """Return grad R or grad log R of the first networks, and the results of `risk`."""
         theta = theta.detach().requires_grad_()
         risks, preactivations = self.risk(theta, log)
-        # The networks are independent, so that the gradient of the sum holds each one's own.
+        # The networks are independent, so the gradient of the sum has each network's gradient.
         (gradient,) = torch.autograd.grad(risks.sum(), theta)
         return gradient, risks.detach(), preactivations
 
@@ -124,7 +124,7 @@ class Flow:
         """
         steps = [round(duration / rate) for rate in self.rates]
         for step in range(self.steps(duration)):
-            # Larger steps are done earlier: what is still to move is the head of the stack.
+            # Networks with larger steps finish earlier, so the first networks are still moving.
             self.step(sum(count > step for count in steps))
             tick()
 
@@ -138,7 +138,7 @@ class Flow:
             velocity, *_ = self._velocity(theta + share * h * velocity)
             mean, weights = mean + weight * velocity, weights + weight
         theta += h * (mean / weights)
-        elapsed = h[:, 0].log() - log_speed  # of the flow's own time: dt = ds / speed
+        elapsed = h[:, 0].log() - log_speed  # in time of the flow: dt = ds / speed
         self.log_time[:moving] = torch.logaddexp(self.log_time[:moving], elapsed)
 
     def _velocity(

@@ -39,8 +39,8 @@ class Dag:
 
     sizes: tuple[int, ...]
     edges: Bool[Tensor, "S V V"]
-    learned: Bool[Tensor, "S V V"]  # which of them
-    slopes: Float[Tensor, "S V"]  # of each vertex's activation below zero; 1: linear
+    learned: Bool[Tensor, "S V V"]  # edges with learned weights
+    slopes: Float[Tensor, "S V"]  # slope of each vertex's activation for negative inputs; 1: linear
 
     @property
     def inputs(self) -> int:
@@ -110,9 +110,9 @@ def build_graph(
     """Return a separate graph for each replicate, with (depth - 1) width hidden vertices.
 
     dense_graph: blocks of `width` vertices; each vertex reads all previous blocks. random_graph:
-    blocks of width / 2 vertices, with half of the edges between blocks, and from inputs to blocks.
-    A block without incoming edges reads all inputs. A block without outgoing edges leads to the
-    output. Each block is linear, ReLU or leaky.
+    blocks of width / 2 vertices. Half of the possible edges exist, between blocks and from inputs
+    to blocks. A block without incoming edges reads all inputs. A block without outgoing edges leads
+    to the output. Each block is linear, ReLU or leaky.
     """
     size = width if architecture == "dense_graph" else max(2, width // 2)
     count = (depth - 1) * width // size

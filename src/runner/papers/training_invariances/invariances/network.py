@@ -91,7 +91,7 @@ class Network:
             pairs = round(twins * len(entering[0])) // 2
             for weights in entering:
                 weights[:first].abs_()
-                if weights.ndim > 1:  # inputs are far from zero in the mean: else on or off for all
+                if weights.ndim > 1:  # else on or off for all inputs, whose mean is far from zero
                     chosen = weights[first:][: 2 * pairs].flatten(1)
                     chosen -= chosen.mean(1, keepdim=True)
             for weights in entering + leaving:
@@ -100,7 +100,7 @@ class Network:
         parts = []
         for layer, weights in zip(self.layers, drawn, strict=True):
             for name, normal in weights.items():
-                share = 2 if name in ("W2", "Z", "z") else 1  # branch and skip add up
+                share = 2 if name in ("W2", "Z", "z") else 1  # branch and skip are added
                 inputs = layer.source.features if name == "b" else prod(normal.shape[1:])
                 parts.append(gain / sqrt(share * inputs) * normal.flatten())
         return torch.cat(parts)
@@ -108,7 +108,7 @@ class Network:
     def _around_nonlinear(self, weights: list[Weights]) -> Iterator[tuple[list, list]]:
         """Yield the weights into and out of the nonlinear neurons of each layer, as views.
 
-        The first axis of each view is the neuron. weights: of one network.
+        The first axis of each view is the neuron. weights: weights of one network.
         """
         for index, (layer, following) in enumerate(pairwise(self.layers)):
             own, next_ = weights[index], weights[index + 1]
@@ -130,7 +130,7 @@ def balance(network: Network, theta: Float[Tensor, " P"]) -> Float[Tensor, " P"]
     """Return initial parameters with D = 0 between the fully connected linear layers at the end.
 
     W_l W_l^T = W_{l+1}^T W_{l+1} up to the output, which has one row. Each layer is sigma u v^T.
-    All have the sigma of the last layer. A layer's u is the v of the next layer; its own v is free.
+    All have the sigma of the last layer. A layer's u is the v of the next layer; its v is free.
     """
     weights = network.unpack(theta)  # views
     sigma, u = weights[-1]["W"].norm(), weights[-1]["W"][0]
@@ -171,9 +171,9 @@ def build(
 ) -> Network:
     """Return the network of an architecture with `depth` layers for images of `side`^2 pixels.
 
-    width: neurons of every hidden layer. channels: channels of every convolution. slope: of the
-    nonlinear units (0: ReLU). bias: whether fully connected layers have one. Raises InputError for
-    an unknown architecture.
+    width: neurons of every hidden layer. channels: channels of every convolution. slope: slope of
+    the nonlinear units for negative inputs (0: ReLU). bias: whether fully connected layers have
+    one. Raises InputError for an unknown architecture.
     """
     begin, repeated, end = lookup("architecture", architecture, LAYOUTS)
     layers: list[Layer] = []

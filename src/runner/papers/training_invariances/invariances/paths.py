@@ -70,7 +70,7 @@ class Graph:
 
 
 def graph_of(network: Network | Dag, theta: Float[Tensor, "R P"], index: int) -> Graph:
-    """Return the computation graph of one of many networks. index: of the network."""
+    """Return the computation graph of one of many networks. index: the network's index."""
     if not isinstance(network, Dag):
         return graph(network, network.unpack(theta[index]))
     targets, sources = network.edges[index].nonzero().T
@@ -183,10 +183,10 @@ class Decomposition(At, Row):
     table: ClassVar[str] = "decomposition"
     keys: ClassVar[tuple[str, ...]] = AT
 
-    paths: int  # from the inputs to the output
+    paths: int  # number of paths from the inputs to the output
     output: float  # largest |f(x)| over some examples
-    error: float  # largest |f(x) - mu(rho(x))| there, mu the tree network of Lemma 1
-    frozen_error: float  # the same with the signs of the start in mu
+    error: float  # largest |f(x) - mu(rho(x))| over these examples, mu the tree network of Lemma 1
+    frozen_error: float  # error with the initial signs in mu
 
 
 def decomposition_rows(

@@ -18,7 +18,7 @@ OFFSET = 0.5
 """Mean of a Gaussian pixel, in standard deviations.
 
 As with images, neurons with nonnegative weights are then active for every example. Theorem 1 is
-about such neurons.
+about these neurons.
 """
 
 MARGIN = 3.0

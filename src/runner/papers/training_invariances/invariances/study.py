@@ -54,13 +54,13 @@ class Drift(At, Row):
     layer: int  # l: the neurons between layers l and l + 1, or within the block l; from 1
     place: str  # kinds of the two layers, or `within <kind>`; of a graph `linear units`,
     # `nonlinear units`, `cut`, `beside frozen` (a weight not learned); of a layer its kind
-    item: int  # of Theorem 1; 0: it has none for this place
+    item: int  # item of Theorem 1; 0: none for this place
     linear: bool  # whether the neurons are linear
     pair: str  # entries of D: diagonal; active: pairs always on; mixed: other pairs of one pattern;
     # full. layer: Lemma 3, of layers and cuts; less an edge: of cuts without their largest weight
-    promised: bool  # whether the paper says that these entries are constant
-    entries: int  # how many entries of D these are
-    drift: float  # Frobenius norm of their change since the start; layer: the largest so far
+    promised: bool  # whether these entries are constant by the paper
+    entries: int  # number of these entries of D
+    drift: float  # Frobenius norm of their change since the start; pair=layer: the largest so far
     initial: float  # Frobenius norm of these entries at the start
 
 
@@ -71,19 +71,19 @@ class LayerSpectrum(At, Row):
     table: ClassVar[str] = "lowrank"
     keys: ClassVar[tuple[str, ...]] = (*AT, "layer")
 
-    log_flow_time: float  # natural logarithm of the gradient flow's own time; -inf at the start
+    log_flow_time: float  # natural logarithm of the gradient flow's time; -inf at the start
     log_loss: float  # natural logarithm of the risk
     loss: float
-    separates: bool  # risk below loss(0) / n, so that every example is on its side (Corollary 1)
-    layer: int  # from 1
+    separates: bool  # whether the risk is below loss(0) / n: all examples classified (Corollary 1)
+    layer: int  # index of the layer, from 1
     kind: str  # dense, conv, or residual_<skip>
-    frobenius: float  # ||W||_F^2 of the layer as its outputs see it (U)
+    frobenius: float  # ||U||_F^2, U the layer's matrix with one row per output
     operator_ratio: float  # ||W||_2^2 / ||W||_F^2
     alignment: float  # |<v_{l+1}, u_l>|; nan for the last layer
     skip_share: float  # ||Z||_F^2 / ||[W2 Z]||_F^2 of a free block; nan elsewhere
-    bound: float  # Theorem 2, Eq. (14): 1 / (8^N M); nan where the theorem does not speak
-    trivial_bound: float  # 1 / min(rows, columns): the largest is no less than the mean
-    finite_bound: float  # Eq. (13) with its constant from the start, as a ratio
+    bound: float  # Theorem 2, Eq. (14): 1 / (8^N M); nan where the theorem does not apply
+    trivial_bound: float  # 1 / min(rows, columns): the largest is at least the mean
+    finite_bound: float  # bound of operator_ratio by Eq. (13), its constant at initialization
 
 
 def run(
@@ -113,7 +113,7 @@ def run(
 def traced(flow: Flow, theta: Float[Tensor, "S P"], index: int) -> dict[str, Tensor]:
     """Return the weights of one network, its examples x, and preactivations Z1, Z2, ...
 
-    Z1, Z2, ... are those of the nonlinear layers. A graph has its adjacency matrix A, and Z1 of all
+    There is one Z for each nonlinear layer. A graph has its adjacency matrix A, and Z1 of all
     hidden units.
     """
     network, x = flow.objective.network, flow.objective.x
@@ -150,7 +150,7 @@ def metrics(
         tick()
     norms = torch.stack([lowrank.squared_norms(network, theta) for theta in trajectory.theta])
     for index, layer in enumerate(network.layers[:-1]):
-        # A block with an identity skip is no layer (Definition 7): paths go round it.
+        # A block with an identity skip is not a layer (Definition 7): paths bypass it.
         promised = layer.kind != "residual_identity"
         part = Part(index + 1, layer.kind, 0, layer.is_linear, "layer", promised)
         yield from norm_rows(config, part, norms[..., index] - norms[..., -1])
@@ -178,7 +178,7 @@ def graph_metrics(config: Invariances, flow: Flow, trajectory: Trajectory) -> It
             yield from entry_rows(config, Part(*place, pair, True), D, pairs)
     beside = Part(0, "beside frozen", 0, False, "diagonal", False)
     yield from entry_rows(config, beside, D, diagonal & ~free[:, :, None])
-    start = max(1, (len(network.sizes) - 2) // 4)  # in front of it weights are frozen
+    start = max(1, (len(network.sizes) - 2) // 4)  # weights before it are frozen
     squares = [network.adjacency(theta).square() for theta in trajectory.theta]
     whole, less = [], []
     for first in network.cuts[start:]:

@@ -52,9 +52,9 @@ def tail(tables: Tables) -> pd.DataFrame:
     """Return the layers of Theorem 2 along the path of the flow, at each run's smallest step.
 
     Networks with balanced initialization, of rank one, are excluded. start: ||W||_2^2 / ||W||_F^2
-    before training. separates: whether the risk of the network ever falls below loss(0) / n, so
-    that every example is classified correctly. Corollary 1 assumes this (as Ji and Telgarsky 2020
-    do). Otherwise the norms need not diverge: the ReLU units can die for a whole class.
+    before training. separates: whether the risk of the network ever falls below loss(0) / n. Every
+    example is then classified correctly. Corollary 1 assumes this (as Ji and Telgarsky 2020 do).
+    Otherwise the norms need not diverge: the ReLU units can die for a whole class.
     """
     rows = tables["lowrank"]
     rows = rows[rows["normalized_time"].astype(bool) & rows["bound"].notna()]

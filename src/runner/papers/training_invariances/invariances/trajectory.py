@@ -34,7 +34,7 @@ class At:
     architecture: str
     replicate: int
     learning_rate: float
-    time: float  # by the clock: time of the flow, or length of the path if normalized_time
+    time: float  # time of the flow, or length of the path if normalized_time
 
 
 @dataclass

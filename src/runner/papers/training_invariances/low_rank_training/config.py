@@ -89,5 +89,5 @@ class LowRankTraining(TrainingConfig):
             )
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         return (*RANDOM_PIXELS, "images", "initialisation", *orders(self.epochs))

@@ -243,7 +243,7 @@ def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
         own = own.assign(**{name: place(own[name]) for name in SPREAD})
         look = METHODS[method]
         form: dict[str, Any] = {"linestyle": ""}
-        if method == "SGD":  # momentum lies on it
+        if method == "SGD":  # the line of momentum covers it
             form |= {"markersize": 11, "markerfacecolor": "none", "markeredgewidth": 1.5}
             form |= {"markeredgecolor": look.color}
         _bars(axes, own["exponent"], own, look, **form)

@@ -78,7 +78,7 @@ def features(
             H = H.relu()
         return H.reshape(n, S, -1).permute(1, 2, 0)
     first, *others = layers
-    # The weights of a replicate's networks as one matrix: its images are read once.
+    # The weights of a replicate's networks form one matrix, so its images are read once.
     H = first.reshape(R, -1, first.shape[-1]) @ x.flatten(2).mT
     H = H.view(S, -1, n).relu()
     for W in others:

@@ -61,7 +61,7 @@ def draw_problem(config: LowRankTraining, load_data: LoadData) -> Problem:
     )[:, : config.samples]
     x = train.pixels[chosen].double()
     norms = x.square().flatten(2).sum(-1).mean(-1).sqrt()
-    scale = INPUT_NORM / norms.where(norms != 0, INPUT_NORM)  # black images stay black
+    scale = INPUT_NORM / norms.where(norms != 0, INPUT_NORM)  # black images remain black
     x *= scale[:, None, None, None, None]
     y, test_y = (labels_of(each, config.classes) for each in (train.labels[chosen], test.labels))
     return Problem(x, y, test.pixels, test_y)

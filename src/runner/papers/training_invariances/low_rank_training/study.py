@@ -63,7 +63,7 @@ class Network:
     learning_rate: float
     weight_decay: float  # lambda
     replicate: int
-    epoch: int  # from 0
+    epoch: int  # number of finished epochs
     time: float  # T: sum of the learning rates; with momentum divided by 1 - momentum
     diverged: bool  # whether the loss was not finite, or above DIVERGED times its initial value
 
@@ -168,7 +168,7 @@ def members(config: LowRankTraining) -> list[Member]:
 def hand_over(
     config: LowRankTraining, context: Context, problem: Problem, parameters: Parameters, epoch: int
 ) -> Iterator[Measured]:
-    """Yield what `Context.hand_over` measures of each network, its images x and tail inputs H."""
+    """Yield the measures of `Context.hand_over` for each network, images x and tail inputs H."""
 
     def traced(s: int, x: Tensor) -> dict[str, Tensor]:
         alone = {name: W[s] for name, W in parameters.items()}
@@ -276,8 +276,8 @@ class Measure:
     ) -> dict[str, Float[Tensor, " S"]]:
         """Return columns of `LayerEpoch` for one layer.
 
-        decomposed, now: singular values and invariants of all layers. number: of the layer. fallen:
-        exp(-2 lambda T).
+        decomposed, now: singular values and invariants of all layers. number: the layer's index.
+        fallen: exp(-2 lambda T).
         """
         u, s, _ = decomposed[number]
         squares = s.square()

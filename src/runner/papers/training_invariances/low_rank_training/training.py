@@ -109,7 +109,7 @@ def sharpness(
         basis[:, step] = v
         products[:, step] = v = hessian(v)
         V = basis[:, : step + 1]
-        for _ in range(2):  # once more for what rounding leaves
+        for _ in range(2):  # twice because of rounding
             v = v - ((v[:, None] @ V.mT) @ V)[:, 0]
         v = _unit(v)
     projected = (basis @ products.mT).double()

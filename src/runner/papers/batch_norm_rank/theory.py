@@ -11,7 +11,7 @@ Errors in the paper, and their corrections here:
   bound (55) does not follow.
 - (55): the corrected (54) gives `8 (1 - alpha) E Tr M^3 <= 2 d^2`. A factor 4 is lost in (55), and
   a factor 2 in (50) and (58). `frobenius_bound` and `rank_bound_theorem` have both forms.
-- (78): each power of `d` beside `gamma^2` is one too low (`||lambda||_2^2 = d^2 - 2 gamma^2 d (d -
+- (78): each power of `d` next to `gamma^2` is one too low (`||lambda||_2^2 = d^2 - 2 gamma^2 d (d -
   1)` to first order), hence `gamma^2 delta_F = O(-gamma^4 d^3)` in (79), not `O(-gamma^4 d^2)`.
 - Theorem 14 assumes a unique invariant distribution. It is unique only for inputs of full rank: the
   chain never raises the rank, so each lower rank has a separate invariant distribution.
@@ -31,7 +31,7 @@ DIGITS = 50
 """Decimal digits that suffice for small differences of large numbers."""
 
 HUGE = 1e8
-"""Smallest gamma beside which the skip connection is lost in the rounding of float32."""
+"""Smallest gamma at which the skip connection is lost in the rounding of float32."""
 
 
 def second_moment(H: Float[Tensor, "*stack d N"]) -> Float[Tensor, "*stack d d"]:

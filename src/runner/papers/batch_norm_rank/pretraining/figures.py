@@ -210,7 +210,7 @@ def _rates(tables: Tables) -> str:
 
 
 def middle(rows: pd.DataFrame, network: str, column: str) -> float:
-    """Return the median of a column over the deepest networks, by the authors' protocol.
+    """Return the median of a column over the deepest networks of protocol `authors`.
 
     network: the networks' name.
     """

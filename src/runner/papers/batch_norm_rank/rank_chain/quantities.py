@@ -1,8 +1,8 @@
 """Measure very deep linear networks: averages over depth with errors, and single networks.
 
 The errors come from independent networks, or from long batches of one network. Networks that are
-too short to forget their inputs are not judged. d is the width. γ is the weight of the branch
-beside the skip connection (∞: no skip connection).
+too short to forget their inputs are not judged. d is the width. γ is the weight of the residual
+branch (∞: no skip connection).
 """
 
 from collections.abc import Iterator

@@ -159,8 +159,8 @@ def metrics(
 def graph_metrics(config: Invariances, flow: Flow, trajectory: Trajectory) -> Iterator[Drift]:
     """Yield the rows of graphs: linear units, nonlinear units, and cuts.
 
-    Two controls are included: the diagonal of D at units beside a frozen weight, and each cut
-    without its largest weight.
+    Two controls are included: the diagonal of D at units with a frozen weight, and each cut without
+    its largest weight.
     """
     network = flow.objective.network
     D = torch.stack([network.invariant(theta) for theta in trajectory.theta])

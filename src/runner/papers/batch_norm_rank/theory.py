@@ -120,9 +120,8 @@ def regularity_terms(
 def frobenius_change(M: Float[Tensor, "*stack d d"]) -> Float[Tensor, "*stack"]:
     """Return `delta_F(M)`, the leading change of `||M||_F^2` over one layer (Lemma 7, Eq. 43).
 
-    `E_W ||M_+||_F^2 - ||M||_F^2 = gamma^2 delta_F(M) +
-    O(gamma^3)` for normalized `M`, with `delta_F(M) = 2 d^2 - 2 ||M||_F^2 - 8 Tr(M^3) + 8
-    Tr(diag(M^2)^2)`.
+    `E_W ||M_+||_F^2 - ||M||_F^2 = gamma^2 delta_F(M) + O(gamma^3)` for normalized `M`, with
+    `delta_F(M) = 2 d^2 - 2 ||M||_F^2 - 8 Tr(M^3) + 8 Tr(diag(M^2)^2)`.
     """
     diagonal, cubic = regularity_terms(M)
     d = M.shape[-1]

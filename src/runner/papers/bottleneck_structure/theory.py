@@ -144,8 +144,8 @@ def representation_bound(
     """Return the right side of Corollary 8 at p = 1, with `c L` the mean of `Tr Theta(x_i, x_i)`.
 
     `sqrt(c (c_1 - 2 log max_i |J f(x_i)|_+) max{1, e^{c_1/k}} / (k min_i |J f(x_i)|_+^{2/k})) /
-    sqrt(L)`. For any p in (0, 1) at least (1-p) L layers have `s_{k+1} <= bound /
-    p`. Equivalently, the j-th largest of the L values is at most `bound L / j`.
+    sqrt(L)`. For any p in (0, 1) at least (1-p) L layers have `s_{k+1} <= bound / p`. Equivalently,
+    the j-th largest of the L values is at most `bound L / j`.
     """
     growth = torch.exp((excess / k).clamp(min=0) - 2 * log_determinant.min() / k)
     return torch.sqrt((trace.mean() / L) * (excess - 2 * log_determinant.max()) * growth / k / L)

@@ -120,7 +120,7 @@ def draw_pictures(reference: Path, folder: Path) -> None:
 
 
 def caption_of(reference: Path, name: str, scale: str) -> str:
-    """Return the caption of a figure from its stored tables, as a line of Markdown."""
+    """The caption of a figure as its kept tables give it, as a line of Markdown."""
     study, tables = figure_study(name), read_tables(reference / scale / name)
     text = caption(headline("figure", name), drawing_of(name, study).said, study, tables, scale)
     return re.sub(r"([*_|<])", r"\\\1", " ".join(text.split()))
@@ -150,20 +150,20 @@ def index(reference: Path) -> str:
 
 
 def finding(folder: Path) -> str:
-    """Return the finding in the header of a figure's picture. folder: the figure's folder."""
+    """What the header of a figure's picture says was found. folder: of the figure."""
     judged = read_csv(folder / "claims.csv")
     said = header_of(kept_figure(folder), read_tables(folder), judged).finding
     return said.replace(" %", f"{NBSP}%")
 
 
 def entries_of(reference: Path) -> list[Entry]:
-    """Return the figures with the results of the reference only."""
+    """The figures with the results of the reference alone."""
     nothing_of_ones_own = PICTURES
     return collect(nothing_of_ones_own, None, reference, draws=False)
 
 
 def totals(reference: Path) -> str:
-    """Return a sentence with the number of the papers' statements and of each verdict."""
+    """How many statements of the papers there are, and how they came out, in a sentence."""
     counts = sum((each.counts["paper"] for each in shown(entries_of(reference))), Counter())
     holds, fails, undecided = (counts[verdict] for verdict in VERDICTS)
     return (
@@ -172,7 +172,8 @@ def totals(reference: Path) -> str:
 
 
 def findings(reference: Path) -> str:
-    """Return a Markdown table of the papers: claim, finding, verdicts on the paper's statements."""
+    """A Markdown table of the papers: what each claims, what was found, and the verdicts on its
+    own statements."""
     heads = ["", "paper", "what it claims", "what we found", *VERDICTS]
     rows = []
     for each in shown(entries_of(reference)):
@@ -305,10 +306,8 @@ def counted(folder: Path, names: Iterable[str]) -> str:
 
 
 def summary(reference: Path) -> str:
-    """Return a Markdown table of verdicts by scale, and how many claims would hold by chance.
-
-    Each statement on the same numbers counts once.
-    """
+    """How the claims came out at each scale, each statement on the same numbers counted once: a
+    Markdown table, and how many of the papers' own chance alone would let hold."""
     rows, chance = [], []
     for scale in kept_scales(reference):
         claims = claims_at(reference / scale, figure_names())

@@ -1,10 +1,8 @@
-"""Find numbers in rules whose change would not be noticed.
+"""Which alteration of a rule would go unnoticed: python scripts/mutate_rules.py [study ...]
 
-    python scripts/mutate_rules.py [study ...]
-
-Increases every number in the claims and quantities of the studies by half, one at a time, in
-memory. Prints what notices the change: the printed rule, the verdicts and numbers of the stored
-tables, or only the digest. Exits with 1 if nothing notices a change.
+Alters every number in the claims and quantities of the studies by half, one at a time and in memory
+alone, and says by what of the reference it is noticed: the printed rule, the verdicts and numbers
+that the kept tables give, or the digest alone. Ends with 1 where one is not noticed at all.
 """
 
 import ast
@@ -26,7 +24,7 @@ from runner.runs import provenance
 from runner.runs.provenance import REFERENCE, source_of
 
 WORDS = {"Claim", "ours", "illustration"}
-"""Functions whose first three arguments, and note, are texts."""
+"""Whose first three arguments, and note, are words."""
 
 NUMBER = re.compile(r"(?<![\w.^])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w.%])")
 CONDITION = re.compile(r"==|[<>]|\*\*|\d / [a-z]")
@@ -36,7 +34,7 @@ Place = tuple[int, int]
 
 
 def modules_of(study: str) -> list[str]:
-    """Return the modules with the rules of a study, in the order of their imports."""
+    """The modules with the rules of a study, in the order in which they use each other."""
     package = package_of(study)
     claims = ast.parse(source_of(f"{package}.claims"))
     imported = [node.module for node in ast.walk(claims) if isinstance(node, ast.ImportFrom)]
@@ -45,9 +43,9 @@ def modules_of(study: str) -> list[str]:
 
 
 def literals(text: str) -> Iterator[tuple[Place, str, str]]:
-    """Yield the numbers of a module: place, old text, changed text.
+    """Where the numbers of a module are, each with what it is and what it becomes.
 
-    Numbers in statements, sources, notes and docstrings are excluded.
+    Those in words are left out: statements, sources, notes, docstrings.
     """
     left_out = [(place(node), place(node, end=True)) for node in words(ast.parse(text))]
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -62,12 +60,12 @@ def literals(text: str) -> Iterator[tuple[Place, str, str]]:
 
 
 def place(node: ast.AST, end: bool = False) -> Place:
-    """Return line and column where a node begins, or ends, in characters."""
+    """Where a node begins, or ends, in characters; the code of claims is ASCII but for words."""
     return (node.end_lineno, node.end_col_offset) if end else (node.lineno, node.col_offset)
 
 
 def words(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield the syntax nodes that are texts."""
+    """The nodes that are words."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             yield node
@@ -79,7 +77,7 @@ def words(tree: ast.Module) -> Iterator[ast.AST]:
 
 
 def altered(number: str) -> str:
-    """Return a number increased by half; integers remain integers."""
+    """A number by half larger: a whole one stays whole."""
     value = float(number)
     larger = 1.5 * value if value else 0.5
     is_whole = re.fullmatch(r"\d+", number) and value
@@ -87,7 +85,7 @@ def altered(number: str) -> str:
 
 
 def replaced(text: str, at: Place, old: str, new: str) -> str:
-    """Return the text of a module with the number at a place replaced."""
+    """The text of a module with another number at a place."""
     lines = text.splitlines(keepends=True)
     line, column = lines[at[0] - 1], at[1]
     assert line[column:].startswith(old), (at, line)
@@ -96,13 +94,13 @@ def replaced(text: str, at: Place, old: str, new: str) -> str:
 
 
 class Texts(dict, InspectLoader):
-    """Loader of modules from texts, by module name."""
+    """Loads modules from texts by their names."""
 
     get_source = dict.__getitem__
 
 
 def load(texts: dict[str, str]) -> None:
-    """Reload modules from these texts."""
+    """Make modules anew from these texts, each in its place."""
     code_of.cache_clear()
     for name, text in texts.items():
         provenance._sources[name] = text
@@ -110,7 +108,7 @@ def load(texts: dict[str, str]) -> None:
 
 
 class Kept:
-    """Rules of studies, and their results on the stored tables of the figures."""
+    """The rules of studies, and what they make of the kept tables of their figures."""
 
     def __init__(self, studies: list[str]) -> None:
         self.figures = [name for name in figure_names() if figure_study(name) in studies]
@@ -122,7 +120,7 @@ class Kept:
         self.rules, self.numbers = rules(self.figures), self._numbers()
 
     def _numbers(self) -> list[str]:
-        """Return all judged numbers and all verdicts, without the printed rules."""
+        """All numbers that are judged, and all verdicts, without what rules say of themselves."""
         verdicts = [
             judge(folder.name, claims_of(folder.name, figure_study(folder.name)), tables)
             .drop(columns=["rule", "digest", "note"])
@@ -132,7 +130,7 @@ class Kept:
         return [*verdicts, numbers_judged(self.tables).to_csv(float_format="%.6g")]
 
     def notices(self) -> str:
-        """Return what notices a difference in the current rules, or an empty string."""
+        """By what the rules as they are now differ; empty where they do not."""
         now, said = rules(self.figures), ["figure", "claim", "rule", "needs"]
         if not now[said].equals(self.rules[said]):
             return "printed rule"
@@ -142,7 +140,7 @@ class Kept:
 
 
 def mutants(studies: list[str]) -> Iterator[tuple[str, int, str, str, str]]:
-    """Yield every change to the rules of studies: module, line, old, new, and what notices it."""
+    """Every alteration of the rules of studies: module, line, from, to, and what notices it."""
     users: dict[str, list[str]] = defaultdict(list)
     for study in configs():
         for name in modules_of(study):
@@ -156,17 +154,14 @@ def mutants(studies: list[str]) -> Iterator[tuple[str, int, str, str, str]]:
             try:
                 load(texts | {name: replaced(texts[name], at, old, new)})
                 noticed = kept.notices()
-            except Exception as error:  # any error means that the change is noticed
+            except Exception as error:  # of whatever kind: it does not pass unseen
                 noticed = f"error: {type(error).__name__}"
             yield name, at[0], old, new, noticed
         load(texts)
 
 
 def main(studies: list[str]) -> int:
-    """Print changes noticed by nothing, or only by the digest, and counts; return 1 or 0.
-
-    Returns 1 if nothing notices a change.
-    """
+    """Print what is not noticed, or by the digest alone, and the counts; return 1 for survivors."""
     counts: Counter[str] = Counter()
     for name, line, old, new, noticed in mutants(studies or list(configs())):
         counts[noticed or "nothing"] += 1

@@ -22,7 +22,7 @@ CONFIGS = (
 )
 
 METHODS = "[sgd,teacher_construction,dense,student_construction]"
-"""Default methods of bn_only."""
+"""Of those that leave them as they are."""
 
 
 def compute(outputs: Path) -> Path:
@@ -39,7 +39,7 @@ def described(table: Path) -> dict:
 
 
 def one(outputs: Path, **where: object) -> Path:
-    """Return the folder of the run of bn_only with these parameters."""
+    """The folder of the one run of bn_only with these parameters."""
     texts = [f"{key}={value}" for key, value in where.items()]
     (found,) = chosen(find(outputs), ["bn_only"], where=texts)
     return found.folder

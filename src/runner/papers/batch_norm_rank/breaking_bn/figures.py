@@ -157,7 +157,7 @@ def say_centring(tables: Tables, verdict: str) -> str:
         return f"Without mean subtraction, batch norm learns equally well (accuracy {without:.2f})"
     n = tables["training"]["replicate"].nunique()
     then = "whether that is equality is undecided"
-    if 2 * 0.5**n > ERROR:  # with so few replicates no numbers could refute the claim
+    if 2 * 0.5**n > ERROR:  # both sides are tested: no numbers could refute it
         then = f"{n} networks cannot refute equality"
     return (
         f"{_network(tables)} ends at an accuracy of {without:.2f} without mean subtraction and at"

@@ -267,7 +267,7 @@ ONE_SIGN = Look(style.GREEN, "v", DASHED)
 
 
 def say_needed(tables: Tables) -> str:
-    """Return the headline: the effect of thresholds and of weights of one sign on the rank."""
+    """Say what thresholds and weights of one sign do to the rank."""
     return "Batch norm keeps the rank at every threshold τ, but not if all weights have one sign"
 
 
@@ -476,7 +476,7 @@ def say_collapse(tables: Tables) -> str:
 
 
 def say_moving(tables: Tables) -> str:
-    """Return the headline of `say_collapse`, and that the matrix does not converge."""
+    """Say this, and that the matrix does not converge."""
     return f"{say_collapse(tables)}, and the matrix keeps moving"
 
 

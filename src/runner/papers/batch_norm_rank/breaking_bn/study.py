@@ -102,7 +102,7 @@ class TrialEpoch(Row):
     test_loss: float  # at the end of the epoch, with running statistics
     test_accuracy: float  # fraction of the test images with the right class, at the same time
     rank: float  # rank of the last hidden layer on `samples` training images
-    rank_bound: float  # r(H), Eq. (4), of the same representation
+    rank_bound: float  # r(H), lower bound of the rank, Eq. (4), of the same representation
     gradient_alignment: float  # mean |cosine| of per-sample gradients of the last layer
 
 

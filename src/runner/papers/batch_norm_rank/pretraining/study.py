@@ -79,7 +79,7 @@ class LayerRank(Row):
     layer: int  # 0: the input
     matrix_rank: float  # singular values above sigma_max d eps; nan if not finite
     soft_rank: float  # rank_tau of the representation scaled to Tr M = d
-    rank_bound: float  # r(H), Eq. (4)
+    rank_bound: float  # r(H), lower bound of the rank, Eq. (4)
     root_mean_square: float  # root mean square of the entries of H
 
 
@@ -107,7 +107,7 @@ class TrainedEpoch(Row):
     test_loss: float  # at the end of the epoch; protocol authors: statistics of all test images
     test_accuracy: float  # fraction of test images with the right class, as test_loss
     rank: float  # rank of the last hidden layer on `samples` training images; nan if diverged
-    rank_bound: float  # r(H), Eq. (4), of the same representation
+    rank_bound: float  # r(H), lower bound of the rank, Eq. (4), of the same representation
     mean_rank_bound: float  # mean r of figure 6: 1 / (mean of 1 / r over layers), last minibatch
 
 

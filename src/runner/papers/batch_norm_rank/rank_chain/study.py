@@ -50,18 +50,18 @@ class ChainAverage(Row):
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law")
 
-    width: int  # d
+    width: int  # d, width of the network
     skip: float  # gamma; inf: no skip connection
     law: str  # distribution of the weights
-    soft_rank: float  # rank_tau (Eq. 3)
+    soft_rank: float  # soft rank rank_tau (Eq. 3)
     soft_rank_se: float  # standard error of soft_rank
     soft_rank_sd: float  # standard deviation of soft_rank over depth
-    rank_bound: float  # r(H) (Eq. 4)
+    rank_bound: float  # r(H), lower bound of the rank (Eq. 4)
     rank_bound_se: float  # standard error of rank_bound
     rank_bound_sd: float  # standard deviation of rank_bound over depth
-    frobenius: float  # ||M||_F^2
+    frobenius: float  # squared norm ||M||_F^2
     frobenius_se: float  # standard error of frobenius
-    regularity: float  # alpha (Definition 3)
+    regularity: float  # regularity constant alpha (Definition 3)
     regularity_se: float  # standard error of regularity
     autocorrelation: float  # integrated autocorrelation time of the soft rank, in layers
     layers: int  # L: layers in the average, over all chains
@@ -126,9 +126,9 @@ class InputRank(Row):
     width: int
     skip: float
     input_rank: int  # k, rank of the input
-    soft_rank: float  # rank_tau (Eq. 3)
+    soft_rank: float  # soft rank rank_tau (Eq. 3)
     soft_rank_se: float  # standard error of soft_rank
-    rank_bound: float  # r(H) (Eq. 4)
+    rank_bound: float  # r(H), lower bound of the rank (Eq. 4)
     rank_bound_se: float  # standard error of rank_bound
     exponent: float  # growth of one more direction in nats per layer; stable if below 0
     exponent_se: float  # standard error of exponent

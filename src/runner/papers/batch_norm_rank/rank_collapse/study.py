@@ -58,7 +58,7 @@ class LayerRank(Row):
     layer: int  # 0: the input; every layer up to 64, then some layers
     matrix_rank: float  # singular values above sigma_max d eps; nan if not finite
     soft_rank: float  # rank_tau of the representation scaled to Tr M = d
-    rank_bound: float  # r(H), Eq. (4)
+    rank_bound: float  # r(H), lower bound of the rank, Eq. (4)
     root_mean_square: float  # root mean square of the entries of H
 
 
@@ -89,7 +89,7 @@ class TrainedEpoch(TrialEpoch):
     test_loss: float  # at the end of the epoch, with running statistics
     test_accuracy: float  # fraction of the test images with the right class, at the same time
     rank: float  # rank of the last hidden layer on `samples` training images; nan if diverged
-    rank_bound: float  # r(H), Eq. (4), of the same representation
+    rank_bound: float  # r(H), lower bound of the rank, Eq. (4), of the same representation
     selected_on: str  # replicates on which the learning rate was chosen
 
 

@@ -41,7 +41,7 @@ class OfNetwork:
     """Columns that identify a network."""
 
     recipe: str
-    depth: int  # L
+    depth: int  # L, number of layers
     replicate: int
 
 
@@ -52,10 +52,10 @@ class TrainedNetwork(OfNetwork, Row):
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate")
 
-    parameter_norm: float  # ||theta||^2
-    train_cost: float  # C; the zero network costs 1
-    test_cost: float  # C on the test inputs
-    loss: float  # C + lambda ||theta||^2
+    parameter_norm: float  # squared norm of the parameters, ||theta||^2
+    train_cost: float  # training cost C; the zero network costs 1
+    test_cost: float  # test cost C
+    loss: float  # loss C + lambda ||theta||^2
     rank: int  # singular values of W_{L/2} above 0.1
     rank_gap: int  # the k with the largest s_k / s_{k+1} of W_{L/2}
     bottleneck_rank: int  # the smallest number of singular values of a W_l above 0.1
@@ -75,9 +75,9 @@ class SingularValue(OfNetwork, Row):
     keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate", "layer", "index")
     in_every_replicate: ClassVar[bool] = False
 
-    layer: int  # 1 .. L
+    layer: int  # index of the layer, 1 to L
     index: int  # index of the singular value, from 1 (the largest)
-    singular_value: float  # s_index(W_l)
+    singular_value: float  # singular value of W_l
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class LayerTail(OfNetwork, Row):
     in_every_replicate: ClassVar[bool] = False
 
     rank: int  # k: singular values of W_{L/2} above 0.1
-    layer: int  # 1 .. L
+    layer: int  # index of the layer, 1 to L
     tail: float  # s_{k+1}(W_l alpha_{l-1}(X) / sqrt N)
     tail_with_bias: float  # s_{k+1}((W_l alpha_{l-1}(X) + b_l) / sqrt N); the proof drops b
 

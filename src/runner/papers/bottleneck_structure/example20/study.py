@@ -27,10 +27,10 @@ class ExampleNetwork(Row):
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("depth", "exponent")
 
-    depth: int  # L
-    exponent: float  # g in epsilon = L^-g
+    depth: int  # L, number of layers
+    exponent: float  # exponent g of epsilon = L^-g
     epsilon: float  # L^-g, the small parameter of Example 20
-    parameter_norm: float  # ||theta||^2
+    parameter_norm: float  # squared norm of the parameters, ||theta||^2
     excess: float  # ||theta||^2 - 3 L, in closed form
     max_error: float  # largest |f_theta - f| on the grid
     middle_lipschitz: float  # largest ||J alpha_l||_op of a hidden layer

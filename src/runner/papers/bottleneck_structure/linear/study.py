@@ -39,10 +39,10 @@ class LinearNetwork(Row):
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("depth", "replicate")
 
-    depth: int  # L
+    depth: int  # L, number of layers
     replicate: int
-    parameter_norm: float  # ||theta||^2
-    representation_cost: float  # R(A; L)
+    parameter_norm: float  # squared norm of the parameters, ||theta||^2
+    representation_cost: float  # representation cost R(A; L)
     rank: int  # k: singular values of A above 0.1
     first_correction: float  # 2 log |A|_+
     second_correction: float  # ||log_+ A^T A||^2 / 2

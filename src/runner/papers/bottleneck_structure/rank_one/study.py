@@ -44,10 +44,10 @@ class TrainedNetwork(Row):
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("samples", "replicate", "depth")
 
-    samples: int  # N
+    samples: int  # N, number of points
     replicate: int
-    depth: int  # L
-    parameter_norm: float  # ||theta||^2
+    depth: int  # L, number of layers
+    parameter_norm: float  # squared norm of the parameters, ||theta||^2
     excess: float  # c_1 = ||theta||^2 - L
     train_cost: float  # (1/N) sum_i ||f(x_i) - y_i||^2; the zero network costs about 1
     ntk_trace: float  # largest Tr Theta(x, x) on the segments between neighbors

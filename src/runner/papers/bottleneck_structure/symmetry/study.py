@@ -60,7 +60,7 @@ class LayerMeasures(AtStage, Row):
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "layer")
 
-    layer: int  # 1 .. L
+    layer: int  # index of the layer, 1 to L
     s1: float  # largest singular value of W_l
     s2: float  # second largest singular value of W_l
     s3: float  # third largest singular value of W_l
@@ -81,9 +81,9 @@ class NetworkAtStage(AtStage, Row):
     table: ClassVar[str] = "networks"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate")
 
-    parameter_norm: float  # ||theta||^2
-    train_cost: float  # C on the training set; the zero network costs 1
-    test_cost: float  # C on new initial points; the zero network costs 1
+    parameter_norm: float  # squared norm of the parameters, ||theta||^2
+    train_cost: float  # training cost C; the zero network costs 1
+    test_cost: float  # test cost C on new initial points; the zero network costs 1
     rank: int  # singular values of W_{L/2} above 0.1
     bottleneck_rank: int  # smallest number of singular values above 0.1 of any W_l
     jacobian_rank: int  # largest Rank J f(x) over new initial points
@@ -101,9 +101,9 @@ class SingularValue(AtStage, Row):
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "layer", "index")
     in_every_replicate: ClassVar[bool] = False
 
-    layer: int  # 1 .. L
+    layer: int  # index of the layer, 1 to L
     index: int  # index of the singular value, from 1 (the largest)
-    singular_value: float  # s_index(W_l)
+    singular_value: float  # singular value of W_l
 
 
 @dataclass(frozen=True)

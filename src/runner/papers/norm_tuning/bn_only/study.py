@@ -71,9 +71,9 @@ class Approximation(Row):
     keys: ClassVar[tuple[str, ...]] = ("method", "target_width", "width", "sparsity", "replicate")
 
     method: str
-    target_width: int  # d
-    width: int  # m
-    sparsity: float  # p
+    target_width: int  # d, width of the target
+    width: int  # m, width of the network
+    sparsity: float  # p, fraction of nonzero frozen weights
     replicate: int
     test_mse: float  # mean squared error on the test samples
     relative_mse: float  # test_mse / variance of g; 1: predicting the mean

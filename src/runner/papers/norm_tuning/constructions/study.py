@@ -39,7 +39,7 @@ class Reconstruction(Row):
 
     theorem: str
     target: str
-    target_width: int  # d
+    target_width: int  # d, width of the target
     width: int  # most hidden units in a layer of the reconstruction: m, d r or d k
     block: int  # k of Theorem 2; 0 for other theorems
     rank: int  # r of Corollary 1; 0 for other theorems

@@ -40,7 +40,7 @@ class LayerAccuracy(Row):
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("target_width", "layer", "mode", "batch_size", "replicate")
 
-    target_width: int  # d
+    target_width: int  # d, width of the target
     layer: str  # batch_norm, layer_norm, rms_norm; each also "with biases"
     mode: str  # evaluation, training; fitted: gamma and beta by L-BFGS, not by the construction
     batch_size: int  # batch size of training mode; 0 in other modes
@@ -59,7 +59,7 @@ class NormReadout(Row):
     table: ClassVar[str] = "norms"
     keys: ClassVar[tuple[str, ...]] = ("target_width", "layer", "replicate")
 
-    target_width: int  # d
+    target_width: int  # d, width of the target
     layer: str
     replicate: int
     explained: float  # fraction of the variance of ||x|| that is linear in the first layer

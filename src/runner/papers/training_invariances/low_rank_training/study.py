@@ -54,14 +54,14 @@ class Network:
     """Columns that identify a network and the epoch of measurement."""
 
     data: str
-    classes: int  # K
+    classes: int  # K, number of classes
     architecture: str
     optimizer: str
     loss_function: str
     gain: float
-    width: int  # w
+    width: int  # w, width of the layers
     learning_rate: float
-    weight_decay: float  # lambda
+    weight_decay: float  # weight decay lambda
     replicate: int
     epoch: int  # number of finished epochs
     time: float  # T: sum of the learning rates; with momentum divided by 1 - momentum

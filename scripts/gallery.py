@@ -1,10 +1,10 @@
-"""What the documents say of results: every figure with its command, time and claims.
+"""Write the results into the documents: every figure with its command, time and claims.
 
 python scripts/gallery.py
 
-Draws the reference into `docs/figures/`, at scale quick and at the largest scale that is kept, with
-a page of their captions, and writes the tables of figures, of claims that do not hold, and of
-benchmarks between the marks in README.md and docs/*.md, so that none of it is ever typed by hand.
+Draws the reference into `docs/figures/`, at scale quick and at the largest stored scale, with a
+page of captions. Writes the tables of figures, of claims that do not hold, and of benchmarks
+between the marks in README.md and docs/*.md. None of these is typed by hand.
 """
 
 import re
@@ -35,7 +35,7 @@ from runner.runs.provenance import REFERENCE, REPOSITORY
 
 SCALE = "quick"
 SCALES = (SCALE, "medium", "paper")
-"""Those whose results are kept, where they are."""
+"""Scales whose results are stored, if there are any."""
 README = REPOSITORY / "README.md"
 RESULTS = REPOSITORY / "docs" / "results.md"
 NOTES = REPOSITORY / "docs" / "notes-on-the-papers.md"
@@ -62,29 +62,32 @@ GROWTH = {
     "mebibytes": "memory, MiB",
     "memory_exponent": "exponent of memory",
 }
-"""Headings of the tables of benchmarks by column."""
+"""Headings of the tables of benchmarks, by column."""
 
 WORK_AT_PAPER = {
     ("rank-fig5", "rank-fig7", "rank-fig10"): 5 * 75 / 20 * 4**2 * 11 / 8,
     ("rank-fig13",): 5 * 75 / 10 * 8**2 * 11 / 8,
 }
-"""The figures that nothing is kept of at scale `paper`, those that share runs together: the work
-there over that at `medium`. It grows with images, with epochs, with the square of the channels, and
-with the networks trained, 11 in place of 8 where a rate is chosen on two replicates and not one."""
+"""Work at scale `paper` / work at `medium`, for figures without results at `paper`.
+
+Figures that share runs are together. The work grows with images, with epochs, and with the square
+of the channels. It also grows with the number of networks: 11 instead of 8 if a learning rate is
+chosen on two replicates instead of one.
+"""
 
 HOURS_AT_PAPER = {
     ("norm-finetuning",): 43_000.0,
     ("bottleneck-symmetry",): 1.9,
     ("rank-scale",): 14.0,
 }
-"""Where nothing like it is kept: steps times the measured seconds of one, on one core."""
+"""Estimated hours on one core of figures without similar results: steps times seconds per step."""
 
 KINDS = {"paper": "", "ours": "*additional*", "illustration": "*loose bounds*"}
-"""Whose a statement is, and what the tables call those that are not the paper's."""
+"""Origin of a statement, and the label of statements that are not the paper's."""
 
 
 def drawn(reference: Path) -> list[tuple[str, str]]:
-    """The figures that pictures are made of, at quick and at the largest scale kept, that last."""
+    """Return the figures and scales of the pictures: quick, then the largest stored scale."""
     pairs = []
     for name in figure_names():
         kept = [scale for scale in SCALES if (reference / scale / name).exists()]
@@ -93,17 +96,17 @@ def drawn(reference: Path) -> list[tuple[str, str]]:
 
 
 def file_of(name: str, scale: str) -> str:
-    """What the picture of a figure at a scale is called."""
+    """Return the file name of a figure's picture at a scale."""
     return f"{name}.png" if scale == SCALE else f"{name}-{scale}.png"
 
 
 def command_of(name: str, scale: str) -> str:
-    """What makes a figure at a scale."""
+    """Return the command that makes a figure at a scale."""
     return f"make {name}" if scale == SCALE else f"make {name} SCALE={scale}"
 
 
 def draw_pictures(reference: Path, folder: Path) -> None:
-    """One PNG for each figure and scale, small enough for a README; those of other scales go."""
+    """Write one PNG for each figure and scale, small enough for a README; delete all others."""
     folder.mkdir(parents=True, exist_ok=True)
     pairs = drawn(reference)
     for name, scale in product(figure_names(), SCALES):
@@ -121,7 +124,7 @@ def caption_of(reference: Path, name: str, scale: str) -> str:
 
 
 def captioned(reference: Path) -> str:
-    """A Markdown page of all pictures, each with its command and its caption."""
+    """Return a Markdown page of all pictures, each with its command and its caption."""
     parts = [
         "# The figures",
         "`make gallery` draws these pictures, at scale `quick` unless the command says otherwise.",
@@ -133,8 +136,8 @@ def captioned(reference: Path) -> str:
 
 
 def index(reference: Path) -> str:
-    """The gallery's index as a Markdown page: of each figure the largest scale that is kept."""
-    largest = dict(drawn(reference))  # of each figure's scales the last
+    """Return the gallery's index as a Markdown page: each figure at its largest stored scale."""
+    largest = dict(drawn(reference))  # the last scale of each figure
     pictures = {
         name: (f"figures/{file_of(name, scale)}", command_of(name, scale), scale)
         for name, scale in largest.items()
@@ -185,14 +188,14 @@ def findings(reference: Path) -> str:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: int = 0) -> str:
-    """A table in Markdown. right: how many of the last columns have numbers."""
+    """Return a table in Markdown. right: number of right-aligned columns, the last ones."""
     lines = [heads, ["---"] * (len(heads) - right) + ["--:"] * right]
     lines += [[cell.replace("|", "\\|") for cell in row] for row in rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines).replace(" %", f"{NBSP}%")
 
 
 def figures(reference: Path) -> str:
-    """A Markdown table of all figures: what each asks, and its verdicts, linked to the pictures."""
+    """Return a Markdown table of all figures: question, and verdicts linked to the pictures."""
     pictures, rows = drawn(reference), []
     for name in sorted(figure_names(), key=letter_of):
         what = headline("figure", name).partition(": ")[2]
@@ -206,17 +209,17 @@ def figures(reference: Path) -> str:
 
 
 def letter_of(name: str) -> str:
-    """The letter of a figure's paper."""
+    """Return the letter of a figure's paper."""
     return paper_of(paper_folder(figure_study(name))).letter
 
 
 def code(text: str) -> str:
-    """A text as Markdown shows what is typed."""
+    """Return a text as Markdown code."""
     return f"`{text}`"
 
 
 def times(reference: Path) -> str:
-    """A Markdown table of the computing time of every figure at every scale."""
+    """Return a Markdown table of the computing time of every figure at every scale."""
     rows = [
         [code(name), *(time_of(reference / scale / name) for scale in SCALES)]
         for name in figure_names()
@@ -225,9 +228,9 @@ def times(reference: Path) -> str:
 
 
 def time_of(folder: Path) -> str:
-    """Computing time of a kept figure, with the GPU's name where there was one; empty without one.
+    """Return the computing time of a stored figure, with the GPU's name, or an empty string.
 
-    The time is the processor's; that of the clock for a GPU, and where the processor's is not kept.
+    The time is processor time. It is wall-clock time for a GPU, and if no processor time is stored.
     """
     if not folder.exists():
         return ""
@@ -240,12 +243,12 @@ def time_of(folder: Path) -> str:
 
 
 def kept_scales(reference: Path) -> list[str]:
-    """The scales that results are kept of."""
+    """Return the scales that have stored results."""
     return [scale for scale in SCALES if any((reference / scale).glob("*/claims.csv"))]
 
 
 def not_computed(reference: Path) -> str:
-    """A Markdown table of what no results are kept of at scale `paper`: commands, hours."""
+    """Return a Markdown table of the figures without results at scale `paper`: commands, hours."""
     rows = []
     for names in (*HOURS_AT_PAPER, *WORK_AT_PAPER):
         missing = [name for name in names if not (reference / "paper" / name).exists()]
@@ -257,7 +260,7 @@ def not_computed(reference: Path) -> str:
 
 
 def hours(folder: Path, names: Iterable[str]) -> float:
-    """Processor hours of the kept runs of these figures, a run that they share counted once."""
+    """Return the processor hours of these figures' stored runs; a shared run counts once."""
     runs = {}
     for name in names:
         if (path := folder / name / "provenance.json").exists():
@@ -266,12 +269,12 @@ def hours(folder: Path, names: Iterable[str]) -> float:
 
 
 def two_digits(value: float) -> str:
-    """A number rounded to two digits, with commas between thousands."""
+    """Return a number rounded to two digits, with commas between thousands."""
     return f"{float(f'{value:.2g}'):,.6g}"
 
 
 def papers(reference: Path) -> str:
-    """A Markdown table of the papers: figures, and how the claims came out at each scale."""
+    """Return a Markdown table of the papers: figures, and verdicts at each scale."""
     rows = []
     for folder, paper in PAPERS.items():
         names = [name for name in figure_names() if paper_folder(figure_study(name)) == folder]
@@ -282,9 +285,9 @@ def papers(reference: Path) -> str:
 
 
 def claims_at(folder: Path, names: Iterable[str]) -> pd.DataFrame:
-    """The claims of these figures at a scale, each statement on the same numbers once.
+    """Return the claims of these figures at a scale; a statement on equal numbers counts once.
 
-    folder: of the scale.
+    folder: the scale's folder.
     """
     paths = [path for name in names if (path := folder / name / "claims.csv").exists()]
     texts = {"measured": str, "note": str}
@@ -294,7 +297,7 @@ def claims_at(folder: Path, names: Iterable[str]) -> pd.DataFrame:
 
 
 def counted(folder: Path, names: Iterable[str]) -> str:
-    """How the claims of these figures came out, in signs: the paper's own, then others."""
+    """Return the number of verdicts on these figures as signs: the paper's claims, then others."""
     claims = claims_at(folder, names)
     said = []
     for kind, word in KINDS.items():
@@ -326,8 +329,10 @@ def summary(reference: Path) -> str:
 
 
 def by_claim(reference: Path, verdict: str) -> Iterator[tuple[list[str], pd.DataFrame]]:
-    """Paper, statement and figure of each claim with this verdict at some scale, and its rows at
-    all scales, the largest last, in the order of the papers."""
+    """Yield each claim with a verdict at some scale, as paper, statement and figure, with its rows.
+
+    The rows are at all scales, the largest last. Claims are in the order of the papers.
+    """
     scales = kept_scales(reference)
     claims = pd.concat(claims_at(reference / s, figure_names()).assign(scale=s) for s in scales)
     for name in sorted(figure_names(), key=letter_of):
@@ -340,7 +345,7 @@ def by_claim(reference: Path, verdict: str) -> Iterator[tuple[list[str], pd.Data
 
 
 def fails(reference: Path) -> str:
-    """A Markdown table of the claims that fail at some scale, each in one row."""
+    """Return a Markdown table of the claims that fail at some scale, each in one row."""
     lines = []
     for (whose, statement, figure), rows in by_claim(reference, "fails"):
         failing = rows[rows["verdict"] == "fails"]
@@ -355,7 +360,7 @@ def fails(reference: Path) -> str:
 
 
 def undecided(reference: Path) -> str:
-    """A Markdown table of the claims that are undecided at some scale, a row for each number."""
+    """Return a Markdown table of the claims that are undecided at some scale, a row per number."""
     lines = []
     for about, rows in by_claim(reference, "undecided"):
         open_rows = rows[rows["verdict"] == "undecided"]
@@ -371,14 +376,14 @@ def undecided(reference: Path) -> str:
 
 
 def said(row: Any) -> str:
-    """What was measured for a claim, and what is noted beside it."""
+    """Return the measured value of a claim, with its note."""
     return "; ".join(filter(None, (row.measured, row.note)))
 
 
 def measured(reference: Path, which: str, columns: dict[str, str]) -> str:
-    """A Markdown table of the kept benchmarks.
+    """Return a Markdown table of the stored benchmarks.
 
-    which: `` or `-growth`; columns: heading by column.
+    which: empty or `-growth`. columns: heading by column.
     """
     folder = reference / "bench"
     names = sorted(path.name.removesuffix(".provenance.json") for path in folder.glob("*.json"))
@@ -396,14 +401,14 @@ def measured(reference: Path, which: str, columns: dict[str, str]) -> str:
 
 
 def short(value: float) -> str:
-    """A number with two digits, whole ones in full, nothing for nan."""
+    """Return a number with two digits; whole numbers in full, an empty string for nan."""
     if pd.isna(value):
         return ""
     return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def write_between(path: Path, what: str, content: str) -> None:
-    """Replace what stands between the marks of `what`. Raises InputError when they are missing."""
+    """Replace the text between the marks of `what`. Raises InputError if the marks are missing."""
     begin, end = f"<!-- {what}: begin -->", f"<!-- {what}: end -->"
     text = path.read_text()
     if begin not in text or end not in text:
@@ -413,11 +418,13 @@ def write_between(path: Path, what: str, content: str) -> None:
 
 
 def main() -> int:
-    """Draw the pictures and write the tables; returns 0, or 2 when a document has no marks or
-    a file of the reference is damaged."""
+    """Draw the pictures and write the tables; return 0.
+
+    Returns 2 if a document has no marks or a file of the reference is damaged.
+    """
     try:
         for path in REFERENCE.glob("*/*/provenance.json"):
-            read_json(path)  # whether it is whole: before a document is written
+            read_json(path)  # fails if the file is damaged, before a document is written
         draw_pictures(REFERENCE, PICTURES)
         (PICTURES / "README.md").write_text(captioned(REFERENCE))
         INDEX.write_text(index(REFERENCE))

@@ -2,9 +2,9 @@
 
 python scripts/notebooks.py [scale=quick] [jobs=2] [outputs=outputs]
 
-The notebooks in docs/notebooks hold no outputs: those depend on the machine. What they become is
-written to `<outputs>/notebooks`, for the pages of `make docs`; their runs are kept in
-`<outputs>/runs` as all others.
+The notebooks in docs/notebooks have no outputs, since outputs depend on the machine. Executed
+notebooks are written to `<outputs>/notebooks`, for the pages of `make docs`. Their runs are stored
+in `<outputs>/runs` like all others.
 """
 
 import os
@@ -26,13 +26,13 @@ NOTEBOOKS = REPOSITORY / "docs" / "notebooks"
 
 
 def execute(notebook: Path, outputs: Path, scale: str, jobs: int) -> nbformat.NotebookNode:
-    """The notebook with its outputs, at a scale, `jobs` runs side by side.
+    """Return the notebook with its outputs, at a scale, with `jobs` runs at a time.
 
-    Raises CellExecutionError when a cell raises.
+    Raises CellExecutionError if a cell raises.
     """
     content = nbformat.read(notebook, as_version=4)
     settings = {"SCALE": scale, "JOBS": str(jobs), "OUTPUTS": str(outputs.resolve())}
-    with TemporaryDirectory() as sockets:  # sockets are files: no port that another may take
+    with TemporaryDirectory() as sockets:  # sockets as files, so that no port conflicts
         transport = {"transport": "ipc", "ip": f"{sockets}/kernel"}
         client = NotebookClient(
             content,
@@ -44,7 +44,7 @@ def execute(notebook: Path, outputs: Path, scale: str, jobs: int) -> nbformat.No
 
 
 def main(arguments: list[str]) -> int:
-    """Execute all notebooks; returns 0, 1 when a cell raised, or 2 when an argument is wrong."""
+    """Execute all notebooks; return 0, 1 if a cell raised, or 2 if an argument is wrong."""
     try:
         values = key_values(arguments, ["scale", "jobs", "outputs"])
         scale, jobs = values.get("scale", "quick"), values.get("jobs", "2")

@@ -1,4 +1,4 @@
-"""The README's first picture: a finding of each paper, a panel for each, from the reference."""
+"""Draw the README's first picture: one panel with a finding of each paper, from the reference."""
 
 from io import BytesIO
 from pathlib import Path
@@ -28,7 +28,7 @@ from runner.results.style import (
 )
 
 FLOOR, TOP = 1e-4, 20.0
-"""Errors over the variance; what is below is drawn as zero."""
+"""Ends of the axis of errors / variance; lower errors are drawn as zero."""
 BATCH_NORM, PLAIN = NORMALIZATIONS["batch"], NORMALIZATIONS["none"]
 LINEAR, RELU = Look(BLUE, ""), Look(VERMILION, "")
 KEPT, OTHERS = Look(BLUE, ""), Look(GREY)
@@ -36,7 +36,7 @@ BOLD = {"weight": "bold"}
 
 
 def paper_a(axes: Axes, tables: Tables) -> None:
-    """Figure 4, right: the error against the width of the frozen network."""
+    """Draw figure 4, right panel: the error against the width of the frozen network."""
     place = rail(axes, FLOOR, TOP)
     rows = tables["metrics"].query("target_width == 25")
     for method, series, x, y, name in (
@@ -54,7 +54,7 @@ def paper_a(axes: Axes, tables: Tables) -> None:
 
 
 def paper_b(axes: Axes, tables: Tables) -> None:
-    """Figure 1, left: the rank of the last hidden layer against the depth."""
+    """Draw figure 1, left panel: the rank of the last hidden layer against the depth."""
     rows = tables["metrics"].query("layer == depth")
     for kind, look, name, x, y in (
         ("batch", BATCH_NORM, "with batch norm", 13, 117),
@@ -70,9 +70,9 @@ def paper_b(axes: Axes, tables: Tables) -> None:
 
 
 def paper_c(axes: Axes, tables: Tables) -> None:
-    """Lemmas 1 to 4: how far the invariants of pairs of layers move.
+    """Draw the drift of the invariants of pairs of layers (Lemmas 1 to 4).
 
-    The paper calls them D, which is a panel here.
+    The paper calls them D; here D is the name of a panel.
     """
     rows = tables["metrics"].query("time > 0 and entries > 0")
     smallest = rows["learning_rate"] == rows["learning_rate"].min()
@@ -93,7 +93,7 @@ def paper_c(axes: Axes, tables: Tables) -> None:
 
 
 def paper_d(axes: Axes, tables: Tables) -> None:
-    """Figure 1, right: the singular values of the weights of one minimum, by layer."""
+    """Draw figure 1, right panel: the singular values of the weights of one minimum, by layer."""
     rows = tables["spectrum"].query("recipe == 'minimum' and depth == 30 and replicate == 0")
     values: pd.DataFrame = rows.pivot(index="layer", columns="index", values="singular_value")
     third = values.fillna(0)[3]
@@ -114,11 +114,11 @@ PANELS = {
     paper_c: ("quick/conserved", ["linear-layers", "relu-limit"]),
     paper_d: ("quick/bottleneck-fig1", ["slope-tends-to-rank", "singular-values"]),
 }
-"""The figure of the reference that each is drawn from, and the claims that its title rests on."""
+"""Figure of the reference behind each panel, and the claims that its title needs."""
 
 
 def drawn(reference: Path) -> bytes:
-    """The picture as PNG. Raises InputError where a claim that a title rests on does not hold."""
+    """Return the picture as PNG. Raises InputError if a claim that a title needs does not hold."""
     content = BytesIO()
     with drawn_in("screen"):
         picture, axes = sheet(2, 2, height=5.4, left=1.05, right=0.2, gap=1.0)

@@ -1,10 +1,10 @@
-"""What another seed says: verdicts of whole other seeds, next to those of the reference.
+"""Compare verdicts of other seeds with the verdicts of the reference.
 
-runner figures seed=101 outputs=outputs/seed-101
-python scripts/seeds.py outputs/seed-101 outputs/seed-102
+runner figures seed=101 outputs=outputs/seed-101 python scripts/seeds.py outputs/seed-101
+outputs/seed-102
 
-Writes the verdicts of the figures drawn in these folders, at scale `quick`, to
-`outputs/reference/seeds.csv`. `make gallery` writes the table of those that differ.
+Writes the verdicts on the figures in these folders, at scale `quick`, to
+`outputs/reference/seeds.csv`. `make gallery` writes the table of the verdicts that differ.
 """
 
 import json
@@ -26,9 +26,9 @@ DECIDED = {"holds", "fails"}
 
 
 def verdicts(outputs: Path) -> pd.DataFrame:
-    """The verdicts of the figures that are drawn in a folder of outputs, with their seed.
+    """Return the verdicts on the figures in a folder of outputs, with their seed.
 
-    Raises InputError where none are drawn, or one was not made with `seed=...` alone.
+    Raises InputError if there are no figures, or if one was not made with only `seed=...`.
     """
     found = []
     for path in sorted((outputs / "figures" / SCALE).glob("*.provenance.json")):
@@ -46,10 +46,10 @@ def verdicts(outputs: Path) -> pd.DataFrame:
 
 
 def beside(reference: Path) -> pd.DataFrame:
-    """The papers' own statements as the reference judges them, and by other seeds.
+    """Return the papers' statements as the reference judges them, and by other seeds.
 
-    One row per statement and other seed: the columns of claims, with `seed`, and `other` and
-    `other_measured`. Left out is what was judged by another rule than today's.
+    The rows are pairs of a statement and another seed: the columns of claims, with `seed`, and
+    `other` and `other_measured`. Statements that were judged by an older rule are excluded.
     """
     kept = pd.concat(read_csv(path) for path in (reference / SCALE).glob("*/claims.csv"))
     own = distinct(kept[kept["kind"] == "paper"])
@@ -59,7 +59,7 @@ def beside(reference: Path) -> pd.DataFrame:
 
 
 def changes(reference: Path) -> str:
-    """Say how many verdicts another seed changes, with a Markdown table of these."""
+    """Return how many verdicts another seed changes, with a Markdown table of the changes."""
     rows = beside(reference)
     decided = rows[rows["verdict"].isin(DECIDED)]
     changed = rows[rows["verdict"] != rows["other"]]
@@ -85,7 +85,7 @@ def changes(reference: Path) -> str:
 
 
 def main(folders: list[str]) -> int:
-    """Write the verdicts found in these folders; returns 0, or 2 where there are none."""
+    """Write the verdicts of these folders; return 0, or 2 if there are none."""
     try:
         if not folders:
             raise InputError("name the folders of outputs that other seeds were drawn in")

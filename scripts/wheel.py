@@ -1,5 +1,6 @@
-"""Puts into the wheel what `runner show` needs: the tables that the pictures at `quick` are drawn
-from, with six digits, and the verdicts as they were kept. hatchling calls it.
+"""Add to the wheel the files of `runner show`: tables at scale `quick`, and verdicts.
+
+Tables have six digits; verdicts are as stored. hatchling calls this module.
 """
 
 import lzma
@@ -16,18 +17,18 @@ JUDGED_ALONE = (
     "*/selection.csv.xz",
     "*/theorems.csv*",
 )
-"""Tables that claims are judged by and no picture is drawn from."""
+"""Tables that claims need and no picture needs."""
 
 LONG = re.compile(rb"(?<![^,\n])-?\d+\.\d{6,}(e[+-]\d+)?(?![^,\n])")
 
 
 def short(table: bytes) -> bytes:
-    """A table whose numbers have six digits."""
+    """Return a table whose numbers have six digits."""
     return LONG.sub(lambda number: b"%.6g" % float(number[0]), table)
 
 
 def files(repository: Path) -> dict[Path, bytes]:
-    """What the wheel has of the reference: contents by path below `<scale>/`."""
+    """Return the files of the reference in the wheel: contents by path below `<scale>/`."""
     kept = repository / KEPT
     left_out = {path for pattern in JUDGED_ALONE for path in kept.glob(pattern)}
     found = {}
@@ -42,13 +43,13 @@ def files(repository: Path) -> dict[Path, bytes]:
 
 
 class Tables(BuildHookInterface):
-    """Adds them as `runner/reference/quick`; a checkout has them where they are."""
+    """Build hook that adds the files as `runner/reference/quick`; a checkout does not need them."""
 
     def _place(self) -> Path:
         return Path(self.directory) / "reference"
 
     def initialize(self, version: str, build_data: dict) -> None:
-        """Write the files to be included beside the wheel."""
+        """Write the files to be included in the wheel."""
         if version == "editable":
             return
         place = self._place()
@@ -59,5 +60,5 @@ class Tables(BuildHookInterface):
         build_data["force_include"][str(place)] = "runner/reference"
 
     def finalize(self, version: str, build_data: dict, artifact_path: str) -> None:
-        """Remove them again."""
+        """Delete the written files."""
         shutil.rmtree(self._place(), ignore_errors=True)

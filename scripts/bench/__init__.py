@@ -1,1 +1,1 @@
-"""Benchmarks: speed against the baseline, and how cost grows with size."""
+"""Benchmarks: speed compared with a baseline, and growth of the cost with size."""

@@ -1,8 +1,8 @@
-"""The table of `make bench`: every study's comparisons, and how its cost grows with its sizes.
+"""The table of `make bench`: every study's comparisons, and the growth of its cost with its sizes.
 
-Each study's tables are kept in `<outputs>/bench/`: `<study>.csv`, `<study>-growth.csv`, and
-`<study>.provenance.json` with the machine. `make reference` keeps them in the reference, with which
-the next measurement is compared.
+Each study's tables are stored in `<outputs>/bench/`: `<study>.csv`, `<study>-growth.csv`, and
+`<study>.provenance.json` with the machine. `make reference` stores them in the reference, with
+which the next measurement is compared.
 """
 
 import argparse
@@ -33,14 +33,14 @@ from runner.runs.provenance import REFERENCE
 STUDIES = sorted(path.stem for path in (Path(__file__).parent / "studies").glob("[a-z]*.py"))
 
 SLOWER = 1.2
-"""From which slowdown on a study is named."""
+"""Smallest slowdown at which a study is named."""
 
 
 def sweep() -> Iterator[Comparison]:
-    """Figure 4, one run after the other against one run on each core; and shown, not computed.
+    """Yield comparisons: figure 4 on one core and on all cores, and its display.
 
-    At its size at quick, and once: where runs are shorter, what is measured is the start. Showing
-    has to import pandas and matplotlib, which is its floor.
+    Scale quick, once: shorter runs would measure the start of the program. The floor of the display
+    is the import of pandas and matplotlib.
     """
     cores = os.cpu_count() or 1
     side_by_side = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={cores}"]
@@ -53,7 +53,7 @@ def sweep() -> Iterator[Comparison]:
 
 
 def _seconds(*arguments: str) -> float:
-    """Of a whole command of Python, from its start to its end, with an empty folder of outputs."""
+    """Return the time of a Python command, from start to end, with an empty outputs folder."""
     with tempfile.TemporaryDirectory() as outputs:
         where = [f"outputs={outputs}"] if "runner" in arguments else []
         start = time.perf_counter()
@@ -62,17 +62,17 @@ def _seconds(*arguments: str) -> float:
 
 
 def module(study: str) -> ModuleType:
-    """Import the benchmark of a study."""
+    """Import and return the benchmark module of a study."""
     return import_module(f"bench.studies.{study}")
 
 
 def comparer(name: str) -> Callable[[], Iterator[Comparison]]:
-    """Return what yields the comparisons of a study, or of a sweep."""
+    """Return the function that yields the comparisons of a study, or of a sweep."""
     return sweep if name == "sweep" else module(name).compare
 
 
 def machine() -> dict[str, Any]:
-    """Describe what times are taken on; rates in GFLOP and millions of numbers per second."""
+    """Describe the machine; rates in GFLOP and millions of numbers per second."""
     where = device()
     return {
         **provenance.describe(where),
@@ -86,7 +86,7 @@ def machine() -> dict[str, Any]:
 
 
 def keep(folder: Path, study: str, table: str, rows: list[dict[str, Any]]) -> None:
-    """Write one table of a study."""
+    """Write one table of a study to a CSV file."""
     pd.DataFrame(rows).to_csv(folder / f"{study}{table}.csv", index=False, float_format="%.4g")
 
 
@@ -96,10 +96,11 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 
 def slowdown(rows: list[dict[str, Any]], kept: Path) -> float:
-    """Return how many times slower a study is than when its table was kept, by its median row.
+    """Return the median ratio of a study's speedups, stored table / new table.
 
-    It compares speedups over the ordinary program: seconds depend on the machine. NaN without a
-    stored row. In the name of a row, the text after a colon is measured and not compared.
+    Speedups are relative to the ordinary program, because seconds depend on the machine. nan
+    without common rows. In the name of a row, text after a colon is a measured value and is not
+    compared.
     """
     if not kept.exists():
         return float("nan")
@@ -111,7 +112,7 @@ def slowdown(rows: list[dict[str, Any]], kept: Path) -> float:
 
 
 def main(arguments: list[str]) -> int:
-    """Measure all studies, or those named, into <outputs>/bench; return 0."""
+    """Measure the named studies, or all, and write tables to <outputs>/bench; return 0."""
     parser = argparse.ArgumentParser(
         prog="make bench",
         description="Measure all studies, or those named, into <outputs>/bench; say which of them"
@@ -124,7 +125,7 @@ def main(arguments: list[str]) -> int:
         parser.error(f"no benchmark: {', '.join(unknown)}; there are: sweep, {', '.join(STUDIES)}")
     folder = typed.outputs / "bench"
     folder.mkdir(parents=True, exist_ok=True)
-    torch.set_num_threads(1)  # as every run, and the next lines; both ways profit from it
+    torch.set_num_threads(1)  # as in every run, like the next lines; both ways profit
     threadpool_limits(1, user_api="blas")
     keep_freed_memory()
     described = machine()

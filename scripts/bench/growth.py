@@ -1,7 +1,7 @@
-"""How seconds and memory grow with the sizes of a study: measured runs, and exponents of them.
+"""Growth of seconds and memory with the sizes of a study: measured runs, and their exponents.
 
-A study's module in `studies` holds GROWTH: a small configuration and the sizes to vary, each with
-the values that it takes. Every run is a process of its own, whose peak memory is its own.
+A study's module in `studies` has GROWTH: a small configuration and the sizes to vary, each with its
+values. Every run is a separate process with its own peak memory.
 """
 
 import multiprocessing
@@ -25,7 +25,7 @@ from runner.data.datasets import Dataset, load
 from runner.runs.machine import keep_freed_memory
 
 OWN = 100
-"""MiB below which the libraries' own memory, about 25 MiB, hides how that of a study grows."""
+"""MiB below which the libraries' memory, about 25 MiB, hides the growth of a study's memory."""
 
 PRELOADED = [
     "bench.growth",
@@ -34,31 +34,34 @@ PRELOADED = [
     "sklearn.datasets",
     "numba",
 ]
-"""What the server imports that measured processes are forked from. It does nothing else, so that
-they inherit no freed memory. Torch's optimizers import `_dynamo` when they are first used."""
+"""Modules that the server imports before measured processes are forked from it.
+
+The server does nothing else, so processes inherit no freed memory. Torch's optimizers import
+`_dynamo` when they are first used.
+"""
 
 
 class Quiet(Progress):
-    """Progress that nobody watches."""
+    """Progress that shows nothing."""
 
     def update(self, count: int = 1, **numbers: Any) -> None:
-        """Count, and show nothing."""
+        """Ignore the count."""
         self.done += count
 
 
 def embedded(name: str, seed: int, checksums: list[str] | None = None) -> Dataset:
-    """A dataset that needs no files."""
+    """Return a dataset that needs no files."""
     return load(name, {}, None, seed, checksums)
 
 
 def lent(device: torch.device) -> Context:
-    """What a run lends to its study, where there is no run: nothing is shown and nothing kept."""
+    """Return the context of a study outside a run: nothing is shown or stored."""
     return Context(device, None, Quiet, lambda make_state: None, embedded)
 
 
 @dataclass(frozen=True)
 class Growth:
-    """A study's small configuration, and the values of the sizes to vary, one at a time."""
+    """A study's small configuration, and values of the sizes, which are varied one at a time."""
 
     config: StudyConfig
     sizes: dict[str, list[float]]
@@ -66,7 +69,7 @@ class Growth:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one run took, in seconds and in bytes above the program without its tensors."""
+    """Cost of one run: seconds, and bytes above the memory of the program without its tensors."""
 
     seconds: float
     bytes: int
@@ -80,14 +83,14 @@ class Exponents:
     size: str
     first: float
     last: float
-    seconds: float  # at the last value
+    seconds: float  # cost at the last value
     seconds_exponent: float
-    mebibytes: float  # at the last value
+    mebibytes: float  # cost at the last value
     memory_exponent: float  # nan below `OWN`
 
 
 def cost(config: StudyConfig) -> Cost:
-    """Run the study in a process of its own and measure it; raises RuntimeError when it fails."""
+    """Run the study in a separate process and measure its cost; raises RuntimeError if it fails."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
     own, others = context.Pipe(duplex=False)
@@ -103,8 +106,8 @@ def cost(config: StudyConfig) -> Cost:
 
 
 def _run(config: StudyConfig, answer: Connection) -> None:
-    """The measured process."""
-    torch.set_num_threads(1)  # as every run, and the next line
+    """Run the study in the measured process and send its cost as answer."""
+    torch.set_num_threads(1)  # as in every run, like the next line
     keep_freed_memory()
     where = device()
     run = module_of(config.study).run
@@ -121,23 +124,23 @@ def _run(config: StudyConfig, answer: Connection) -> None:
 
 
 def peak() -> int:
-    """The most bytes that this process has had in memory (Linux counts in KiB)."""
+    """Return the peak memory of this process in bytes (Linux counts in KiB)."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def resized(config: StudyConfig, name: str, value: float) -> StudyConfig:
-    """The configuration with another size; of a list it is the only value."""
+    """Return the configuration with another size; a list gets it as only value."""
     is_list = isinstance(getattr(config, name), list)
     return replace(config, **{name: [value] if is_list else value})
 
 
 def exponent(sizes: list[float], costs: list[float]) -> float:
-    """The slope of log cost against log size, by least squares."""
+    """Return the slope of log cost against log size, by least squares."""
     return float(np.polyfit([log(size) for size in sizes], [log(each) for each in costs], 1)[0])
 
 
 def exponents(growth: Growth) -> Iterator[Exponents]:
-    """Measure every size of a growth at each of its values."""
+    """Yield the exponents of every size, after measuring each of its values."""
     for name, values in growth.sizes.items():
         configs = [resized(growth.config, name, value) for value in values]
         costs = [cost(config) for config in configs]

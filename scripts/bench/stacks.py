@@ -1,7 +1,7 @@
-"""Benchmark that paper D's studies share: many networks in one stack.
+"""Benchmark that paper D's studies share: many networks trained at once.
 
-The baseline trains one network after another: an nn.Sequential, automatic
-differentiation, and torch's Adam with the ridge as weight decay.
+The baseline trains one network after another: an nn.Sequential, automatic differentiation, and
+torch's Adam with the ridge as weight decay.
 """
 
 from functools import partial
@@ -21,7 +21,7 @@ PLAIN = RECIPES["plain"]
 
 
 def baseline(networks: list[nn.Sequential], x: Tensor, y: Tensor, steps: int) -> None:
-    """Train one network after another, on samples first: x, y (R, N, D)."""
+    """Train one network after another, with samples first: x, y (R, N, D)."""
     for r, network in enumerate(networks):
         adam = torch.optim.Adam(network.parameters(), lr=RATE, betas=BETAS, weight_decay=2 * RIDGE)
         schedule = torch.optim.lr_scheduler.LambdaLR(adam, lambda step: cosine_decay(step, steps))
@@ -34,7 +34,7 @@ def baseline(networks: list[nn.Sequential], x: Tensor, y: Tensor, steps: int) ->
 
 
 def stacked(stack: DepthStack, x: Tensor, y: Tensor, steps: int) -> None:
-    """The same training in one stack, on features first."""
+    """Train all networks at once, with features first."""
     trainer = RidgeTrainer(stack, PLAIN, RIDGE, RATE, steps)
     batch = (x.mT.contiguous(), y.mT.contiguous())
     for _ in range(steps):
@@ -42,7 +42,7 @@ def stacked(stack: DepthStack, x: Tensor, y: Tensor, steps: int) -> None:
 
 
 def modules(stack: DepthStack) -> list[nn.Sequential]:
-    """Every network of a stack as a torch module with the same weights."""
+    """Return each network as a torch module with the same weights."""
     found = []
     for r in range(len(stack.depths)):
         network = stack.network(r)
@@ -58,7 +58,7 @@ def modules(stack: DepthStack) -> list[nn.Sequential]:
 def compare_stacks(
     study: str, depths: list[int], width: int, d: int, samples: int, device: torch.device
 ) -> Comparison:
-    """Seconds for `STEPS` steps of all networks, from R^d to R^d."""
+    """Return the seconds for `STEPS` steps of all networks, from R^d to R^d."""
     depths = sorted(depths, reverse=True)
     R = len(depths)
 

@@ -1,8 +1,8 @@
-"""Benchmarks: the same work done by a baseline and by this project, timed side by side.
+"""Timing of the same work by a baseline and by this project.
 
-A study's module in `studies` holds `compare()`, which yields Comparisons, and checks first that
-both ways give the same numbers. Times are medians of several repetitions taken in one process, with
-one thread as every run; only their ratios mean something on another machine.
+A study's module in `studies` has `compare()`, which yields Comparisons. It first checks that both
+ways give the same numbers. Times are medians of several repetitions in one process, with one thread
+as in every run. Only their ratios are comparable on another machine.
 """
 
 import statistics
@@ -18,8 +18,8 @@ import torch
 class Comparison:
     """One row of the benchmark table; times in seconds for the same work.
 
-    floor: the arithmetic that cannot be avoided at the measured rate of this machine, which
-    depends on the dtype.
+    floor: time of the unavoidable arithmetic at the measured rate of this machine, which depends on
+    the dtype.
     """
 
     study: str
@@ -30,7 +30,7 @@ class Comparison:
     dtype: str = "float32"
 
     def as_row(self) -> dict[str, object]:
-        """The comparison with its two ratios."""
+        """Return the comparison as a row with its two ratios."""
         return {
             **asdict(self),
             "speedup": self.baseline / self.ours,
@@ -39,12 +39,12 @@ class Comparison:
 
 
 def device() -> torch.device:
-    """Return the GPU, where there is one, else the CPU."""
+    """Return the GPU if there is one, else the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def machine_name(described: dict[str, Any]) -> str:
-    """Name a machine, as `provenance.json` describes it, in a few words."""
+    """Return a short name of a machine. described: the machine's entry in `provenance.json`."""
     gpu = f" and {described['device_name']}" if described["device"] != "cpu" else ""
     rates = (described[f"{dtype}_gflops"] for dtype in ("float32", "float64"))
     float32, float64 = (f"{rate:.0f}" for rate in rates)
@@ -52,13 +52,13 @@ def machine_name(described: dict[str, Any]) -> str:
 
 
 def synchronize() -> None:
-    """Wait for the GPU, where there is one."""
+    """Wait for the GPU if there is one."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
 
 
 def median_seconds(work: Callable[[], object], repetitions: int = 5) -> float:
-    """Median time of one call in seconds, after one call to warm up."""
+    """Return the median time of one call in seconds, after one call to warm up."""
     work()
     synchronize()
     times = []
@@ -71,12 +71,12 @@ def median_seconds(work: Callable[[], object], repetitions: int = 5) -> float:
 
 
 def matrix_rate(dtype: torch.dtype, device: str = "cpu", n: int = 1024) -> float:
-    """FLOP per second of a large square matrix product."""
+    """Return the FLOP per second of a large square matrix product."""
     a = torch.randn(n, n, device=device).to(dtype)
     return 2 * n**3 / median_seconds(lambda: a @ a, 9)
 
 
 def normal_rate(device: str = "cpu", numbers: int = 2**20) -> float:
-    """Standard normal numbers drawn per second, in float32."""
+    """Return the standard normal numbers drawn per second, in float32."""
     drawn = torch.empty(numbers, device=device)
     return numbers / median_seconds(drawn.normal_, 9)

@@ -21,7 +21,6 @@ from runner.compose.launching import launch
 from runner.compose.orders import Order, compose_order, paper_figure
 from runner.core import catalogue
 from runner.core.errors import InputError, RunFailed
-from runner.core.studies import StudyConfig
 from runner.results import figure as results
 from runner.results import sweep_plot
 from runner.results.style import drawn_in
@@ -57,7 +56,7 @@ def _require_one(study: str, keys: Mapping[str, Any]) -> None:
     """Raise InputError where a list is given for a parameter that is none, or a figure is meant."""
     if "figure" in keys:
         raise InputError("runner.figure makes figures")
-    known = {item.name: item for item in fields(catalogue.configs().get(study, StudyConfig))}
+    known = {item.name: item for item in fields(catalogue.config_of(study))}
     for name, value in keys.items():
         several = isinstance(value, list | tuple | range)
         if several and name in known and "list" not in str(known[name].type):

@@ -1,4 +1,4 @@
-"""Chromium, driven over a pipe by the protocol of its developer tools."""
+"""Chromium, controlled through a pipe by its developer tools protocol."""
 
 import json
 import os
@@ -13,13 +13,13 @@ FLAGS = "--headless --no-sandbox --disable-gpu --no-first-run --disable-sync --h
 
 
 class Browser:
-    """One page of a Chromium that is started here; to be closed.
+    """One page of a Chromium that is started here and must be closed.
 
-    folder: its profile, which is made.
+    folder: its profile, which is created.
     """
 
     def __init__(self, folder: Path) -> None:
-        ours, its = os.pipe(), os.pipe()  # what it reads, what it writes
+        ours, its = os.pipe(), os.pipe()  # pipes of its input and of its output
         flags = [*FLAGS.split(), f"--user-data-dir={folder}", "--remote-debugging-pipe"]
         self.process = subprocess.Popen(
             ["bash", "-c", f'exec "$@" 3<&{ours[0]} 4>&{its[1]}', "-", CHROMIUM, *flags],
@@ -36,7 +36,7 @@ class Browser:
         self.send("Page.enable")
 
     def send(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """The result of a command. Raises RuntimeError where there is an error in its place."""
+        """Return the result of a command. Raises RuntimeError if Chromium returns an error."""
         number = next(self.numbers)
         message = {"id": number, "method": method, "params": parameters}
         message |= {"sessionId": self.session} if self.session else {}
@@ -58,19 +58,22 @@ class Browser:
                 return said
 
     def open(self, address: str, width=1280, height=800, script=True, **media: str) -> None:
-        """Show a page. script: whether its scripts run; media: `media="print"`, or features."""
+        """Open a page.
+
+        script: whether the page's scripts run. media: `media="print"`, or features.
+        """
         kind = media.pop("media", "")
         features = [{"name": k.replace("_", "-"), "value": v} for k, v in media.items()]
         self.send("Emulation.setEmulatedMedia", media=kind, features=features)
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.send("Emulation.setDeviceMetricsOverride", **size)
         self.send("Emulation.setScriptExecutionDisabled", value=not script)
-        for each in ("about:blank", address):  # another place on the same page would fire nothing
+        for each in ("about:blank", address):  # a new address on the same page would fire no event
             self.send("Page.navigate", url=each)
             self._wait(lambda said: said.get("method") == "Page.loadEventFired")
 
     def run(self, script: str) -> Any:
-        """The value of a JavaScript expression, awaited, on the page that is shown."""
+        """Return the value of a JavaScript expression, awaited, on the open page."""
         done = self.send(
             "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
         )
@@ -79,7 +82,7 @@ class Browser:
         return done["result"].get("value")
 
     def close(self) -> None:
-        """End the process, and wait until it has."""
+        """End the process and wait for its end."""
         self.out.close()
         self.into.close()
         self.process.terminate()

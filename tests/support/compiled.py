@@ -1,6 +1,6 @@
-"""The compiled loops of the stacks, compiled before memory is measured.
+"""Compilation of all compiled loops before memory is measured.
 
-Once for a clone that takes memory which no later run has to have.
+A new clone compiles them once, which takes memory that later runs do not need.
 """
 
 import torch
@@ -12,7 +12,7 @@ from runner.training import backpropagation
 
 
 def compile_loops() -> None:
-    """Take one step of every stack that has compiled loops, in both precisions."""
+    """Take one training step with every engine that has compiled loops, in both precisions."""
     for dtype in (torch.float32, torch.float64):
         for normalization in ("none", "batch"):
             weights = draw("pytorch", [2, 2, 2], generators(0, 1, "x"), dtype)

@@ -1,4 +1,4 @@
-"""The command line within the test's own process: as it is, or where only input is checked."""
+"""The command line within the test's process: complete, or only the check of its input."""
 
 import logging
 import sys
@@ -14,30 +14,30 @@ from runner.runs.jobs import Job
 
 
 def order_of(*words: str, multirun: bool = False) -> Order:
-    """What these words ask for."""
+    """Return the parsed order of these arguments."""
     with hydra_ready(words):
         return compose_order(list(words), multirun)
 
 
 def job_of(*words: str) -> Job:
-    """The one job of these words."""
+    """Return the only job of these arguments."""
     (job,) = order_of(*words).jobs
     return job
 
 
 def composed(*words: str) -> tuple[Settings, StudyConfig]:
-    """The settings and the parameters of the one job of these words."""
+    """Return the settings and the parameters of the only job of these arguments."""
     job = job_of(*words)
     return job.settings, job.config
 
 
 def configs_of(figure: str, *words: str) -> list[StudyConfig]:
-    """The parameters of all runs of a figure."""
+    """Return the parameters of all runs of a figure."""
     return [run.config for run in paper_figure(figure, list(words)).runs]
 
 
 def check_only(arguments, monkeypatch) -> int:
-    """The exit code of `python -m runner <arguments>` where a good command computes nothing."""
+    """Return the exit code of `python -m runner <arguments>`, without computing anything."""
     for module in (compute, figures):
         monkeypatch.setattr(module, "carry_out", lambda order, redraw=True: 0)
     monkeypatch.setattr(hydra_main, "complete", lambda job: job.run)
@@ -46,15 +46,15 @@ def check_only(arguments, monkeypatch) -> int:
 
 
 def run(arguments, monkeypatch) -> int:
-    """The exit code of `python -m runner <arguments>`."""
+    """Return the exit code of `python -m runner <arguments>`."""
     log = logging.getLogger("runner")
-    monkeypatch.setattr(log, "handlers", [])  # one that writes to this test's stderr
+    monkeypatch.setattr(log, "handlers", [])  # a new handler writes to this test's stderr
     monkeypatch.setattr(log, "propagate", log.propagate)
-    root = logging.getLogger()  # which hydra.verbose=true opens
+    root = logging.getLogger()  # hydra.verbose=true changes its level
     monkeypatch.setattr(root, "handlers", list(root.handlers))
     monkeypatch.setattr(root, "level", root.level)
     monkeypatch.setattr(sys, "argv", ["runner", *arguments])
     try:
         return command_line.main()
-    except SystemExit as error:  # argparse, for what begins with a dash
+    except SystemExit as error:  # argparse exits for arguments that begin with a dash
         return int(error.code or 0)

@@ -1,9 +1,9 @@
-"""Kill a run at random moments, each time going on with the same command, until it is complete.
+"""Kill a run at random moments and continue with the same command until it is complete.
 
-python killed_again_and_again.py <study> <outputs> <kills>
+    python killed_again_and_again.py <study> <outputs> <kills>
 
-Prints one JSON object: how many kills hit a running run, how often it went on from a checkpoint.
-Each attempt is a forked child, so that a kill falls into the run and not into the imports.
+Prints one JSON object: the number of kills that hit a running run, and the number of continuations
+from a checkpoint. Each attempt is a forked child, so kills hit the run and not the imports.
 """
 
 import json
@@ -25,7 +25,7 @@ torch.set_num_threads(1)
 
 
 def attempt(run: Run, settings: Settings, seconds: float | None) -> bool:
-    """Work on the run in a child for at most so long; whether the child was killed."""
+    """Compute the run in a child for at most `seconds`; return whether the child was killed."""
     child = os.fork()
     if child == 0:
         try:
@@ -44,7 +44,7 @@ def attempt(run: Run, settings: Settings, seconds: float | None) -> bool:
 
 
 def main() -> None:
-    """See the module's docstring."""
+    """Kill the run until it is complete, and print the counts."""
     study, outputs, kills = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     chance = random.Random(study)
     settings, config = composed(f"study={study}", "scale=smoke")
@@ -58,11 +58,11 @@ def main() -> None:
     hits = 0
     part = Run(config, outputs / "killed")
     for _ in range(kills):
-        if part.is_complete():  # the kills begin again at a new run
+        if part.is_complete():  # the kills continue with a new run
             part.result_path.unlink()
             for left in part.folder.glob("*.csv"):
                 left.unlink()
-        # Every attempt goes on where the last one was killed: short ones come to any moment.
+        # Every attempt continues where the last one was killed: short attempts reach any moment.
         hits += attempt(part, settings, chance.uniform(0, min(1.0, duration / 2)))
     attempt(part, settings, None)
     log = (part.folder / "run.log").read_text()

@@ -1,9 +1,9 @@
-"""A CPU that says that it is a GPU: runs with `device=cuda:0` where there is none.
+"""A CPU that pretends to be a GPU, for runs with `device=cuda:0` without a GPU.
 
-What is moved to CUDA stays in the host's memory, in a tensor that claims to be there. Raised is
-what CUDA would raise at: operands on two devices, a view of a CUDA tensor by NumPy, a generator of
-another device than what it fills, what moves numbers from or to the host while a CUDA graph is
-captured. All arithmetic is the CPU's, to the last bit.
+Tensors on CUDA stay in the host's memory and only claim to be on CUDA. Errors are raised as by
+CUDA: for operands on two devices, views of CUDA tensors by NumPy, and generators of another device.
+Copies from or to the host are errors while a CUDA graph is captured. All arithmetic is done by the
+CPU, to the last bit.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,28 +24,28 @@ from torch.utils._pytree import tree_leaves, tree_map
 CUDA = torch.device("cuda", 0)
 
 READS: list[str] = []
-"""The operations by which the host has waited for numbers of the device."""
+"""Operations by which the host has waited for numbers of the device."""
 
 MOVING = {aten._to_copy, aten.copy_}
 """Operations that may have tensors on two devices."""
 
 READING = {aten._local_scalar_dense, aten.nonzero, aten.equal, aten.is_nonzero}
-"""Operations that give the host numbers, or a shape that depends on them."""
+"""Operations that give the host numbers, or a shape that depends on numbers."""
 
 CAPTURES: list["_Graph"] = []
 """The graph that is being captured, if there is one."""
 
 COMPUTED: list[OpOverload] = []
-"""The operations of the device that the CPU is computing."""
+"""Operations of the device that the CPU is computing."""
 
 INDEXING = {aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_}
-"""Operations whose indices may be on the CPU where all else is on CUDA."""
+"""Operations whose indices may be on the CPU while all other operands are on CUDA."""
 
 
 class _Claiming(Tensor):
-    """A tensor that claims to be on CUDA; its numbers are those of `held`, on the CPU.
+    """A tensor that claims to be on CUDA; its numbers are in `held`, on the CPU.
 
-    To torch it is on the device `meta`, where no operation finds any numbers.
+    For torch it is on the device `meta`, where no operation finds numbers.
     """
 
     held: Tensor
@@ -78,18 +78,18 @@ class _Claiming(Tensor):
 
 
 class _Creating(TorchDispatchMode):
-    """Brings also those operations to `_operate` that are given tensors on the CPU, or none."""
+    """Mode that also passes operations with CPU tensors, or no tensors, to `_operate`."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        return False  # what would skip it takes ten seconds to import
+        return False  # the alternative takes ten seconds to import
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         return _operate(operation, args, kwargs or {})
 
 
 class _Recording(TorchDispatchMode):
-    """Refuses what a graph would not repeat: a change of a tensor on the CPU."""
+    """Mode that refuses operations that a graph would not repeat: changes of a CPU tensor."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -103,14 +103,14 @@ class _Recording(TorchDispatchMode):
 
 
 class _Watching(TorchFunctionMode):
-    """Sees to the calls that have to do with CUDA; all others are left alone, as they compute."""
+    """Mode that handles calls about CUDA; all other calls are unchanged."""
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         if not any(map(_of_cuda, tree_leaves((args, kwargs)))):
             return function(*args, **kwargs)
         with _Creating():
-            if function in (torch.tensor, torch.as_tensor):  # no dispatch mode hears of the device
+            if function in (torch.tensor, torch.as_tensor):  # dispatch modes do not see the device
                 return function(*args, **kwargs | {"device": None}).to(CUDA)
             return function(*args, **kwargs)
 
@@ -122,7 +122,7 @@ def _of_cuda(value: Any) -> bool:
 
 
 def _operate(operation: OpOverload, args: tuple, kwargs: dict[str, Any]) -> Any:
-    """The operation's result on the CPU, which claims to be where CUDA would have it."""
+    """Return the operation's result, computed on the CPU, with the device that CUDA would give."""
     tensors = _tensors((args, kwargs))
     on_cuda = any(isinstance(each, _Claiming) for each in tensors)
     if on_cuda and operation.overloadpacket not in MOVING:
@@ -146,7 +146,7 @@ def _operate(operation: OpOverload, args: tuple, kwargs: dict[str, Any]) -> Any:
     def claimed(result: Any) -> Any:
         if not isinstance(result, Tensor):
             return result
-        if id(result) in given:  # changed in place
+        if id(result) in given:  # the tensor was changed in place
             return given[id(result)]
         return _Claiming(result) if on_cuda else result
 
@@ -166,11 +166,11 @@ def _tensors(values: Any) -> list[Tensor]:
 
 
 class _Graph:
-    """A CUDA graph: its operations, which are computed anew into the same tensors."""
+    """A CUDA graph: its operations, which are repeated on the same tensors."""
 
     def __init__(self) -> None:
         self.reads, self.calls = len(READS), []
-        self.found: dict[int, tuple[Tensor, Tensor]] = {}  # what each tensor was at first
+        self.found: dict[int, tuple[Tensor, Tensor]] = {}  # initial copy of each tensor
 
     def note(self, tensors: list[Tensor]) -> None:
         for each in map(_held, tensors):
@@ -187,7 +187,7 @@ class _Graph:
 
 @contextmanager
 def _capturing(graph: _Graph, **_: Any) -> Iterator[None]:
-    """Record the operations within, which leave everything as it was."""
+    """Record the operations within the block, and restore all tensors."""
     CAPTURES.append(graph)
     try:
         with _Recording():
@@ -204,7 +204,7 @@ def _held(value: Any) -> Any:
 
 
 def _require_one_device(operation: OpOverload, values: list[Any]) -> None:
-    """Raise where one of these is a tensor on the CPU; numbers (0-d) may be there."""
+    """Raise an error if one of the values is a CPU tensor; numbers (0-d) are allowed."""
     for value in values:
         if isinstance(value, list | tuple):
             of_cpu = operation.overloadpacket not in INDEXING and any(map(_on_cpu, value))
@@ -220,7 +220,7 @@ def _on_cpu(value: Any) -> bool:
 
 @contextmanager
 def pretended_cuda() -> Iterator[None]:
-    """One CUDA device, as far as this process and the threads that it starts can see."""
+    """Pretend one CUDA device, for this process and the threads that it starts."""
     submit = ThreadPoolExecutor.submit
 
     def submit_watched(pool: ThreadPoolExecutor, work: Callable, *args: Any) -> Future:
@@ -248,7 +248,7 @@ def pretended_cuda() -> Iterator[None]:
     with ExitStack() as patches:
         patches.enter_context(patch.multiple(torch.cuda, **about))
         patches.enter_context(patch.object(torch.version, "cuda", "12.8"))
-        # An optimizer would ask a build for CUDA whether a graph is being captured.
+        # An optimizer asks CUDA builds whether a graph is being captured.
         no_graph = {"current_accelerator": lambda check_available=False: None}
         patches.enter_context(patch.multiple(torch.accelerator, **no_graph))
         patches.enter_context(patch.object(torch.backends.cudnn, "version", lambda: 91002))

@@ -1,4 +1,4 @@
-"""Where the repository is, for tests that start the program."""
+"""Path of the repository, for tests that start the program."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Python in a copy of the repository, whose code goes before the installed one."""
+"""Python in a copy of the repository, whose code has priority over the installed code."""
 
 import os
 import subprocess
@@ -16,12 +16,12 @@ __all__ = ["REPOSITORY", "in_copy", "lint"]
 
 
 def in_copy(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
-    """`python -m <module> <arguments>` in the folder of the copy."""
+    """Run `python -m <module> <arguments>` in the folder of the copy."""
     return warm.run("-m", *arguments, cwd=folder, env=_environment(folder))
 
 
 def lint(folder: Path) -> subprocess.CompletedProcess:
-    """import-linter over the copy."""
+    """Run import-linter on the copy."""
     command = [sys.executable, "-c", LINT]
     return subprocess.run(
         command, cwd=folder, env=_environment(folder), capture_output=True, text=True, timeout=900

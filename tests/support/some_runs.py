@@ -1,4 +1,4 @@
-"""Four small runs, one out of several, and one that has come no further than it is made to say."""
+"""Four small runs, one of several, and one whose status is set by a test."""
 
 import hashlib
 import json
@@ -26,14 +26,14 @@ METHODS = "sgd+teacher_construction+dense+student_construction"
 
 
 def compute(outputs: Path) -> Path:
-    """The outputs folder, with a complete run of each configuration."""
+    """Compute a complete run of each configuration; return the outputs folder."""
     for config in CONFIGS:
         execute(Run(config, outputs), Settings(outputs=str(outputs), device="cpu"))
     return outputs
 
 
 def described(table: Path) -> dict:
-    """Return what `result.json` would say of a table."""
+    """Return the description of a table as in `result.json`."""
     content = table.read_bytes()
     return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
@@ -46,7 +46,7 @@ def one(outputs: Path, **where: object) -> Path:
 
 
 def say(folder: Path, status: str) -> Path:
-    """Let a complete run be one that has come no further than this; its folder."""
+    """Make a complete run look as if it had only reached a status; return its folder."""
     (folder / "result.json").unlink(missing_ok=True)
     path = folder / "provenance.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "status": status}))

@@ -1,4 +1,4 @@
-"""A run that is stopped after chosen checkpoints, and goes on."""
+"""A run that is stopped after chosen checkpoints and continued."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from runner.runs.run import Run
 
 @contextmanager
 def interrupted(after: int = 1) -> Iterator[None]:
-    """Within, a run is interrupted when it has written so many checkpoints."""
+    """Interrupt a run within the block after it has written `after` checkpoints."""
     write, written = Checkpoint.write, []
 
     def interrupting(self, path):
@@ -34,9 +34,9 @@ def compute_with_stops(
     device: str = "cpu",
     keep_weights: bool = False,
 ) -> int:
-    """Compute a run, which is interrupted when as many checkpoints have been written as listed.
+    """Compute a run that is interrupted after each number of checkpoints in `stops`.
 
-    Returns how many were written in all.
+    Returns the number of checkpoints written in all.
     """
     settings = Settings(
         outputs=str(run.folder.parents[2]),

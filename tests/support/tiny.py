@@ -1,4 +1,4 @@
-"""Every study at sizes at which a run takes a moment, in settings in which it does all it can."""
+"""Every study at sizes that take a moment, with settings that use all of its features."""
 
 from dataclasses import fields
 
@@ -37,7 +37,7 @@ TINY = {
         "ridge": 0.05,
     },
 }
-"""With those that several studies share:"""
+"""Small parameters by study. The next lines add parameters that several studies share."""
 SHARED = {"points": 3, "replicates": 2, "epochs": 1, "batch_size": 32, "records": 2, "time": 1.0}
 SHARED |= {"train_images": 64}
 MORE = {
@@ -48,20 +48,20 @@ MORE = {
 
 
 def tiny(study: str, **changes: object) -> StudyConfig:
-    """A configuration of a moment, with other values for some parameters."""
+    """Return a configuration that takes a moment, with other values for some parameters."""
     known = {field.name for field in fields(configs()[study])}
     shared = {name: value for name, value in SHARED.items() if name in known}
     return configs()[study](**{**shared, **TINY.get(study, {}), **MORE.get(study, {}), **changes})
 
 
 def choices(study: str, name: str) -> list[str]:
-    """All values that a parameter may have."""
+    """Return all values that a parameter may have."""
     found = {field.name: field.metadata["choices"] for field in fields(configs()[study])}
     return list(found[name])
 
 
 def each(study: str, name: str, **more: object) -> list[dict[str, object]]:
-    """A setting for each of them."""
+    """Return one setting for each value of a parameter."""
     return [{name: value, **more} for value in choices(study, name)]
 
 
@@ -124,11 +124,11 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
         {"activation": "linear", "train": False, "data": "gaussian"},
     ],
 }
-"""Settings in which each study does all that it can do; nothing where the defaults do it."""
+"""Settings by study that together use all of its features; empty if the defaults do."""
 
 RUNS = [(study, changes) for study in sorted(configs()) for changes in VARIANTS.get(study, [{}])]
 
 
 def named(value: object) -> str:
-    """A setting in the name of a test."""
+    """Return a setting as part of a test's name."""
     return value if isinstance(value, str) else " ".join(f"{k}={v}" for k, v in value.items())

@@ -1,4 +1,4 @@
-"""Studies of a few lines, in a place of their own."""
+"""Studies of a few lines, in a separate folder."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def run(config, context):
 
 
 def toys(folder: Path, **bodies: str) -> Path:
-    """Return the folder of these studies: each yields its value, after a line of Python."""
+    """Write the studies and return their folder: each yields its value, after a line of Python."""
     place = folder / "toys"
     for kind in ("study", "size"):
         (place / "conf" / kind).mkdir(parents=True, exist_ok=True)

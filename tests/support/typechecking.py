@@ -1,4 +1,4 @@
-"""The type checks of the tests: beartype, for which numpy's numbers are numbers as well."""
+"""Type checks of the tests by beartype, which accepts numpy's numbers as numbers."""
 
 import re
 
@@ -20,10 +20,10 @@ check = beartype(conf=CONFIGURATION)
 
 
 def install() -> None:
-    """Check the arguments and results of all functions of the package that is imported from now on.
+    """Check the arguments and results of all functions of packages that are imported from now on.
 
-    Shapes are compared where a module writes them down; elsewhere this would take a third of the
-    time of the tests for nothing.
+    Shapes are compared in modules that declare them. Elsewhere these checks would take a third of
+    the tests' time without effect.
     """
     source = REPOSITORY / "src"
     paths = [path for path in source.rglob("*.py") if WITH_SHAPES.search(path.read_text())]

@@ -1,8 +1,8 @@
-"""Python processes that start with the libraries loaded: forked from a server that has them.
+"""Python processes that start with the libraries loaded, forked from a server that has them.
 
 Starting Python and importing torch, pandas, matplotlib and Hydra takes longer than most commands of
-the tests. The server has imported these and nothing of this project, so that a process of it runs
-whatever code its PYTHONPATH and its working directory give, as `python -m` does.
+the tests. The server has imported these libraries and nothing of this project. Its processes
+therefore run the code of their PYTHONPATH and working directory, like `python -m`.
 """
 
 import atexit
@@ -39,9 +39,9 @@ PRELOADED = (
 
 
 class Process:
-    """A started process: of `subprocess.Popen` what the tests use.
+    """A started process, with the methods of `subprocess.Popen` that the tests use.
 
-    arguments: what follows `python`, `-m module ...` or `script.py ...`.
+    arguments: arguments of `python`, `-m module ...` or `script.py ...`.
     """
 
     def __init__(self, *arguments: str, cwd: Path = REPOSITORY, env: dict | None = None):
@@ -55,24 +55,24 @@ class Process:
         self.pid: int = self.server.recv()
 
     def poll(self) -> int | None:
-        """The exit code, or None while the process is alive."""
+        """Return the exit code, or None while the process is running."""
         if self.returncode is None and self.server.poll():
             self.returncode = self.server.recv()
         return self.returncode
 
     def wait(self, timeout: float) -> int:
-        """The exit code; raises TimeoutExpired, and kills the process, after so many seconds."""
+        """Return the exit code. After `timeout` seconds kill the process, raise TimeoutExpired."""
         if self.returncode is None and not self.server.poll(timeout):
             os.kill(self.pid, signal.SIGKILL)
             raise subprocess.TimeoutExpired(self.arguments, timeout, *self.texts())
         return self.poll()
 
     def texts(self) -> tuple[str, str]:
-        """What it has written to stdout and stderr so far."""
+        """Return the text written to stdout and stderr so far."""
         return tuple(Path(file.name).read_text() for file in self.outputs)
 
     def communicate(self, timeout: float) -> tuple[str, str]:
-        """Stdout and stderr, when it has ended."""
+        """Return stdout and stderr after the process has ended."""
         self.wait(timeout)
         return self.texts()
 
@@ -80,7 +80,7 @@ class Process:
 def run(
     *arguments: str, cwd: Path = REPOSITORY, env: dict | None = None, timeout: float = 600
 ) -> subprocess.CompletedProcess:
-    """As `subprocess.run([sys.executable, *arguments], capture_output=True, text=True, ...)`."""
+    """Run as `subprocess.run([sys.executable, *arguments], capture_output=True, text=True)`."""
     process = Process(*arguments, cwd=cwd, env=env)
     code = process.wait(timeout)
     return subprocess.CompletedProcess(arguments, code, *process.texts())
@@ -88,7 +88,7 @@ def run(
 
 @cache
 def _server() -> str:
-    """The socket of this process's server, which ends with it."""
+    """Return the socket of this process's server, which ends with this process."""
     folder = tempfile.mkdtemp()
     address = os.path.join(folder, "warm")
     server = subprocess.Popen([sys.executable, __file__, address], start_new_session=True)
@@ -102,10 +102,10 @@ def _server() -> str:
 def _serve(address: str) -> None:
     for name in PRELOADED:
         importlib.import_module(name)
-    sys.path.pop(0)  # the folder of this script
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the guardians
+    sys.path.pop(0)  # remove the folder of this script
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no parent waits for these processes
     listener = Listener(f"{address}.new")
-    os.rename(f"{address}.new", address)  # it is there once it listens
+    os.rename(f"{address}.new", address)  # the socket file exists only when the server listens
     while True:
         client = listener.accept()
         if os.fork() == 0:
@@ -115,7 +115,7 @@ def _serve(address: str) -> None:
 
 
 def _guard(client: Connection) -> None:
-    """Fork the process, and tell the test its number and its end."""
+    """Fork the process, and send the test its number and its exit code."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     job = client.recv()
     pid = os.fork()
@@ -126,14 +126,14 @@ def _guard(client: Connection) -> None:
     _, status = os.waitpid(pid, 0)
     try:
         client.send(os.waitstatus_to_exitcode(status))
-    finally:  # the test may have gone
+    finally:  # the test may have ended
         os._exit(0)
 
 
 def _become(
     arguments: list[str], folder: str, environment: dict[str, str], output: str, errors: str
 ) -> None:
-    """`python <arguments>` in that folder, with that environment."""
+    """Run `python <arguments>` in that folder, with that environment."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(folder)
     os.environ.clear()

@@ -1,1 +1,1 @@
-"""The benchmark of each study, in a module of its name: `compare()` and `GROWTH`."""
+"""Benchmarks of the studies, one module each: `compare()` and `GROWTH`."""

@@ -1,4 +1,4 @@
-"""Benchmark of study `bottleneck`: all depths in one stack."""
+"""Benchmark of study `bottleneck`: all depths at once."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
 
 
 def compare() -> Iterator[Comparison]:
-    """Seven depths, seven equal depths; on a GPU all depths and trials of the paper's figure."""
+    """Yield comparisons: seven depths, seven equal depths; on a GPU the paper's whole figure."""
     for depths in ([4, 6, 8, 10, 12, 15, 16], [10] * 7):
         yield compare_stacks("bottleneck", depths, 50, 20, 200, torch.device("cpu"))
     if torch.cuda.is_available():

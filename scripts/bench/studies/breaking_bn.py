@@ -1,4 +1,4 @@
-"""Benchmark: VGG-19 and ResNet-50 on images that live on the device, against a DataLoader's."""
+"""Benchmark: VGG-19 and ResNet-50 on images stored on the device, compared with a DataLoader."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -20,13 +20,13 @@ from runner.training.images import ConvolutionalTrainer, on_device
 
 BATCH = 128
 STEPS = {"cuda": 100, "cpu": 4}
-"""Minibatches of an epoch: few on a CPU, whose caches they leave all the same."""
+"""Minibatches of an epoch; few on a CPU, since already these exceed its caches."""
 MULTIPLIER = {"cuda": 1.0, "cpu": 0.125}
-SHAPE = (3, 32, 32)  # that of CIFAR-10
+SHAPE = (3, 32, 32)  # shape of CIFAR-10
 
 
 def usual_loop(network: nn.Module, images: Images, device: torch.device) -> None:
-    """One epoch as one would write it with torch, the images on the host."""
+    """Train one epoch as usual in torch, with the images on the host."""
     optimizer = torch.optim.SGD(network.parameters(), lr=0.03)
     pairs = TensorDataset(images.pixels, images.labels)
     total = 0.0
@@ -39,7 +39,7 @@ def usual_loop(network: nn.Module, images: Images, device: torch.device) -> None
 
 
 def resident(network: ConvolutionalClassifier, data: Dataset) -> None:
-    """One epoch as the study trains."""
+    """Train one epoch as the study does."""
     trainer = ConvolutionalTrainer(
         network, data, rate=0.03, batch_size=BATCH, stream=partial(generator, 0), replicate=0
     )
@@ -48,14 +48,14 @@ def resident(network: ConvolutionalClassifier, data: Dataset) -> None:
 
 
 def arithmetic(network: nn.Module, device: torch.device) -> float:
-    """FLOP of the convolutions and products of one step, forward and backward."""
+    """Return the FLOP of the convolutions and products of one step, forward and backward."""
     with FlopCounterMode(display=False) as counter:
         network(torch.zeros(BATCH, *SHAPE, device=device)).sum().backward()
     return float(counter.get_total_flops())
 
 
 def require_same_step(network: ConvolutionalClassifier, data: Dataset) -> None:
-    """One step of either way from the same start; AssertionError where the weights differ."""
+    """Take one step in both ways from equal weights. Raises AssertionError if results differ."""
     ours, plain = deepcopy(network), deepcopy(network)
     first = torch.arange(BATCH, device=data.train.labels.device)
     ConvolutionalTrainer(
@@ -69,9 +69,9 @@ def require_same_step(network: ConvolutionalClassifier, data: Dataset) -> None:
 
 
 def compare() -> Iterator[Comparison]:
-    """Both ways on one epoch of random pixels, for each network with batch normalization.
+    """Yield comparisons on one epoch of random pixels, for each network with batch normalization.
 
-    The floor is at the rate of a large matrix product.
+    The floor is computed from the rate of a large matrix product.
     """
     where = device()
     steps, multiplier = STEPS[where.type], MULTIPLIER[where.type]

@@ -1,7 +1,6 @@
-"""Benchmark of study `invariances`: gradient descent of R networks at all rates.
+"""Benchmark of study `invariances`: gradient descent of R networks at all learning rates.
 
-The baseline is what a competent author writes for the paper: one nn.Module after another
-with torch.optim.SGD, in float64.
+The baseline is ordinary torch code: one nn.Module after another with torch.optim.SGD, in float64.
 """
 
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ STEPS = 40
 
 
 def module(network, theta: torch.Tensor) -> nn.Sequential:
-    """The fully connected network with these parameters as torch's own layers."""
+    """Return the fully connected network with these parameters as torch's layers."""
     layers: list[nn.Module] = []
     for own, weights in zip(network.layers, network.unpack(theta[None]), strict=True):
         layer = nn.Linear(own.source.features, own.width, bias=False, dtype=torch.float64)
@@ -31,7 +30,7 @@ def module(network, theta: torch.Tensor) -> nn.Sequential:
 
 
 def baseline(flow: Flow, theta: torch.Tensor) -> list[nn.Sequential]:
-    """Train one network after another; returns the trained modules."""
+    """Train one network after another; return the trained modules."""
     objective, trained = flow.objective, []
     for index, rate in enumerate(flow.rates):
         net = module(objective.network, theta[index])
@@ -46,7 +45,7 @@ def baseline(flow: Flow, theta: torch.Tensor) -> list[nn.Sequential]:
 
 
 def stacked(flow: Flow, theta: torch.Tensor) -> torch.Tensor:
-    """The same steps as one stack, watching the activation patterns as well."""
+    """Train all networks at once, and record the activation patterns."""
     flow.theta.copy_(theta)
     for _ in range(STEPS):
         flow.step(len(theta))
@@ -54,7 +53,7 @@ def stacked(flow: Flow, theta: torch.Tensor) -> torch.Tensor:
 
 
 def compare() -> Iterator[Comparison]:
-    """Linear and ReLU networks at scale quick; the two ways must give the same parameters."""
+    """Yield comparisons for linear and ReLU networks at scale quick; parameters must be equal."""
     flops = matrix_rate(torch.float64)
     for architecture in ("linear", "relu_then_linear"):
         config = Invariances(architecture=architecture)

@@ -1,6 +1,6 @@
-"""Benchmark of study `linear`: minimising the regularised loss of one deep linear network.
+"""Benchmark of study `linear`: minimization of the regularized loss of one deep linear network.
 
-The baseline is torch's own L-BFGS with a line search over a list of matrices.
+The baseline is torch's L-BFGS with a line search over a list of matrices.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ L, RIDGE = 6, 1e-2
 
 
 def baseline(T: Tensor, iterations: int) -> Tensor:
-    """W_1 .. W_L that minimise `||W_L ... W_1 - T||^2 + lambda ||theta||^2`."""
+    """Return W_1 .. W_L that minimize `||W_L ... W_1 - T||^2 + lambda ||theta||^2`."""
     stream = torch.Generator().manual_seed(0)
     noise = torch.randn(L, *T.shape, generator=stream, dtype=T.dtype) * NOISE / L**0.5
     weights = [W.requires_grad_() for W in torch.eye(len(T), dtype=T.dtype) + noise]
@@ -38,9 +38,9 @@ def baseline(T: Tensor, iterations: int) -> Tensor:
 
 
 def compare() -> Iterator[Comparison]:
-    """Depth 6; both ways must end at the same squared norm, to 1e-5.
+    """Yield the comparison at depth 6; the squared norms must be equal to 1e-5.
 
-    The floor is one evaluation: how many it takes is up to the method.
+    The floor is one evaluation, since the number of evaluations depends on the method.
     """
     config = Linear(depths=[L], ridges=[RIDGE])
     T = draw_target(config, 0)

@@ -1,7 +1,6 @@
 """Benchmark of study `low_rank_training`: gradient descent of all gains and replicates.
 
-The baseline is what a competent author writes: one nn.Module after another, with torch's
-optimizer for SGD.
+The baseline is ordinary torch code: one nn.Module after another, with torch's optimizer for SGD.
 """
 
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ STEPS = 20
 
 
 def module(weights: list[Tensor]) -> nn.Sequential:
-    """A fully connected network with these weights as torch's own layers."""
+    """Return a fully connected network with these weights as torch's layers."""
     layers: list[nn.Module] = [nn.Flatten()]
     for number, W in enumerate(weights):
         layer = nn.Linear(W.shape[1], len(W), bias=False)
@@ -34,7 +33,7 @@ def module(weights: list[Tensor]) -> nn.Sequential:
 
 
 def baseline(config: LowRankTraining, start: Parameters, problem: Problem) -> list[nn.Sequential]:
-    """Train one network after another; returns the trained modules."""
+    """Train one network after another; return the trained modules."""
     trained = []
     for S, (replicate, _, rate, _) in enumerate(members(config)):
         net = module([W[S] for W in start.values()])
@@ -49,7 +48,7 @@ def baseline(config: LowRankTraining, start: Parameters, problem: Problem) -> li
 
 
 def stacked(config: LowRankTraining, start: Parameters, problem: Problem) -> Parameters:
-    """The same steps as one stack."""
+    """Train all networks at once."""
     parameters = {name: W.clone() for name, W in start.items()}
     rates = torch.tensor([rate for _, _, rate, _ in members(config)])
     optimizer = Decayed("sgd", parameters, rates, torch.zeros_like(rates))
@@ -60,9 +59,9 @@ def stacked(config: LowRankTraining, start: Parameters, problem: Problem) -> Par
 
 
 def compare() -> Iterator[Comparison]:
-    """Widths 32 and 128 at scale quick; the two ways must give the same weights.
+    """Yield comparisons for widths 32 and 128 at scale quick; weights must be equal.
 
-    The floor multiplies the linear tail out, as the stack does.
+    The floor includes the product of the linear tail's weights, as in the study.
     """
     flops = matrix_rate(torch.float32)
     for width in (32, 128):

@@ -1,7 +1,7 @@
-"""Benchmark of study `norm_layers`: the scales that its layers get.
+"""Benchmark of study `norm_layers`: the scales of the normalization layers.
 
-The baseline solves the Khatri-Rao system by least squares and asks for its singular
-values; ours factorizes it once, and takes two steps of refinement.
+The baseline solves the Khatri-Rao system by least squares and computes its singular values. Ours
+factorizes the system once, and takes two steps of refinement.
 """
 
 from collections.abc import Iterator
@@ -19,14 +19,14 @@ from runner.papers.norm_tuning.theory import wide_weights
 
 
 def baseline(W1: Tensor, W2: Tensor, W: Tensor) -> tuple[Tensor, Tensor]:
-    """Scales and condition number, by a singular value decomposition each."""
+    """Return scales and condition number, each by a singular value decomposition."""
     K = khatri_rao(W2, W1)
     gamma = torch.linalg.lstsq(K, W.reshape(-1, 1), driver="gelsd").solution[:, 0]
     return gamma, torch.linalg.cond(K)
 
 
 def compare() -> Iterator[Comparison]:
-    """d = 20 and 30; both ways must reach the target matrix to 1e-8."""
+    """Yield comparisons for d = 20 and 30; both ways must reach the target matrix to 1e-8."""
     rate = matrix_rate(torch.float64)
     for d in (20, 30):
         stream = torch.Generator().manual_seed(d)

@@ -1,5 +1,4 @@
-"""Benchmark: the authors' pre-training of figure 4 on a stack of replicates against one network
-after another."""
+"""Benchmark: the authors' pre-training of figure 4, for all replicates at once and one by one."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -19,14 +18,14 @@ REPLICATES, WIDTH, SAMPLES, STEPS, STEP = 5, 64, 64, 40, 0.001
 
 
 def networks(depth: int) -> MLP:
-    """A stack at PyTorch's initialization; inputs have its width."""
+    """Return networks at PyTorch's initialization, with as many inputs as units."""
     sizes = [WIDTH] * (depth + 1) + [10]
     weights, biases = draw("pytorch", sizes, generators(0, REPLICATES, "bench"))
     return MLP(weights, biases)
 
 
 def stacked(start: MLP, X: torch.Tensor) -> MLP:
-    """The descent on all networks at once."""
+    """Descend on all networks at once; return them."""
     network = start.map(lambda tensor: tensor)
     for _ in range(STEPS):
         descend(network, X, network.depth, -0.5, STEP, activated=True)
@@ -34,7 +33,7 @@ def stacked(start: MLP, X: torch.Tensor) -> MLP:
 
 
 def baseline(start: MLP, X: torch.Tensor) -> list[list[nn.Linear]]:
-    """The descent on one network after another, with torch's layers, gradients and optimizer."""
+    """Descend on one network after another, with torch's layers, gradients and optimizer."""
     trained = []
     for r in range(len(start)):
         layers = []
@@ -56,7 +55,7 @@ def baseline(start: MLP, X: torch.Tensor) -> list[list[nn.Linear]]:
 
 
 def require_same_descent(start: MLP, X: torch.Tensor) -> None:
-    """Both ways end at the same weights; AssertionError otherwise. In float64."""
+    """Raise AssertionError unless both ways give equal weights, in float64."""
     work = (start.map(torch.Tensor.double), X.double())
     for r, layers in enumerate(baseline(*work)):
         W = stacked(*work).parameters[f"W{len(layers)}"][r]
@@ -64,7 +63,7 @@ def require_same_descent(start: MLP, X: torch.Tensor) -> None:
 
 
 def compare() -> Iterator[Comparison]:
-    """Depths 8 and 32."""
+    """Yield comparisons for depths 8 and 32."""
     stream = generators(0, 1, "bench")[0]
     X = torch.randn(REPLICATES, WIDTH, SAMPLES, generator=stream)
     rate = matrix_rate(torch.float32)

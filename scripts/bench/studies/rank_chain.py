@@ -1,5 +1,6 @@
-"""Benchmark of study `rank_chain`: the compiled engine against one plain chain with a rank at
-every layer, and against our torch version (used on GPUs).
+"""Benchmark of study `rank_chain`: the compiled engine, one plain chain, and the torch engine.
+
+The plain chain computes a rank at every layer. The torch engine is used on GPUs.
 """
 
 from collections.abc import Iterator
@@ -22,15 +23,16 @@ from runner.papers.batch_norm_rank.rank_chain.engines import (
 TAU = 0.5
 
 STACK = 4 * LANES
-"""Networks that our torch version advances together."""
+"""Networks that the torch engine advances together."""
 
 LAYERS = 100_000
-"""Layers to which times are scaled; only a part of them is run."""
+"""Number of layers to which times are scaled; only some of them are run."""
 
 
 def plain_chain(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
-    """One chain as one would write it down: (1) with N = d, gamma = inf, and by layer the singular
-    values, whence rank_tau and r. Their means over the layers, (2,).
+    """Return the means of rank_tau and r over the layers of one chain, (2,).
+
+    The code follows (1) with N = d and gamma = inf, and computes singular values at each layer.
     """
     H = torch.randn(width, width, dtype=torch.float64)
     total = torch.zeros(2, dtype=torch.float64)
@@ -45,9 +47,9 @@ def plain_chain(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
 
 
 def compiled_chains(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
-    """Eight chains by the compiled engine, with the observables and the stride of the study."""
+    """Run eight chains by the compiled engine, with the observables and the stride of the study."""
     from runner.papers.batch_norm_rank.rank_chain.kernel import (
-        CompiledChains,  # late: imports a compiler
+        CompiledChains,  # late import of a compiler
     )
 
     plan = Plan.of(layers, LANES, RankChain().stride_of(width), burn_in)
@@ -56,7 +58,7 @@ def compiled_chains(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
 
 
 def torch_chains(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
-    """A stack of chains by our torch version, used on GPUs, with the same observables."""
+    """Run several chains by the torch engine, which is used on GPUs, with the same observables."""
     plan = Plan.of(layers, STACK, RankChain().stride_of(width), burn_in)
     generator = torch.Generator().manual_seed(0)
     inputs = gaussian_inputs(STACK, width, columns(width), generator, torch.float64)
@@ -65,7 +67,7 @@ def torch_chains(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
 
 
 def require_same_ranks(width: int) -> None:
-    """All ways have the same mean of r, to 5 %; AssertionError otherwise."""
+    """Raise AssertionError unless all ways have the same mean of r, to 5 %."""
     plain = plain_chain(width, layers=max(300, 16_000 // width), burn_in=100)
     r = OBSERVABLES.index("rank_bound")
     for engine in (compiled_chains, torch_chains):
@@ -74,10 +76,10 @@ def require_same_ranks(width: int) -> None:
 
 
 def compare() -> Iterator[Comparison]:
-    """Seconds for 1e5 layers on one core, by width.
+    """Yield the seconds for 1e5 layers on one core, by width.
 
-    The floor of a layer are the 2 d K^2 flops of two triangular products. Its d K normal numbers
-    are not in it: the engine draws them faster than torch, so there is no rate to compare with.
+    The floor of a layer is the 2 d K^2 flops of two triangular products. It excludes the d K normal
+    numbers: the engine draws them faster than torch, so there is no rate for comparison.
     """
     flops = matrix_rate(torch.float64)
     for width in (8, 16, 32, 64, 128, 256):

@@ -1,4 +1,4 @@
-"""Benchmark: one stack of 5 replicates x 4 rates against one network after another."""
+"""Benchmark: 5 replicates x 4 learning rates at once, compared with one network after another."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -21,7 +21,7 @@ SHAPES = [(width, depth) for depth in (8, 32) for width in (32, 64, 128)]
 
 
 def module(data: Dataset, width: int, depth: int, normalized: bool) -> nn.Sequential:
-    """One network of torch's modules."""
+    """Return one network of torch's modules."""
     sizes = [data.train.flat().shape[1], *[width] * depth]
     layers: list[nn.Module] = []
     for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True):
@@ -31,7 +31,7 @@ def module(data: Dataset, width: int, depth: int, normalized: bool) -> nn.Sequen
 
 
 def usual_loop(data: Dataset, networks: list[nn.Sequential], rate: float) -> None:
-    """One epoch and the test accuracy, network by network, as one would write it with torch."""
+    """Train one epoch and measure the test accuracy, network by network, as usual in torch."""
     images = TensorDataset(data.train.flat(), data.train.labels)
     for network in networks:
         network.train()
@@ -46,7 +46,7 @@ def usual_loop(data: Dataset, networks: list[nn.Sequential], rate: float) -> Non
 
 
 def stack(data: Dataset, width: int, depth: int, normalized: bool) -> Group:
-    """All networks, each replicate at each rate."""
+    """Return all networks, each replicate at each learning rate."""
     sizes = [data.train.flat().shape[1], *[width] * depth, data.classes]
     weights, biases = draw("pytorch", sizes, generators(0, REPLICATES, "bench"))
     network = MLP(weights, biases, "relu", "batch" if normalized else "none")
@@ -56,7 +56,7 @@ def stack(data: Dataset, width: int, depth: int, normalized: bool) -> Group:
 
 
 def stacked(data: Dataset, group: Group) -> None:
-    """One epoch and the test accuracy of all networks as one stack."""
+    """Train one epoch and measure the test accuracy of all networks at once."""
     context = lent(data.train.labels.device)
     for _ in StackTrainer(
         {"all": group}, data, BATCH, epochs=1, stream=partial(generator, 0), context=context
@@ -65,16 +65,16 @@ def stacked(data: Dataset, group: Group) -> None:
 
 
 def require_same_step(data: Dataset, group: Group, width: int, depth: int) -> None:
-    """The first network of the stack and torch's modules: one step of SGD, the same weights after.
+    """Compare one step of SGD of the first network with the same step of torch's modules.
 
-    In float64; raises AssertionError where they differ.
+    In float64; raises AssertionError if the weights differ.
     """
     network = group.network.select(torch.zeros(1, dtype=torch.int64)).map(torch.Tensor.double)
     plain = module(data, width, depth, network.normalization == "batch").double()
     linear = [layer for layer in plain if isinstance(layer, nn.Linear)]
     for number, layer in enumerate(linear, start=1):
         layer.weight.data.copy_(network.parameters[f"W{number}"][0])
-        # Where batch normalization takes the biases out, the stack has none.
+        # The stack has no biases where batch normalization removes their effect.
         layer.bias.data.copy_(network.parameters.get(f"b{number}", torch.zeros(1, 1))[0])
     x, labels = data.train.flat()[:BATCH].double(), data.train.labels[:BATCH]
     nn.functional.cross_entropy(plain(x), labels).backward()
@@ -87,8 +87,7 @@ def require_same_step(data: Dataset, group: Group, width: int, depth: int) -> No
 
 
 def batched_rate(width: int, device: torch.device) -> float:
-    """FLOP per second of the batched products of this shape: forward, and both of the backward
-    pass."""
+    """Return the FLOP per second of the batched products of this shape, forward and backward."""
     R = REPLICATES * len(RATES)
     W = torch.randn(R, width, width, device=device)
     H = torch.randn(R, width, BATCH, device=device)
@@ -104,18 +103,17 @@ def batched_rate(width: int, device: torch.device) -> float:
 
 
 def arithmetic(data: Dataset, width: int, depth: int) -> float:
-    """FLOP of the matrix products of one epoch of all networks."""
+    """Return the FLOP of the matrix products of one epoch of all networks."""
     features, samples = data.train.flat().shape[1], len(data.train) // BATCH * BATCH
     products = 3 * (width * width * (depth - 1) + width * data.classes) + 2 * width * features
     return 2.0 * REPLICATES * len(RATES) * samples * products
 
 
 def compare() -> Iterator[Comparison]:
-    """Both ways on one epoch of the digits, for each shape, without and with batch
-    normalization."""
+    """Yield comparisons on one epoch of the digits, by shape, with and without normalization."""
     data = load("digits", {}, None, seed=0).standardized().to(device())
     few = 2
-    scale = REPLICATES * len(RATES) / few  # networks differ in nothing that takes time
+    scale = REPLICATES * len(RATES) / few  # all networks take equal time
     for normalized in (False, True):
         for width, depth in SHAPES:
             networks = [module(data, width, depth, normalized) for _ in range(few)]

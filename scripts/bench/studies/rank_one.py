@@ -1,4 +1,4 @@
-"""Benchmark of study `rank_one`: all sizes and replicates in one stack."""
+"""Benchmark of study `rank_one`: all sizes and replicates at once."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from runner.papers.bottleneck_structure.rank_one.config import RankOne
 
 
 def compare() -> Iterator[Comparison]:
-    """Eight replicates of five sets of points, as at scale quick."""
+    """Yield the comparison of eight replicates of five sets of points, as at scale quick."""
     yield compare_stacks("rank_one", [12] * 40, 50, 2, 16, torch.device("cpu"))
 
 

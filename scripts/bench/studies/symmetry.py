@@ -1,4 +1,4 @@
-"""Benchmark of study `symmetry`: its replicates in one stack."""
+"""Benchmark of study `symmetry`: all replicates at once."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from runner.papers.bottleneck_structure.symmetry.config import Symmetry
 
 
 def compare() -> Iterator[Comparison]:
-    """The three replicates of scale quick."""
+    """Yield the comparison of the three replicates of scale quick."""
     yield compare_stacks("symmetry", [25] * 3, 64, 20, 250, torch.device("cpu"))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from runner.core.catalogue import configs, rows_of
+from runner.core.catalogue import rows_of, studies
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at
 from runner.core.studies import Row, column_types
@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
     for word in given.words:
         if "=" in word and action != "diff":
             raise InputError(f"{word} is not outputs=...; runs are chosen by --where '...'")
-        if not arguments_of and word in configs() and not Path(word).is_dir():
+        if not arguments_of and word in studies() and not Path(word).is_dir():
             raise InputError(f"{word} is a study: its runs are chosen by --study {word}")
     if not arguments_of:
         typed += given.words

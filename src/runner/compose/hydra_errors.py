@@ -4,7 +4,7 @@ import dataclasses
 import re
 import traceback
 
-from runner.core.catalogue import SCALES, configs
+from runner.core.catalogue import SCALES, configs, studies
 from runner.core.errors import nearest
 from runner.core.settings import Settings
 
@@ -53,7 +53,7 @@ def _explain_option(group: str, name: str, text: str) -> str:
     options = [line.strip() for line in listing.splitlines()[1:] if line.strip()]
     if group == "schema":
         return f"conf/study/{name}.yaml has no study: no folder {name} with a config.py"
-    if group == "study" and name in configs():
+    if group == "study" and name in studies():
         return f"study={name} has no conf/study/{name}.yaml"
     if group.startswith("size/") and name in SCALES:
         return f"conf/{group}.yaml has no scale {name}"

@@ -4,7 +4,7 @@ LABELLED = ("digits", "fashion_mnist", "cifar10", "random_pixels")
 """Datasets that a classifier can be trained on."""
 
 DATASETS = (*LABELLED, "gaussian")
-"""What `data=` may name; each has a `conf/data/<name>.yaml`."""
+"""Values of `data=`; each has a file `conf/data/<name>.yaml`."""
 
 SHAPES = {
     "digits": (1797, 1, 8, 8),
@@ -12,7 +12,7 @@ SHAPES = {
     "cifar10": (60_000, 3, 32, 32),
     "random_pixels": (70_000, 1, 28, 28),
 }
-"""Images, channels, height and width, training and test images together."""
+"""Number of images (training and test together), channels, height and width, by dataset."""
 
 CLASSES = 10
-"""Of each of them."""
+"""Number of classes of each dataset."""

@@ -1,4 +1,4 @@
-"""The order in which each replicate sees its data."""
+"""Order in which each replicate sees its data."""
 
 import torch
 from jaxtyping import Int
@@ -10,9 +10,9 @@ from runner.core.streams import Stream, order_of
 def epoch_order(
     stream: Stream, replicates: int, samples: int, epoch: int
 ) -> Int[Tensor, "R samples"]:
-    """Return a random order of 0..samples-1 for each replicate in this epoch.
+    """Return a random order of 0..samples-1 for each replicate in an epoch.
 
-    It depends on stream, replicate and epoch alone, so that a run can be resumed in the middle of
+    The order depends only on stream, replicate and epoch, so a run can be resumed in the middle of
     an epoch.
     """
     orders = [

@@ -1,8 +1,8 @@
 """CIFAR-10 in its binary version: records of one label byte and 3072 pixel bytes.
 
-They come in a tar archive, which is read member by member and never unpacked to the disk, or in the
-folder that it unpacks to. The pickled version of the dataset, which would execute what it holds, is
-not read at all.
+The files are in a tar archive or in its unpacked folder. The archive is read member by member and
+never unpacked to the disk. The pickled version of the dataset is never read, because pickles can
+execute code.
 """
 
 import tarfile
@@ -26,9 +26,9 @@ LONGEST_MEMBER = 10_000 * RECORD
 
 
 def files(source: Mapping[str, Any], folder: str | Path | None) -> list[File]:
-    """Return the batches of the training images, then that of the test images.
+    """Return the files of the training images, then the file of the test images.
 
-    Raises InputError when they are in no folder and the archive cannot be fetched or read.
+    Raises InputError if no folder has the files and the archive cannot be fetched or read.
     """
     folders = [each for place in places(source, folder) for each in (place / FOLDER, place)]
     paths = [path for name in TRAIN + TEST if (path := find(name, folders))]
@@ -39,10 +39,10 @@ def files(source: Mapping[str, Any], folder: str | Path | None) -> list[File]:
 
 
 def read_archive(path: Path) -> list[File]:
-    """Return the batches in the archive, in one pass over it.
+    """Return the files in the archive, in one pass over it.
 
-    Raises InputError when it is damaged, or a batch is absent, is no regular file (a link, say), or
-    is larger than any of CIFAR-10.
+    Raises InputError if the archive is damaged. Raises InputError if a file is absent, not a
+    regular file (a link, for example), or too large.
     """
     found: dict[str, File] = {}
     wanted = [f"{FOLDER}/{name}" for name in TRAIN + TEST]
@@ -52,7 +52,7 @@ def read_archive(path: Path) -> list[File]:
                 where = f"{path}: {member.name}"
                 if not member.isfile() or member.size > LONGEST_MEMBER:
                     raise InputError(f"{where} is not a file of at most {LONGEST_MEMBER} bytes")
-                if content := archive.extractfile(member):  # every regular file has some
+                if content := archive.extractfile(member):  # never None for a regular file
                     found[member.name] = File(where, content.read())
     if missing := [name for name in wanted if name not in found]:
         raise InputError(f"{path} is not the archive of CIFAR-10: it has no {missing[0]}")
@@ -60,9 +60,9 @@ def read_archive(path: Path) -> list[File]:
 
 
 def parse(parts: Sequence[File]) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Pixels (n, 3, 32, 32) as bytes and labels (n,) of the training and of the test images.
+    """Return pixels (n, 3, 32, 32) as bytes and labels (n,) of the training and the test images.
 
-    Raises InputError when a file is not what it should be.
+    Raises InputError if a file has the wrong content.
     """
     return _joined(parts[: len(TRAIN)]), _joined(parts[len(TRAIN) :])
 
@@ -74,9 +74,9 @@ def _joined(parts: Sequence[File]) -> tuple[Tensor, Tensor]:
 
 
 def parse_records(file: File) -> tuple[UInt8[Tensor, "n 3 32 32"], Int[Tensor, " n"]]:
-    """Pixels and labels out of whole records.
+    """Return the pixels and labels of all records of a file.
 
-    Raises InputError, with the file's name, when a record is cut short or a label is above 9.
+    Raises InputError with the file's name if a record is incomplete or a label is above 9.
     """
     where, content = file.where, file.content
     if not content or len(content) % RECORD:

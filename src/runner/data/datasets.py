@@ -1,4 +1,4 @@
-"""Labelled images, as tensors that live on one device; `load` finds a dataset by its name."""
+"""Labeled images as tensors on one device; `load` returns a dataset by its name."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,16 +20,18 @@ from runner.data.files import check
 log = logging.getLogger("runner")
 
 FROM_FILES = {"fashion_mnist": idx, "cifar10": cifar}
-"""The module that finds and reads the files of a dataset."""
+"""Modules that find and read the files of a dataset, by its name."""
 
 ROUNDING = 16
-"""Machine epsilons, relative to the largest pixel, that a constant channel may vary by: resizing
-does not keep it to the last bit. Pixels of files differ by 1/255 at least."""
+"""Largest variation of a constant channel, in machine epsilons of its largest pixel.
+
+Resizing changes the last bits of constant channels. Pixels of files differ by 1/255 at least.
+"""
 
 
 @dataclass(frozen=True)
 class Images:
-    """n labelled images."""
+    """Images (n, channel, row, column) with labels (n,)."""
 
     pixels: Float[Tensor, "n channels height width"]
     labels: Int[Tensor, " n"]
@@ -44,9 +46,9 @@ class Images:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Images to train on and images to test on, labelled 0..classes-1.
+    """Training and test images with labels 0..classes-1.
 
-    files: the SHA-256 of what each file held, by its path; none where there are no files.
+    files: SHA-256 of the content of each file, by its path; empty for datasets without files.
     """
 
     name: str
@@ -56,17 +58,16 @@ class Dataset:
     files: Mapping[str, str] = field(default_factory=dict)
 
     def map(self, change) -> "Dataset":
-        """Return the dataset with `change` applied to the pixels of both parts."""
+        """Return the dataset with pixels replaced by `change(pixels)`."""
         train, test = (
             replace(images, pixels=change(images.pixels)) for images in (self.train, self.test)
         )
         return replace(self, train=train, test=test)
 
     def first(self, count: int | None) -> "Dataset":
-        """Return the dataset with the first `count` images to train on, in its own order; None:
-        all.
+        """Return the dataset with only the first `count` training images; None: all.
 
-        Raises InputError when there are fewer.
+        Raises InputError if there are fewer training images.
         """
         if count is None:
             return self
@@ -80,13 +81,15 @@ class Dataset:
         return replace(self, train=Images(pixels, labels))
 
     def standardized(self) -> "Dataset":
-        """Return each channel with mean zero and variance one over the training images; a channel
-        that is the same in all of them is zero, in the test images too."""
+        """Return the dataset with each channel at mean 0 and variance 1 over training images.
+
+        A channel that is constant over the training images becomes zero in all images.
+        """
         train, dims = self.train.pixels, (0, 2, 3)
         mean = train.mean(dim=dims, keepdim=True)
         low, high = train.amin(dims, keepdim=True), train.amax(dims, keepdim=True)
         rounding = ROUNDING * torch.finfo(train.dtype).eps * torch.maximum(high, -low)
-        # Over infinity, not over what is left of a deviation of zero.
+        # Divide by infinity, not by the rounding of a standard deviation of zero.
         deviation = train.std(dim=dims, keepdim=True).where(high - low > rounding, inf)
         return self.map(lambda pixels: (pixels - mean) / deviation)
 
@@ -97,11 +100,11 @@ class Dataset:
         )
 
     def with_random_pixels(self, stream: torch.Generator) -> "Dataset":
-        """Return the same labels on images whose pixels are uniform in [0, 1]."""
+        """Return the dataset with pixels replaced by uniform numbers in [0, 1]."""
         return self.map(lambda pixels: torch.rand(pixels.shape, generator=stream))
 
     def to(self, device: torch.device) -> "Dataset":
-        """Return the same dataset on another device."""
+        """Return the dataset on another device."""
         train, test = (
             Images(images.pixels.to(device), images.labels.to(device))
             for images in (self.train, self.test)
@@ -118,10 +121,10 @@ def load(
 ) -> Dataset:
     """Return the dataset `name` with pixels in [0, 1], in float32 on the CPU.
 
-    source: the `source` of `conf/data/<name>.yaml` (where its files are); folder: where files are
-    looked for first and downloaded to, None for the user's cache; seed: of the random pixels;
-    checksums: the SHA-256 of the content of each file. Raises InputError when there is no such
-    dataset, or its files are absent and cannot be fetched, or have other content.
+    source: the location of the files, `source` in `conf/data/<name>.yaml`. folder: first folder
+    that is searched, and folder of downloads; None: the user's cache. seed: seed of the random
+    pixels. checksums: SHA-256 of the content of each file. Raises InputError if the dataset is
+    unknown, or if its files cannot be fetched or have other content.
     """
     if name not in LABELLED:
         raise InputError(f"data={name} holds no labelled images: {nearest(name, LABELLED)}")
@@ -140,7 +143,10 @@ def load(
 
 
 def _tell_missing(which: str, labels: Int[Tensor, " n"], classes: Iterable[int]) -> None:
-    """Log a line when `which` images, those with these labels, have none of some classes."""
+    """Log a line if images with these labels have none of some classes.
+
+    which: name of the images.
+    """
     if missing := sorted(set(classes) - set(labels.unique().tolist())):
         named = "class" if len(missing) == 1 else "classes"
         log.info("%s have none of %s %s", which, named, ", ".join(map(str, missing)))
@@ -152,7 +158,7 @@ def _read(
     folder: str | Path | None,
     checksums: Sequence[str] | None,
 ) -> tuple[tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]], dict[str, str]]:
-    """Pixels and labels of both parts, and the SHA-256 of each file by its path."""
+    """Return pixels and labels of training and test images, and each file's SHA-256 by path."""
     if checksums is None:
         raise InputError(f"checksums=null: those of data={name} are in conf/data/{name}.yaml")
     files = FROM_FILES[name].files(source, folder)
@@ -167,7 +173,7 @@ def _unit(pixels: Tensor) -> Float[Tensor, "n channels height width"]:
 def random_pixels(
     seed: int, train: int = 60_000, test: int = 10_000, shape: tuple[int, ...] = (1, 28, 28)
 ) -> Dataset:
-    """Uniform pixels and uniform labels: by default a dataset of Fashion-MNIST's shape."""
+    """Return uniform pixels and uniform labels, by default in the shape of Fashion-MNIST."""
 
     def part(purpose: str, count: int) -> Images:
         stream = generator(seed, 0, f"random pixels {purpose}")

@@ -1,4 +1,4 @@
-"""The handwritten digits that come with scikit-learn: 1797 images of 8 x 8 pixels, always there."""
+"""The handwritten digits of scikit-learn: 1797 images of 8 x 8 pixels, available offline."""
 
 import hashlib
 
@@ -9,18 +9,18 @@ from torch import Tensor
 from runner.core.errors import InputError
 
 CHECKSUM = "87ff0c9e40dc7e2c0e34e7257799c2e3f3aec1a016363bb11cad869ec428a826"
-"""SHA-256 of all pixels, 0..16, and then all labels, a byte each."""
+"""SHA-256 of all pixels, 0..16, followed by all labels, one byte each."""
 
 TEST_IMAGES = 261
-"""Leaves 1536 images for training: twelve batches of 128."""
+"""Number of test images; 1536 remain for training, twelve batches of 128."""
 
 
 def all_images() -> tuple[Float[Tensor, "1797 8 8"], Int[Tensor, " 1797"]]:
-    """Pixels in [0, 1], in float64, and labels of the whole set, in its own order.
+    """Return pixels in [0, 1], in float64, and labels of all images, in their original order.
 
-    Raises InputError when scikit-learn comes with others than it always did.
+    Raises InputError if scikit-learn has other images than expected.
     """
-    from sklearn.datasets import load_digits  # late: slow to import, and most runs need none of it
+    from sklearn.datasets import load_digits  # late import: slow, and most runs do not need it
 
     loaded = load_digits()
     content = loaded.images.astype("uint8").tobytes() + loaded.target.astype("uint8").tobytes()
@@ -30,12 +30,11 @@ def all_images() -> tuple[Float[Tensor, "1797 8 8"], Int[Tensor, " 1797"]]:
 
 
 def read() -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Pixels (n, 1, 8, 8) in [0, 1] and labels (n,) of the training and of the test images.
+    """Return pixels (n, 1, 8, 8) in [0, 1] and labels (n,) of the training and the test images.
 
-    The set comes in one piece; it is split by a fixed random choice with equal shares of the
-    classes.
+    The split is a fixed random choice with equal fractions of the classes.
     """
-    from sklearn.model_selection import train_test_split  # late, likewise
+    from sklearn.model_selection import train_test_split  # late import, too
 
     pixels, labels = all_images()
     train, test = train_test_split(

@@ -1,4 +1,4 @@
-"""Files of datasets: found, compressed or not, or fetched; and always checked by their content."""
+"""Find or fetch the files of datasets, decompress them, and check their content."""
 
 import contextlib
 import gzip
@@ -18,62 +18,60 @@ from runner.core.errors import InputError
 from runner.data import CLASSES
 
 GZIP = b"\x1f\x8b"
-"""How a compressed file begins."""
+"""First bytes of a file compressed by gzip."""
 
 LARGEST = 2**28
-"""Bytes of a file that are read at most: the largest, of Fashion-MNIST, has 47 million."""
+"""Largest number of bytes read from a file; the largest of Fashion-MNIST has 47 million."""
 
 
 @dataclass(frozen=True)
 class File:
-    """What a file, or a file in an archive, holds. where: its path, for people to read."""
+    """Content of a file, or of a file in an archive. where: its path, as shown to users."""
 
     where: str
     content: bytes
 
     @cached_property
     def sha256(self) -> str:
-        """Of the content, in hexadecimal."""
+        """Return the SHA-256 of the content in hexadecimal."""
         return hashlib.sha256(self.content).hexdigest()
 
 
 def default_folder() -> Path:
-    """Return the user's cache, as the platform has it (`~/.cache/theory-runner` on Linux)."""
+    """Return the user's cache folder on this platform (`~/.cache/theory-runner` on Linux)."""
     return Path(pooch.os_cache("theory-runner"))
 
 
 def own_folder(folder: str | Path | None) -> Path:
-    """Where files are looked for first and fetched to: `folder`, or else the user's cache."""
+    """Return the folder of downloads, also searched first: `folder`, or the user's cache."""
     return default_folder() if folder is None else Path(os.path.expanduser(folder)).absolute()
 
 
 def places(source: Mapping[str, Any], folder: str | Path | None) -> list[Path]:
-    """Return the folders where files are looked for: the user's, then those of the system's
-    packages."""
+    """Return the folders that are searched for files: the user's, then those of system packages."""
     return [own_folder(folder), *map(Path, source.get("packages", []))]
 
 
 def find(name: str, folders: Sequence[Path]) -> Path | None:
-    """Return the first of the files `name` in these folders, with `.gz` or without."""
+    """Return the path of the first file `name` or `name.gz` in these folders, or None."""
     plain = name.removesuffix(".gz")
     paths = [folder / each for folder in folders for each in (plain, f"{plain}.gz")]
     return next((path for path in paths if os.path.isfile(path)), None)
 
 
 def fetch(source: Mapping[str, Any], folder: str | Path | None) -> list[Path]:
-    """Return the dataset's files in the order of `source["files"]`; what is in none of the places
-    is downloaded into the first.
+    """Return the dataset's files in the order of `source["files"]`.
 
-    source: `{url: <address>, files: [{name: ..., checksum: md5:<hex> or sha256:<hex>}, ...],
-    packages: [<folder>, ...]}`; a checksum is that of the file at the address. Raises InputError
-    when a file is absent and cannot be fetched.
+    Absent files are downloaded into the first folder. source: `{url: <address>, files: [{name: ...,
+    checksum: md5:<hex> or sha256:<hex>}, ...], packages: [<folder>, ...]}`. A checksum is that of
+    the file at the address. Raises InputError if a file is absent and cannot be fetched.
     """
     folders = places(source, folder)
     missing = [entry for entry in source["files"] if find(entry["name"], folders) is None]
     for entry in missing:
         try:
             _download(source["url"], entry, folders[0])
-        except Exception as error:  # whatever the network, or what lies before it, comes up with
+        except Exception as error:  # the network may raise errors of any kind
             names = ", ".join(entry["name"] for entry in missing)
             raise InputError(
                 f"{names} cannot be fetched from {source['url']} ({_reason(error)}).\n"
@@ -84,7 +82,7 @@ def fetch(source: Mapping[str, Any], folder: str | Path | None) -> list[Path]:
 
 
 def _download(url: str, entry: Mapping[str, str], place: Path) -> None:
-    """Fetch one file and compare its checksum."""
+    """Download one file and compare its checksum."""
     pooch.get_logger().setLevel("WARNING")
     pooch.retrieve(
         url=url.rstrip("/") + "/" + entry["name"],
@@ -100,9 +98,9 @@ def _reason(error: Exception) -> str:
 
 
 def read(path: Path) -> File:
-    """Return the file at `path`, decompressed where it is compressed by gzip, whatever its name.
+    """Return the file at `path`, decompressed if its content is compressed by gzip.
 
-    Raises InputError when it is damaged or holds more than `LARGEST` bytes.
+    Raises InputError if the file is damaged or has more than `LARGEST` bytes.
     """
     with reading(path), open(path, "rb") as file:
         compressed = file.read(2) == GZIP
@@ -114,7 +112,7 @@ def read(path: Path) -> File:
 
 
 def check(name: str, files: Sequence[File], checksums: Sequence[str]) -> None:
-    """Raise InputError unless each file of the dataset `name` has its SHA-256."""
+    """Raise InputError if a file of the dataset `name` has another SHA-256."""
     if len(checksums) != len(files):
         raise InputError(f"checksums has {len(checksums)} entries, {name} {len(files)} files")
     for file, expected in zip(files, checksums, strict=True):
@@ -126,14 +124,14 @@ def check(name: str, files: Sequence[File], checksums: Sequence[str]) -> None:
 
 
 def check_labels(where: str, labels: Integer[Tensor, " n"]) -> None:
-    """Raise InputError when a label of the file at `where` belongs to no class."""
+    """Raise InputError if a label of the file at `where` belongs to no class."""
     if (largest := int(labels.max())) >= CLASSES:
         raise InputError(f"{where} holds the label {largest}; labels are 0 to {CLASSES - 1}")
 
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn whatever a decompressor says of a damaged file into an InputError that names it."""
+    """Replace a decompressor's errors about a damaged file by an InputError that names the file."""
     import tarfile
     import zlib
 

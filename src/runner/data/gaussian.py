@@ -1,4 +1,4 @@
-"""Standard Gaussian inputs, always fresh, each replicate from its own stream."""
+"""Standard Gaussian inputs, each drawn once, from a separate stream for each replicate."""
 
 import torch
 from jaxtyping import Float
@@ -28,6 +28,6 @@ class GaussianStream:
         return {f"{index}": stream.get_state() for index, stream in enumerate(self.generators)}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Go on where `state` was taken."""
+        """Continue at the position where `state` was taken."""
         for index, stream in enumerate(self.generators):
             stream.set_state(state[f"{index}"])

@@ -16,17 +16,17 @@ UNSIGNED_BYTE = 0x08
 
 
 def files(source: Mapping[str, Any], folder: str | Path | None) -> list[File]:
-    """Training images, training labels, test images, test labels, as `source["files"]` has them.
+    """Return training images, training labels, test images, test labels, as in `source["files"]`.
 
-    Raises InputError when a file cannot be fetched or read.
+    Raises InputError if a file cannot be fetched or read.
     """
     return [read(path) for path in fetch(source, folder)]
 
 
 def parse(parts: Sequence[File]) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Pixels (n, 1, height, width) as bytes and labels (n,) of the training and of the test images.
+    """Return pixels (n, 1, height, width) as bytes and labels (n,) of training and test images.
 
-    All images have one size, whichever. Raises InputError when a file is not what it should be.
+    All images must have equal size. Raises InputError if a file has the wrong content.
     """
     train, test = _labelled(*parts[:2]), _labelled(*parts[2:])
     sizes = [" x ".join(map(str, pixels.shape[2:])) for pixels, _ in (train, test)]
@@ -38,7 +38,10 @@ def parse(parts: Sequence[File]) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, T
 
 
 def _labelled(pixels: File, classes: File) -> tuple[Tensor, Tensor]:
-    """Return images (N, 1, height, width) and as many labels. Raises InputError."""
+    """Return images (N, 1, height, width) and labels.
+
+    Raises InputError if their numbers differ, or if a label belongs to no class.
+    """
     images, labels = parse_idx(pixels, dimensions=3), parse_idx(classes, dimensions=1)
     if len(images) != len(labels):
         raise InputError(
@@ -52,8 +55,8 @@ def parse_idx(file: File, dimensions: int) -> UInt8[Tensor, "..."]:
     """Return the array of bytes in an IDX file.
 
     The header is `0, 0, type, number of dimensions`, then each dimension as a big-endian 32-bit
-    number. Raises InputError, with the file's name, when the file is cut short or too long, empty,
-    or holds another type or number of dimensions.
+    number. Raises InputError with the file's name if the file is empty, incomplete or too long, or
+    has another type or number of dimensions.
     """
     where, content = file.where, file.content
     header, start = content[:4], 4 + 4 * dimensions

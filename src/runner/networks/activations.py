@@ -1,7 +1,7 @@
-"""The table of activations, for forward passes, written-out gradients, kernels, initialization.
+"""Table of activations: functions, derivatives, kernels, gains of the initialization.
 
-To add one here, add its name in `core.choices` and a line in `ACTIVATIONS`. One of your own needs
-neither: `activation=my_module:swish` names a function of tensors.
+A new activation here needs a name in `core.choices` and a line in `ACTIVATIONS`. A user's
+activation needs neither: `activation=my_module:swish` names a function of tensors.
 """
 
 from collections.abc import Callable
@@ -17,16 +17,17 @@ from runner.core.errors import lookup
 from runner.core.user_functions import function_at
 
 LEAK = 0.01
-"""Slope of the leaky ReLU below zero, as torch has it."""
+"""Slope of the leaky ReLU for negative inputs, as in torch."""
 
 
 @dataclass(frozen=True)
 class Activation:
-    """sigma, elementwise.
+    """An activation sigma, applied to each number.
 
-    function: sigma(Z), which may change Z in place. derivative: sigma'(z) from the value sigma(z),
-    for gradients that are written out; None: by autograd alone. below: the slope below zero of
-    sigma(z) = z for z > 0, below z for z < 0; None: it is not positively homogeneous.
+    function: sigma(Z), which may change Z in place. derivative: sigma'(z) as a function of
+    sigma(z), for gradients implemented by hand; None: automatic differentiation only. below: the
+    slope for negative inputs of sigma(z) = z for z > 0, below z for z < 0; None: sigma is not
+    positively homogeneous.
     """
 
     function: Callable[[Tensor], Tensor]
@@ -35,7 +36,7 @@ class Activation:
 
     @cached_property
     def gain(self) -> float:
-        """g with which weights N(0, g^2 / in) keep second moments: 1 / sqrt(E sigma(z)^2)."""
+        """Return 1 / sqrt(E sigma(z)^2): weights N(0, gain^2 / in) preserve second moments."""
         z = torch.linspace(-12, 12, 24_001, dtype=torch.float64)
         density = (-z.square() / 2).exp() * ((z[1] - z[0]) / (2 * pi) ** 0.5)
         return float((self.function(z.clone()).square() * density).sum().rsqrt())
@@ -51,9 +52,9 @@ ACTIVATIONS = {
 
 
 def activation_of(name: str) -> Activation:
-    """Return the activation of that name, or one's own `module:function`.
+    """Return the activation of a name, or of a user's `module:function`.
 
-    Raises InputError for a name that is unknown.
+    Raises InputError for an unknown name.
     """
     if ":" not in name:
         return lookup("activation", name, ACTIVATIONS)

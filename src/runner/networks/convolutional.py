@@ -1,7 +1,7 @@
-"""What the convolutional classifiers have in common: normalization, scaled widths, and their start.
+"""Normalization, width scaling and initialization of the convolutional classifiers.
 
-These networks are plain modules, one at a time: a large one fills the machine by itself. All speak
-of `hidden(x)`, the last hidden representation, and of `classifier`, the linear layer on it.
+These networks are torch modules, trained one at a time: a large network occupies the whole machine.
+All have `hidden(x)`, the last hidden representation, and `classifier`, the linear layer on it.
 """
 
 from abc import ABC, abstractmethod
@@ -17,13 +17,13 @@ from runner.networks.normalization import NORMALIZATIONS, batch_norm, batch_norm
 
 
 class BatchNorm(nn.Module):
-    """Batch normalization with a scale and a shift for each channel, in one of the three modes.
+    """Batch normalization with a scale and a shift for each channel, in one of three modes.
 
-    centred: whether it subtracts the mean; without, it divides by the root mean square alone (the
-    `BN` of paper B's Eq. (2)).
+    centred: whether the mean is subtracted; if not, the batch is only divided by the root mean
+    square (the `BN` of paper B's Eq. (2)).
     """
 
-    mean: Tensor  # where it is subtracted
+    mean: Tensor  # only if the mean is subtracted
     variance: Tensor
 
     def __init__(self, channels: int, centred: bool) -> None:
@@ -37,7 +37,7 @@ class BatchNorm(nn.Module):
             self.register_buffer("mean", torch.zeros(channels))
 
     def train(self, mode: bool = True) -> "BatchNorm":
-        """Statistics of the batch, remembered; or, in evaluation mode, the running ones."""
+        """Use and record statistics of the batch, or use running statistics in evaluation mode."""
         self.mode = "train" if mode else "evaluate"
         return super().train(mode)
 
@@ -52,7 +52,7 @@ class BatchNorm(nn.Module):
 
 
 def normalization(name: str, channels: int) -> nn.Module:
-    """Return the normalization of that name: `none`, `batch`, or `batch_no_mean`.
+    """Return the normalization layer of a name: `none`, `batch`, or `batch_no_mean`.
 
     Raises InputError for another name.
     """
@@ -61,13 +61,12 @@ def normalization(name: str, channels: int) -> nn.Module:
 
 
 def scaled(channels: int, multiplier: float) -> int:
-    """Return the number of channels of a smaller (or wider) network of the same shape; at least
-    one."""
+    """Return the number of channels times `multiplier`, rounded, at least one."""
     return max(1, round(channels * multiplier))
 
 
 class ConvolutionalClassifier(nn.Module, ABC):
-    """A network whose `classifier`, a linear layer, reads `hidden(x)`."""
+    """Base class of networks whose `classifier`, a linear layer, reads `hidden(x)`."""
 
     classifier: nn.Linear
 
@@ -80,8 +79,7 @@ class ConvolutionalClassifier(nn.Module, ABC):
         return self.classifier(self.hidden(x))
 
     def set_mode(self, mode: Mode) -> None:
-        """Which statistics batch normalization uses: of the batch, remembered or not, or the
-        running ones."""
+        """Set the statistics of batch normalization: of the batch (recorded or not), or running."""
         for module in self.modules():
             if isinstance(module, BatchNorm):
                 module.mode = mode
@@ -91,9 +89,10 @@ class ConvolutionalClassifier(nn.Module, ABC):
 def initialize(network: nn.Module, init: str, stream: Generator) -> None:
     """Draw all weights and biases of the convolutions and linear layers, in place.
 
-    init: a name of `INITIALIZATIONS`, with the fan-in of a convolution, `channels height width` of
-    its kernel, for the number of inputs; `pytorch` is the law of `torch.nn.Conv2d`. Weights do not
-    depend on which layers have biases or normalization. Raises InputError for an unknown name.
+    init: a name of `INITIALIZATIONS`. The number of inputs of a convolution is its fan-in,
+    `channels height width` of the kernel. `pytorch` is the distribution of `torch.nn.Conv2d`.
+    Weights do not depend on which layers have biases or normalization. Raises InputError for an
+    unknown name.
     """
     drawn = lookup("init", init, INITIALIZATIONS)
     for module in network.modules():

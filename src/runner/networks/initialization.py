@@ -1,4 +1,4 @@
-"""Weights and biases of fully connected layers at the start of training."""
+"""Initial weights and biases of fully connected layers."""
 
 from collections.abc import Callable
 from math import sqrt
@@ -22,39 +22,43 @@ def _normal(deviation: float, shape: tuple[int, ...], stream: Generator) -> Tens
 
 
 def pytorch(n_out: int, n_in: int, stream: Generator) -> Layer:
-    """`torch.nn.Linear`: weights and biases uniform on `[-1/sqrt(in), 1/sqrt(in)]`."""
+    """Draw as `torch.nn.Linear`: weights and biases uniform on `[-1/sqrt(in), 1/sqrt(in)]`."""
     bound = 1 / sqrt(n_in)
     return _uniform(-bound, bound, (n_out, n_in), stream), _uniform(-bound, bound, (n_out,), stream)
 
 
 def asymmetric(n_out: int, n_in: int, stream: Generator) -> Layer:
-    """Paper B, Section 4: weights uniform on `[0, 2/sqrt(in)]`, of the same variance; such
-    biases."""
+    """Draw weights and biases uniform on `[0, 2/sqrt(in)]` (paper B, Section 4).
+
+    Their variance is the same as in `pytorch`.
+    """
     bound = 2 / sqrt(n_in)
     return _uniform(0, bound, (n_out, n_in), stream), _uniform(0, bound, (n_out,), stream)
 
 
 def he(n_out: int, n_in: int, stream: Generator) -> Layer:
-    """He et al. 2015: weights `N(0, 2/in)`, which keep the scale of ReLU networks; no biases."""
+    """Draw weights `N(0, 2/in)`, which preserve ReLU networks' norm (He et al. 2015); no biases."""
     return _normal(sqrt(2 / n_in), (n_out, n_in), stream), torch.zeros(n_out, dtype=torch.float64)
 
 
 def unit(n_out: int, n_in: int, stream: Generator) -> Layer:
-    """Paper B, Definition 1: weights `N(0, 1)`; no biases."""
+    """Draw weights `N(0, 1)` (paper B, Definition 1); no biases."""
     return _normal(1.0, (n_out, n_in), stream), torch.zeros(n_out, dtype=torch.float64)
 
 
 def orthogonal(n_out: int, n_in: int, stream: Generator) -> Layer:
-    """Saxe et al. 2014: `sqrt(2)`, which keeps the scale of ReLU networks, times a random matrix
-    with orthonormal rows or columns; no biases."""
+    """Draw `sqrt(2)` times a random matrix with orthonormal rows or columns; no biases.
+
+    The factor preserves the norm in ReLU networks (Saxe et al. 2014).
+    """
     tall = _normal(1.0, (max(n_out, n_in), min(n_out, n_in)), stream)
     Q, R = torch.linalg.qr(tall)
-    Q = sqrt(2) * Q * R.diagonal().sign()  # every rotation alike, whatever signs LAPACK prefers
+    Q = sqrt(2) * Q * R.diagonal().sign()  # all rotations equally likely, for any signs of LAPACK
     return Q if n_out >= n_in else Q.mT, torch.zeros(n_out, dtype=torch.float64)
 
 
 def gain(n_out: int, n_in: int, stream: Generator) -> Layer:
-    """Weights `N(0, 1/in)`, to be multiplied by the gain of the activation; no biases."""
+    """Draw weights `N(0, 1/in)`, to be multiplied by the gain of the activation; no biases."""
     return _normal(sqrt(1 / n_in), (n_out, n_in), stream), torch.zeros(n_out, dtype=torch.float64)
 
 
@@ -71,11 +75,11 @@ INITIALIZATIONS: dict[str, Callable[[int, int, Generator], Layer]] = {
 def draw(
     name: str, sizes: list[int], streams: list[Generator], dtype: torch.dtype = torch.float32
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """Weights `(R, out, in)` and biases `(R, out)` of each layer, replicate r from `streams[r]`.
+    """Return weights `(R, out, in)`, biases `(R, out)` of each layer, replicate r by `streams[r]`.
 
-    sizes: of input, hidden layers and output. Drawn in float64 on the CPU whatever `dtype` is, so
-    that networks of either dtype are the same up to rounding. Raises InputError for an unknown
-    name.
+    sizes: numbers of inputs, hidden units by layer, and outputs. All numbers are drawn in float64
+    on the CPU, so networks of both dtypes are equal up to rounding. Raises InputError for an
+    unknown name.
     """
     layer = lookup("init", name, INITIALIZATIONS)
     weights, biases = [], []

@@ -1,8 +1,8 @@
-"""Fully connected networks, R of them side by side in one stack.
+"""Fully connected networks, R of them in one stack of tensors.
 
 `H_{l+1} = sigma(BN(W_{l+1} H_l + b_{l+1}))`, in the layout of paper B: `H_l (R, d, N)` with samples
-as columns, so that one batched product advances the whole stack. Network r of a stack computes what
-it would compute alone.
+as columns. One batched product therefore advances all networks. Each network computes the same as
+it would alone.
 """
 
 from collections.abc import Iterator
@@ -18,36 +18,39 @@ from runner.networks.activations import activation_of
 from runner.networks.normalization import NORMALIZATIONS, batch_norm, batch_norm_no_mean
 
 HUGE = 1e8
-"""gamma beyond which float32 rounds the skip connection away; its squares soon leave the range."""
+"""Smallest gamma at which float32 rounds the skip connection away.
+
+Squares of larger gammas soon leave the range of float32.
+"""
 
 Mode = Literal["train", "probe", "evaluate"]
-"""Statistics of batch normalization: of the batch, and remembered (train); of the batch (probe);
-the remembered ones (evaluate)."""
+"""Statistics of batch normalization: of the batch, and recorded (train); of the batch (probe);
+recorded ones (evaluate).
+"""
 
 MODES: dict[str, tuple[bool, bool]] = {
     "train": (True, True),
     "probe": (False, False),
     "evaluate": (True, False),
 }
-"""Whether the remembered statistics have a part, and whether they are those that go on."""
+"""By mode: whether running statistics are involved, and whether they are updated."""
 
 
 def skipped(H: Tensor, Z: Tensor, gamma: float, normalized: bool) -> Tensor:
-    """`H + gamma Z`, where there is a skip connection and the layer keeps the width; else Z."""
+    """Return `H + gamma Z` if there is a skip connection and the layer keeps the width, else Z."""
     if isinf(gamma) or H.shape != Z.shape:
         return Z
-    # Normalization forgets the scale of its input, so a huge gamma divides the other term.
+    # Normalization removes the scale of its input, so a huge gamma divides the other term.
     return H / gamma + Z if gamma > HUGE and normalized else H + gamma * Z
 
 
 class MLP:
     """R networks with L hidden layers and a linear classifier `W_{L+1} H_L + b_{L+1}`.
 
-    weights: `(R, out, in)` for each of the L + 1 layers; biases: `(R, out)`; both are copied, since
-    training changes a network's tensors in place. Normalization that
-    subtracts the mean takes the hidden biases out again, so such networks have none. skip: gamma in
-    `BN(H + gamma (W H + b))`; inf: no skip connection. The first layer has a skip only if it keeps
-    the width.
+    weights: `(R, out, in)` for each of the L + 1 layers. biases: `(R, out)`. Both are copied, since
+    training changes a network's tensors in place. Normalization with mean subtraction removes the
+    effect of hidden biases, so such networks have none. skip: gamma in `BN(H + gamma (W H + b))`;
+    inf: no skip connection. The first layer has a skip connection only if it keeps the width.
 
     Raises InputError for an unknown activation or normalization.
     """
@@ -82,7 +85,7 @@ class MLP:
 
     @property
     def homogeneous(self) -> bool:
-        """Whether scaling the input only scales the hidden representations: no rank can notice."""
+        """Return whether scaling the input only scales the hidden representations."""
         biases = [b for name, b in self.parameters.items() if name.startswith("b")]
         unbiased = self.centred is None and not any(b.any() for b in biases)
         return unbiased and self.sigma.below is not None
@@ -90,19 +93,19 @@ class MLP:
     def layer(
         self, layer: int, H: Float[Tensor, "R _ N"], mode: Mode = "train"
     ) -> Float[Tensor, "R d N"]:
-        """Return the hidden representations of layers 1..L, each from the layer before."""
+        """Return the hidden representations of a layer 1..L, given those of the previous layer."""
         Z = self._affine(layer, H)
         Z = skipped(H, Z, self.skip, self.centred is not None)
         shape = Z.shape
         if self.centred is not None:
             Z = self._normalize(layer, Z.reshape(1, -1, shape[-1]), mode)
-        # In place before the view: nothing else holds Z, and no copy of it is made.
+        # In place before the view: no other reference to Z exists, and Z is not copied.
         return self.sigma.function(Z).view(shape)
 
     def hidden(
         self, x: Float[Tensor, "R N features"], mode: Mode = "train"
     ) -> Iterator[Float[Tensor, "R d N"]]:
-        """`H_1, ..., H_L` for inputs given as rows."""
+        """Yield `H_1, ..., H_L` for inputs given as rows."""
         H = x.mT
         for layer in range(1, self.depth + 1):
             H = self.layer(layer, H, mode)
@@ -124,7 +127,7 @@ class MLP:
     def _normalize(
         self, layer: int, Z: Float[Tensor, "1 Rd N"], mode: Mode
     ) -> Float[Tensor, "1 Rd N"]:
-        """Batch normalization with the features of all networks as channels of one batch."""
+        """Return the batch normalization of Z, with the features of all networks as channels."""
         scale, shift = (self.parameters[f"{n}{layer}"].view(-1) for n in ("scale", "shift"))
         remembered, training = lookup("mode", mode, MODES)
         variance = self.running[f"variance{layer}"].view(-1) if remembered else None
@@ -138,20 +141,22 @@ class MLP:
         return self.parameters | self.running
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Take over the values of a `state()`."""
+        """Copy the values of a `state()` into the tensors."""
         for name, tensor in self.state().items():
             tensor.detach().copy_(state[name])
 
     def traced(self, r: int, x: Float[Tensor, "N features"]) -> dict[str, Tensor]:
-        """Return the tensors of network r, the inputs `x`, and what it makes of them, `H1`, `H2`,
-        ..., by the statistics of these inputs; samples as rows."""
+        """Return network r's tensors, the inputs `x`, and representations `H1`, `H2`, ... as rows.
+
+        Batch normalization uses the statistics of these inputs.
+        """
         alone = self.select(torch.tensor([r]))
         own = {name: tensor[0] for name, tensor in alone.state().items()}
         hidden = enumerate(alone.hidden(x[None], "probe"), start=1)
         return {"x": x, **own, **{f"H{layer}": H[0].mT for layer, H in hidden}}
 
     def map(self, change) -> "MLP":
-        """Return a new stack whose tensors are `change(tensor)`, not shared with this one."""
+        """Return new networks whose tensors are `change(tensor)`, not shared with these."""
         new = object.__new__(type(self))
         vars(new).update(vars(self))
         new.parameters = {name: change(t.detach()).clone() for name, t in self.parameters.items()}
@@ -159,9 +164,9 @@ class MLP:
         return new
 
     def to(self, device: torch.device) -> "MLP":
-        """Return a copy of the stack on a device."""
+        """Return a copy of the networks on a device."""
         return self.map(lambda tensor: tensor.to(device))
 
     def select(self, networks: Int[Tensor, " R2"]) -> "MLP":
-        """Return a stack of copies of the networks with these indices, repetitions allowed."""
+        """Return copies of the networks with these indices; indices may repeat."""
         return self.map(lambda tensor: tensor[networks])

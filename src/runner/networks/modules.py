@@ -1,4 +1,4 @@
-"""Networks of a stack as separate torch modules, samples as rows: to go on from."""
+"""Convert one of many networks into a torch module with samples as rows, for further use."""
 
 from math import inf
 
@@ -11,7 +11,7 @@ from runner.networks.mlp import skipped
 
 
 class Hidden(nn.Module):
-    """`sigma(BN(H + gamma (W H + b)))`; with gamma = inf `sigma(BN(W H + b))`."""
+    """The layer `sigma(BN(H + gamma (W H + b)))`; with gamma = inf `sigma(BN(W H + b))`."""
 
     def __init__(self, linear: nn.Linear, norm: nn.Module, activation: str, skip: float) -> None:
         super().__init__()
@@ -19,7 +19,7 @@ class Hidden(nn.Module):
         self.sigma = activation_of(activation).function
 
     def forward(self, H: Float[Tensor, "N _"]) -> Float[Tensor, "N d"]:
-        """Return the hidden representations from the layer before."""
+        """Return the layer's hidden representations, given those of the previous layer."""
         Z = skipped(H, self.linear(H), self.skip, not isinstance(self.norm, nn.Identity))
         return self.sigma(self.norm(Z))
 
@@ -30,11 +30,11 @@ def mlp(
     normalization: str = "none",
     skip: float = inf,
 ) -> nn.Sequential:
-    """Return the fully connected network with these tensors, named as `networks.mlp.MLP` has them.
+    """Return the fully connected network with these tensors, named as in `networks.mlp.MLP`.
 
-    A layer without a `variance` among its tensors is not normalized. In evaluation mode; `train()`
-    lets batch normalization use the statistics of the batch. Raises
-    InputError for an unknown activation or normalization.
+    A layer without a tensor `variance` is not normalized. The network is in evaluation mode;
+    `train()` makes batch normalization use the statistics of the batch. Raises InputError for an
+    unknown activation or normalization.
     """
     depth = sum(name.startswith("W") for name in tensors) - 1
     layers: list[nn.Module] = []

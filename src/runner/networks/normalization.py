@@ -1,6 +1,6 @@
-"""The variants of batch normalization, for tensors (batch, channels, ...) as torch has them.
+"""Variants of batch normalization, for tensors (batch, channels, ...) as in torch.
 
-The features of a stack of R fully connected networks are the R d channels of one such tensor.
+The features of R fully connected networks are the R d channels of one such tensor.
 """
 
 import torch
@@ -9,11 +9,11 @@ from torch import Tensor
 from torch.nn import functional
 
 NORMALIZATIONS: dict[str, bool | None] = {"none": None, "batch": True, "batch_no_mean": False}
-"""By name, whether the mean is subtracted; None: nothing is normalized."""
+"""Whether the mean is subtracted, by the normalization's name; None: no normalization."""
 
 EPSILON = 1e-5
 MOMENTUM = 0.1
-"""Of the running statistics; `torch.nn.BatchNorm1d` has the same constants."""
+"""Momentum of the running statistics; torch's BatchNorm1d has the same constants."""
 
 
 def batch_norm(
@@ -23,10 +23,10 @@ def batch_norm(
     running: tuple[Tensor, Tensor] | None,
     training: bool,
 ) -> Float[Tensor, "N C *rest"]:
-    """`torch.nn.BatchNorm1d` and its like: `(x - mean) / sqrt(variance + eps) * scale + shift`.
+    """Return `(x - mean) / sqrt(variance + eps) * scale + shift`, as `torch.nn.BatchNorm1d`.
 
-    running: mean and variance, used when not training and updated in place when training; None:
-    statistics of the batch, remembered nowhere.
+    running: mean and variance, used if not training, and updated in place if training; None: use
+    the statistics of the batch without recording them.
     """
     mean, variance = running or (None, None)
     return functional.batch_norm(
@@ -41,9 +41,9 @@ def batch_norm_no_mean(
     running: Float[Tensor, " C"] | None,
     training: bool,
 ) -> Float[Tensor, "N C *rest"]:
-    """Division by the root mean square alone, the `BN` of paper B's Eq. (2), then scale and shift.
+    """Return x / root mean square, times scale, plus shift (`BN` of paper B's Eq. (2)).
 
-    running: the mean square, used and updated as the variance of `batch_norm`.
+    running: the mean square, used and updated like the variance of `batch_norm`.
     """
     if training or running is None:
         square = x.square().mean(dim=[0, *range(2, x.ndim)])

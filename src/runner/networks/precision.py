@@ -1,13 +1,13 @@
-"""The floating-point numbers that networks compute in."""
+"""Floating-point types in which networks compute."""
 
 import torch
 
 from runner.core.errors import lookup
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
-"""By the names that configurations use."""
+"""Dtypes by their names in configurations."""
 
 
 def torch_dtype(name: str) -> torch.dtype:
-    """Return the dtype of that name. Raises InputError when it is unknown."""
+    """Return the dtype of a name. Raises InputError for an unknown name."""
     return lookup("dtype", name, DTYPES)

@@ -1,7 +1,7 @@
-"""Residual networks (He et al. 2016) for images of 32x32 pixels: ResNet-50, and that for CIFAR-10.
+"""Residual networks (He et al. 2016) for images of 32x32 pixels.
 
-ResNet-50 (Table 1) in its usual form for CIFAR-10: the first convolution has a 3x3 kernel and
-stride one and no maximum follows it, so that the four stages see 32, 16, 8 and 4 pixels a side.
+ResNet-50 (Table 1) has its usual form for CIFAR-10: the first convolution has a 3x3 kernel and
+stride one, without max pooling after it. The four stages have 32, 16, 8 and 4 pixels a side.
 """
 
 from jaxtyping import Float
@@ -12,21 +12,23 @@ from runner.networks.convolutional import ConvolutionalClassifier, normalization
 
 STEM = 64
 STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))
-"""Channels of the 3x3 convolutions, number of blocks, stride of the first one."""
+"""Channels of the 3x3 convolutions, number of blocks, stride of the first block, by stage."""
 EXPANSION = 4
 """Output channels of a block, divided by the channels of its 3x3 convolution."""
 
 
 def _convolution(n_in: int, n_out: int, kernel: int, stride: int, norm: str) -> nn.Sequential:
-    """Return a convolution and its normalization, whose shift is the bias; without one, a bias."""
+    """Return a convolution and its normalization; without normalization it has a bias."""
     bias = norm == "none"
     layer = nn.Conv2d(n_in, n_out, kernel, stride, padding=kernel // 2, bias=bias)
     return nn.Sequential(layer, normalization(norm, n_out))
 
 
 class Bottleneck(nn.Module):
-    """`ReLU(x + F(x))` with F of 1x1, 3x3 and 1x1 convolutions; x is projected where shapes
-    differ."""
+    """The block `ReLU(x + F(x))` with F of 1x1, 3x3 and 1x1 convolutions.
+
+    If shapes differ, x is projected by a 1x1 convolution.
+    """
 
     def __init__(self, n_in: int, width: int, n_out: int, stride: int, norm: str) -> None:
         super().__init__()
@@ -49,8 +51,8 @@ class Bottleneck(nn.Module):
 class ResNet50(ConvolutionalClassifier):
     """A first convolution, sixteen bottleneck blocks, and a linear classifier.
 
-    in_channels: of the images; norm: `none`, `batch` or `batch_no_mean`; multiplier: of the numbers
-    of channels.
+    in_channels: channels of the images. norm: `none`, `batch` or `batch_no_mean`. multiplier:
+    factor on all numbers of channels.
     """
 
     def __init__(
@@ -74,8 +76,11 @@ class ResNet50(ConvolutionalClassifier):
 
 
 class Basic(nn.Module):
-    """`ReLU(x + F(x))` with F of two 3x3 convolutions; where shapes differ, x is thinned out and
-    padded with channels of zeros (option A), which has no parameters."""
+    """The block `ReLU(x + F(x))` with F of two 3x3 convolutions.
+
+    If shapes differ, x is subsampled and padded with channels of zeros (option A), without
+    parameters.
+    """
 
     def __init__(self, n_in: int, n_out: int, stride: int, norm: str) -> None:
         super().__init__()
@@ -94,11 +99,12 @@ class Basic(nn.Module):
 
 
 class ResNetForCifar(ConvolutionalClassifier):
-    """The ResNet of 6n + 2 layers of He et al. 2016, Section 4.2: a first convolution, three stages
-    of n basic blocks, and a linear classifier.
+    """The ResNet of 6n + 2 layers of He et al. 2016, Section 4.2.
 
-    in_channels: of the images; blocks: n; width: channels of the first stage, 16 in the paper; the
-    others have two and four times as many; norm: `none`, `batch` or `batch_no_mean`.
+    It has a first convolution, three stages of n basic blocks, and a linear classifier.
+    in_channels: channels of the images. blocks: n. width: channels of the first stage, 16 in the
+    paper; the other stages have two and four times as many. norm: `none`, `batch` or
+    `batch_no_mean`.
     """
 
     def __init__(

@@ -1,6 +1,7 @@
-"""Spectra of stacks of matrices of which some may have diverged: nan where one is not finite.
+"""Spectra of many matrices; nan for matrices that are not finite.
 
-A diverged network is a result; the decompositions of torch raise an error there, or never converge.
+A diverged network is a result. For its matrices torch's decompositions raise an error or never
+converge.
 """
 
 from collections.abc import Callable
@@ -12,13 +13,12 @@ from torch import Tensor
 
 
 def svdvals(A: Float[Tensor, "*R m n"]) -> Float[Tensor, "*R k"]:
-    """Singular values, falling."""
+    """Return the singular values in descending order."""
     return _guarded(torch.linalg.svdvals, A)
 
 
 def svd(A: Float[Tensor, "*R m n"]) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the thin decomposition `A = U diag(s) Vh`: U (m, k), s (k), Vh (k, n) with k = min(m,
-    n)."""
+    """Return the thin decomposition `A = U diag(s) Vh`: U (m, k), s (k), Vh (k, n)."""
     return _guarded(lambda finite: torch.linalg.svd(finite, full_matrices=False), A)
 
 
@@ -28,12 +28,12 @@ def operator_norm(A: Float[Tensor, "*R m n"]) -> Float[Tensor, "*R"]:
 
 
 def eigvalsh(A: Float[Tensor, "*R n n"]) -> Float[Tensor, "*R n"]:
-    """Eigenvalues of symmetric matrices, rising."""
+    """Return the eigenvalues of symmetric matrices in ascending order."""
     return _guarded(torch.linalg.eigvalsh, A)
 
 
 def _guarded(decompose: Callable[[Tensor], Any], A: Float[Tensor, "*R m n"]) -> Any:
-    """Return what `decompose` makes of the finite matrices, and nan in the place of the others'."""
+    """Return `decompose` of the finite matrices, and nan for the others."""
     finite = A.isfinite().all(-1).all(-1)
     if finite.all():
         return decompose(A)

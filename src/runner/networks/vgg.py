@@ -1,7 +1,7 @@
 """VGG-19 (Simonyan and Zisserman 2015, configuration E) for images of 32x32 pixels.
 
-The usual form for CIFAR-10: sixteen convolutions as in the paper, batch normalization after each,
-and one linear layer in place of three, since the last feature map is a single pixel.
+It has the usual form for CIFAR-10: sixteen convolutions as in the paper, with batch normalization
+after each of them. One linear layer replaces three, since the last feature map is a single pixel.
 """
 
 from jaxtyping import Float
@@ -10,14 +10,14 @@ from torch import Tensor, nn
 from runner.networks.convolutional import ConvolutionalClassifier, normalization, scaled
 
 STAGES = ((64, 64), (128, 128), (256,) * 4, (512,) * 4, (512,) * 4)
-"""Channels of the convolutions; a maximum over 2x2 pixels ends each stage."""
+"""Channels of the convolutions by stage; 2x2 max pooling ends each stage."""
 
 
 class VGG19(ConvolutionalClassifier):
     """Sixteen 3x3 convolutions, each with normalization and ReLU, and a linear classifier.
 
-    in_channels: of the images; norm: `none`, `batch` or `batch_no_mean`; multiplier: of the numbers
-    of channels. Smaller images come down to their last pixel earlier, and keep it.
+    in_channels: channels of the images. norm: `none`, `batch` or `batch_no_mean`. multiplier:
+    factor on all numbers of channels. Feature maps of a single pixel are not pooled further.
     """
 
     def __init__(
@@ -37,6 +37,5 @@ class VGG19(ConvolutionalClassifier):
         self.classifier = nn.Linear(n_in, classes)
 
     def hidden(self, x: Float[Tensor, "N channels height width"]) -> Float[Tensor, "N d"]:
-        """Return the output of the last stage, averaged over its pixels (one, up to 32x32
-        inputs)."""
+        """Return the last stage's output, averaged over pixels (one for inputs up to 32x32)."""
         return self.features(x).mean(dim=(2, 3))

@@ -1,1 +1,1 @@
-"""The four papers: a package each, in it theory, shared engines, and a folder for each study."""
+"""Packages of the four papers, each with its theory, engines, and a folder for each study."""

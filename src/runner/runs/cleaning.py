@@ -7,7 +7,7 @@ no others. No link is followed.
 from contextlib import suppress
 from pathlib import Path
 
-from runner.core.catalogue import configs, rows_of
+from runner.core.catalogue import rows_of, studies
 from runner.core.errors import Busy, InputError
 from runner.runs import lock
 from runner.runs.files import PART
@@ -46,7 +46,7 @@ def reason_to_leave(info: RunInfo, is_asked_for: bool = True) -> str | None:
         return "a link leads there"
     names = {path.name for path in home.iterdir()}
     if names <= FIRST_FILES - {"config.yaml"}:
-        study = info.study if info.study in configs() else None
+        study = info.study if info.study in studies() else None
     else:
         study = None
         with suppress(InputError):

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from runner.core.catalogue import configs, rows_of
+from runner.core.catalogue import rows_of, studies
 from runner.core.errors import InputError
 from runner.core.folders import require_readable
 from runner.core.studies import StudyConfig
@@ -133,7 +133,7 @@ def describe(folder: Path) -> RunInfo:
     if attempt.is_dir() and not attempt.is_symlink():
         again = status_of(attempt, is_held)
     code, seconds = "", math.nan
-    if status == "complete" and folder == home and home.parent.name in configs():
+    if status == "complete" and folder == home and home.parent.name in studies():
         code = whose_code(about, home.parent.name, config)
     with suppress(TypeError, ValueError, OverflowError):
         seconds = float(about["seconds"]) if "seconds" in about else math.nan

@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from runner.core.catalogue import configs
 from runner.core.errors import InputError, nearest
 from runner.runs.inventory import STATUSES, RunInfo, describe, find
 from runner.runs.run import UNNAMED, Run, readable
@@ -61,7 +60,7 @@ def chosen(
     complete runs of other code. Raises InputError for a study or a status that does not exist, and
     for a condition that cannot be evaluated.
     """
-    known = {info.study for info in found} | set(configs())
+    known = {info.study for info in found} | set(catalogue.studies())
     for option, names, choices in (("study", studies, known), ("status", statuses, STATUSES)):
         for name in names:
             if name not in choices:

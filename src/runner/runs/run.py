@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pandas as pd
 import yaml
 
-from runner.core.catalogue import configs, module_of
+from runner.core.catalogue import config_of, module_of, studies
 from runner.core.errors import InputError, nearest
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig, TrainingConfig
@@ -218,9 +218,9 @@ def read_config(folder: Path) -> StudyConfig:
         study, version = values.pop("study"), values.pop("version")
     except KeyError as error:
         raise InputError(f"{path} cannot be read (KeyError)") from error
-    if not isinstance(study, str) or study not in configs():
+    if not isinstance(study, str) or study not in studies():
         raise InputError(f"{path}: no study {study!r} is known here; one of your own: --config-dir")
-    config_class = configs()[study]
+    config_class = config_of(study)
     if version != config_class.version:
         raise InputError(
             f"{path}: version {version} of {study}; the program has version {config_class.version},"

@@ -1,1 +1,1 @@
-"""Training that more than one paper uses: steps with a rate for each network, and the loop."""
+"""Training that several papers use: optimizers with a learning rate per network, training loops."""

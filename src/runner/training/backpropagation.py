@@ -1,9 +1,9 @@
-"""One step of SGD for a stack of networks on the CPU, or its gradient, written out.
+"""One step of SGD, or its gradient, for many networks on the CPU, implemented by hand.
 
-In the layout of `networks.mlp`: `H_l (R, d, N)` and `D_l`, the derivative of the loss by the
-pre-activations of layer l. Everything between two products is one pass of `kernels`, and the
-gradient of a weight is subtracted from it by the product that forms it, so that nothing of the
-size of an activation or a weight is written twice.
+The layout is that of `networks.mlp`: `H_l (R, d, N)`, and `D_l`, the derivative of the loss by the
+pre-activations of layer l. All operations between two products are one pass of `kernels`. The
+product that forms a weight's gradient also subtracts it from the weight. Arrays of the size of an
+activation or a weight are therefore written only once.
 """
 
 from collections.abc import Callable
@@ -22,25 +22,28 @@ from runner.networks.normalization import EPSILON, MOMENTUM
 from runner.training import mlp_passes
 
 RECTIFIED = {0.0: True, 1.0: False}
-"""The slopes below zero of the activations that the kernels know, and whether they cut off."""
+"""Whether the activation is a ReLU, by its slope for negative inputs, if the kernels support it."""
 
 
 def is_written_out_for(network: MLP) -> bool:
-    """Return whether `step` can train this network: it is on the CPU, has no skip connections, and
-    an activation that the kernels know."""
+    """Return whether `step` can train this network.
+
+    It must be on the CPU, without skip connections, and with an activation that the kernels
+    support.
+    """
     on_cpu = network.parameters["W1"].device.type == "cpu"
     return on_cpu and isinf(network.skip) and network.sigma.below in RECTIFIED
 
 
 @dataclass
 class _Hidden:
-    """A hidden layer of the forward pass."""
+    """Result of the forward pass for one hidden layer."""
 
     H: Float[Tensor, "R d N"]
     Z: Float[Tensor, "R d N"] | None = None
-    """The normalized pre-activations."""
+    """Normalized pre-activations."""
     factor: Float[Tensor, " R d"] | None = None
-    """What they were normalized by."""
+    """Factor of the normalization, 1 / standard deviation."""
 
 
 @torch.no_grad()
@@ -50,10 +53,11 @@ def step(
     labels: Int[Tensor, "R N"],
     rates: Float[Tensor, " R"],
 ) -> Float[Tensor, "R classes N"]:
-    """`theta_r -= rates_r * d(mean cross entropy)_r / d theta_r`, in place; the logits before it.
+    """Take a step `theta_r -= rates_r * d(mean cross entropy)_r / d theta_r`; return the logits.
 
-    Running statistics of batch normalization go on. The networks share nothing: one that diverges
-    changes no other. Raises InputError for an activation that the kernels do not know.
+    The logits are those before the step. Parameters change in place, and running statistics are
+    updated. The networks are independent: a diverging network changes no other. Raises InputError
+    for an activation that the kernels do not support.
     """
     p = network.parameters
 
@@ -75,8 +79,8 @@ def gradients(
 ) -> tuple[Float[Tensor, "R classes N"], dict[str, Tensor]]:
     """Return the logits, and `d(mean cross entropy)_r / d theta_r` by name, each (R, ...).
 
-    epsilon: of batch normalization, whose running statistics go on. Raises InputError for an
-    activation that the kernels do not know.
+    epsilon: of batch normalization; its running statistics are updated. Raises InputError for an
+    activation that the kernels do not support.
     """
     found: dict[str, Tensor] = {}
 
@@ -94,8 +98,11 @@ def _derive(
     epsilon: float,
     use: Callable[..., None],
 ) -> Float[Tensor, "R classes N"]:
-    """Return the logits; `use(name, D)` gets the derivative by a vector, `use(name, D, H)` that by
-    a matrix as the factors of `D H^T`, each times the factor of its network."""
+    """Return the logits; pass all derivatives, times the factor of their network, to `use`.
+
+    `use(name, D)` gets the derivative by a vector. `use(name, D, H)` gets the derivative `D H^T` by
+    a matrix as its two factors.
+    """
     p, L = network.parameters, network.depth
     hidden = [_Hidden(x.mT)]
     for layer in range(1, L + 1):
@@ -105,7 +112,7 @@ def _derive(
 
     D = functional.softmax(logits, dim=1)
     D.scatter_add_(1, labels[:, None], D.new_full((1, 1, 1), -1).expand(len(D), 1, D.shape[2]))
-    D *= (factors / D.shape[2])[:, None, None]  # the step is taken where the gradient is
+    D *= (factors / D.shape[2])[:, None, None]  # scales all gradients at once
     use(f"b{L + 1}", D.sum(-1))
     for layer in range(L + 1, 0, -1):
         below = hidden.pop()
@@ -118,8 +125,7 @@ def _derive(
 
 
 def _forward(network: MLP, layer: int, Z: Float[Tensor, "R d N"], epsilon: float) -> _Hidden:
-    """Return the activations of a layer from `W H`, in whose place they or what they come from
-    stand."""
+    """Return the activations of a layer from `Z = W H`; may overwrite Z."""
     p, rectified = network.parameters, _is_rectified(network)
     if network.centred is None:
         mlp_passes.activate(_rows(Z), _row(p[f"b{layer}"]), rectified)
@@ -136,7 +142,7 @@ def _forward(network: MLP, layer: int, Z: Float[Tensor, "R d N"], epsilon: float
     if centred:
         N = Z.shape[2]
         network.running[f"mean{layer}"].lerp_(mean, MOMENTUM)
-        variance = variance * (N / max(N - 1, 1))  # unbiased, as torch remembers it
+        variance = variance * (N / max(N - 1, 1))  # unbiased, as torch records it
     network.running[f"variance{layer}"].lerp_(variance, MOMENTUM)
     return _Hidden(H, Z, factor)
 
@@ -144,8 +150,10 @@ def _forward(network: MLP, layer: int, Z: Float[Tensor, "R d N"], epsilon: float
 def _backward(
     network: MLP, layer: int, D: Float[Tensor, "R d N"], of: _Hidden, use: Callable[..., None]
 ) -> None:
-    """From the derivative by the activations to that by `W H`, in place; use: gets those by biases,
-    scales and shifts."""
+    """Replace the derivative by the activations by the derivative by `W H`, in place.
+
+    use: called with the derivatives by biases, scales and shifts.
+    """
     p, rectified = network.parameters, _is_rectified(network)
     gradients = torch.empty(3, *D.shape[:2], dtype=D.dtype)
     names = ["b", "scale", "shift"]
@@ -164,8 +172,10 @@ def _backward(
 
 
 def _is_rectified(network: MLP) -> bool:
-    """Return whether its activation cuts off. Raises InputError for one that the kernels do not
-    know."""
+    """Return whether the activation is a ReLU.
+
+    Raises InputError for an activation that the kernels do not support.
+    """
     if network.sigma.below not in RECTIFIED:
         raise InputError(f"activation={network.activation} is not written out: use autograd")
     return RECTIFIED[network.sigma.below]

@@ -1,7 +1,7 @@
-"""Training stacks of classifiers side by side: the same minibatches, the cross entropy, plain SGD.
+"""Train many classifiers together: the same minibatches, cross entropy, SGD.
 
-All stacks of a trainer see the data in the same order, replicate by replicate. Images, orders
-and all sums stay on the device; the host waits for it once an epoch.
+All groups of networks see a replicate's data in the same order. Images, orders and sums stay on the
+device. The host waits for the device once per epoch.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,12 +23,12 @@ from runner.training.images import EVALUATED_AT_ONCE, EpochTrainer
 
 @dataclass
 class Group:
-    """A stack of R networks and how each of them is trained."""
+    """R networks that are trained together, with learning rates and replicates."""
 
     network: MLP
     rates: Float[Tensor, " R"]
     replicates: Int[Tensor, " R"]
-    """The replicate whose order of the data a network follows, 0..S-1."""
+    """Replicate, 0..S-1, whose order of the data each network follows."""
 
     def to(self, device: torch.device) -> "Group":
         """Return a copy on a device, in the dtype of the network."""
@@ -38,8 +38,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Scores:
-    """Loss and accuracy of each of R networks in the mean of an epoch, each minibatch before its
-    step."""
+    """Mean loss and accuracy of R networks over an epoch, on each minibatch before its step."""
 
     train_loss: Float[Tensor, " R"]
     train_accuracy: Float[Tensor, " R"]
@@ -48,7 +47,7 @@ class Scores:
 def loss_and_hits(
     logits: Float[Tensor, "R classes N"], labels: Int[Tensor, "R N"]
 ) -> tuple[Float[Tensor, " R"], Int[Tensor, " R"]]:
-    """Mean cross entropy in nats and number of correct predictions, for each network."""
+    """Return each network's mean cross entropy in nats and number of correct predictions."""
     losses = functional.cross_entropy(logits, labels, reduction="none")
     return losses.mean(-1), (logits.argmax(1) == labels).sum(-1)
 
@@ -56,12 +55,11 @@ def loss_and_hits(
 def sgd_step(
     losses: Float[Tensor, " R"], parameters: Iterable[Tensor], rates: Float[Tensor, " R"]
 ) -> None:
-    """One step of gradient descent: `theta_r -= rates_r * d losses_r / d theta_r`, in place.
+    """Take one step of gradient descent in place: `theta_r -= rates_r * d losses_r / d theta_r`.
 
-    losses: computed from `parameters`, which require gradients and have the leading axis R. The
-    rates weigh the losses, so that they scale a gradient before it is computed and cost nothing.
-    The networks share no parameter: one that diverges (nan) changes no other. For ascent negate the
-    losses.
+    losses: computed from `parameters`, which require gradients and have the leading axis R. Losses
+    are multiplied by the rates before differentiation, so scaling the gradients costs nothing. The
+    networks are independent: a diverging network changes no other. For ascent negate the losses.
     """
     parameters = list(parameters)
     gradients = torch.autograd.grad(losses @ rates, parameters)
@@ -75,9 +73,9 @@ def descend(
     labels: Int[Tensor, "R N"],
     rates: Float[Tensor, " R"],
 ) -> tuple[Float[Tensor, " R"], Int[Tensor, " R"]]:
-    """Take one step of SGD on the cross entropy, in place; return `loss_and_hits` before it.
+    """Take one step of SGD on the cross entropy in place; return the previous `loss_and_hits`.
 
-    Where the gradient is not written out for a network, it is found by automatic differentiation.
+    The gradient is computed by automatic differentiation if it is not implemented by hand.
     """
     if backpropagation.is_written_out_for(network):
         return loss_and_hits(backpropagation.step(network, x, labels, rates), labels)
@@ -88,7 +86,7 @@ def descend(
 
 
 class StackTrainer(EpochTrainer[dict[str, Scores]]):
-    """Groups of networks trained on one dataset, epoch by epoch; goes on from a checkpoint."""
+    """Trainer of groups of networks on one dataset; can continue from a checkpoint."""
 
     def __init__(
         self,
@@ -99,7 +97,7 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
         stream: Stream,
         context: Context,
     ) -> None:
-        """As `EpochTrainer`; the groups and the data are moved to the device of the context."""
+        """Initialize as `EpochTrainer`; move groups and data to the device of the context."""
         replicates = 1 + max(int(group.replicates.max()) for group in groups.values())
         super().__init__(data.to(context.device), batch_size, stream, replicates)
         self.groups = {name: group.to(self.device) for name, group in groups.items()}
@@ -112,12 +110,12 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
             self.restore(context.restored)
 
     def run(self, stage: Stage = "training") -> Iterator[tuple[int, dict[str, Scores]]]:
-        """Number and scores of each epoch from 1 on, or from where the checkpoint was made."""
+        """Yield number and scores of each epoch, from 1 or from the checkpoint on."""
         with self.context.progress(self.epochs * self.steps, stage, self.done) as bar:
             yield from self.checkpointed(self.epochs, self.context, bar)
 
     def train_on(self, chosen: Int[Tensor, "S B"]) -> Float[Tensor, " R"]:
-        """Take one step for every group; return the losses of all networks before it."""
+        """Take one step for every group; return the losses of all networks before the step."""
         images, found = self.data.train, []
         for name, group in self.groups.items():
             own = chosen[group.replicates]
@@ -146,7 +144,7 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
 
 @torch.no_grad()
 def evaluate(network: MLP, images: Images) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
-    """Mean loss and accuracy of each network on all images, on the CPU in float64.
+    """Return mean loss and accuracy of each network on all images, on the CPU in float64.
 
     Batch normalization uses its running statistics.
     """

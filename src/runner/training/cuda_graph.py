@@ -1,8 +1,8 @@
-"""A training step that a GPU replays: it is captured once as a CUDA graph.
+"""A training step that a GPU replays as a CUDA graph, captured once.
 
-A step of small networks is hundreds of kernels of some microseconds, which a GPU ends sooner than
-Python can launch the next. A graph launches all of them at once, in the same order on the same
-memory, so that the numbers are the same.
+A step of small networks has hundreds of kernels of some microseconds. A GPU finishes each before
+Python can launch the next. A graph launches all kernels at once, in the same order on the same
+memory, so the numbers do not change.
 """
 
 from collections.abc import Callable
@@ -12,17 +12,17 @@ import torch
 from torch import Tensor
 
 EAGER_STEPS = 3
-"""Before the capture: libraries choose their kernels and take their memory."""
+"""Number of steps before the capture, in which libraries choose kernels and allocate memory."""
 
 Result = TypeVar("Result")
-"""One tensor, or nothing."""
+"""Type of a step's result: one tensor, or nothing."""
 
 
 class Captured(Generic[Result]):
-    """`step(x)` for x of one shape and device; on the CPU the step itself.
+    """The function `step(x)` for x of one shape and device, called on a CPU, replayed on CUDA.
 
-    On CUDA the step must only change tensors in place and never wait for the device, and its result
-    is one tensor that the next step overwrites. Its Python code runs `EAGER_STEPS + 1` times.
+    On CUDA the step must change tensors only in place and never wait for the device. Its result is
+    one tensor, which the next step overwrites. Its Python code runs `EAGER_STEPS + 1` times.
     """
 
     def __init__(self, step: Callable[[Tensor], Result]) -> None:
@@ -43,8 +43,10 @@ class Captured(Generic[Result]):
         return self.result
 
     def _eagerly(self, x: Tensor) -> Result:
-        """Return the result of a step on another stream than the default one, which no graph can
-        wait for."""
+        """Return the result of a step on a separate stream.
+
+        A captured graph cannot wait for work on the default stream.
+        """
         now, other = torch.cuda.current_stream(x.device), torch.cuda.Stream(x.device)
         other.wait_stream(now)
         with torch.cuda.stream(other):
@@ -53,7 +55,7 @@ class Captured(Generic[Result]):
         return result
 
     def _capture(self, x: Tensor) -> None:
-        """Record a step, of which nothing is computed; other threads may go on using the device."""
+        """Record a step without computing it; other threads may continue to use the device."""
         self.x, self.graph = x.clone(), torch.cuda.CUDAGraph()
         with torch.cuda.graph(
             self.graph, stream=torch.cuda.Stream(x.device), capture_error_mode="thread_local"

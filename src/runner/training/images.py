@@ -1,12 +1,12 @@
-"""How networks are trained on images: epochs of shuffled minibatches, network after network.
+"""Training on images: epochs of shuffled minibatches.
 
-- `EpochTrainer` passes over the training images in minibatches, whatever is trained, and goes on
-  from a state to the same bytes;
-- `ConvolutionalTrainer` trains one convolutional network so, by plain SGD;
-- `train_in_turn` trains all networks of a study one after the other, since each fills the machine,
-  first those that rates are chosen on, and keeps checkpoints.
+- `EpochTrainer` loops over the training images in minibatches, for any kind of network. It
+  continues from a state with the same bytes;
+- `ConvolutionalTrainer` trains one convolutional network by SGD;
+- `train_in_turn` trains all networks of a study one after the other, since each occupies the whole
+  machine. It trains first the networks that select learning rates, and writes checkpoints.
 
-Stacks of small networks, which are trained side by side, are in `training.classification`.
+`training.classification` trains many small networks together.
 """
 
 from abc import ABC, abstractmethod
@@ -30,32 +30,32 @@ from runner.training.cuda_graph import Captured
 from runner.training.rate_choice import NO_CHOICE, Choice, choose, score, selection_range
 
 EVALUATED_AT_ONCE = 512
-"""Test images of each network in one pass."""
+"""Number of test images in one pass."""
 
 Scores = TypeVar("Scores")
 
 
 class EpochTrainer(ABC, Generic[Scores]):
-    """Goes through the training images epoch by epoch, on their device; goes on from a state.
+    """Base class of trainers that loop over the training images; can continue from a state.
 
-    Each replicate sees them in its own order. Images that fill no minibatch are left out of an
-    epoch, other ones each time. Minibatches are taken on the device and sums are kept there: the
-    host waits for it once an epoch.
+    Each replicate sees the images in a separate order. Images that do not fill a minibatch are
+    excluded from an epoch; each epoch excludes other images. Minibatches are selected on the device
+    and sums stay there. The host waits for the device once per epoch.
     """
 
     def __init__(self, data: Dataset, batch_size: int, stream: Stream, replicates: int) -> None:
-        """Raises InputError when an epoch has no full minibatch."""
+        """Initialize a trainer at epoch 1. Raises InputError if an epoch has no full minibatch."""
         if batch_size > len(data.train):
             raise InputError(f"batch_size={batch_size}: {data.name} has {len(data.train)} images")
         self.data, self.batch_size = data, batch_size
         self.stream, self.replicates = stream, replicates
         self.device = data.train.labels.device
         self.steps = len(data.train) // batch_size
-        self.epoch, self.step = 1, 0  # step: minibatches of this epoch that are done
+        self.epoch, self.step = 1, 0  # step: number of finished minibatches of this epoch
 
     @property
     def done(self) -> int:
-        """Minibatches done in all."""
+        """Return the number of minibatches done so far, over all epochs."""
         return (self.epoch - 1) * self.steps + self.step
 
     def order(self) -> Int[Tensor, "*replicates n"]:
@@ -66,9 +66,9 @@ class EpochTrainer(ABC, Generic[Scores]):
     def until(
         self, epochs: int, after_step: Callable[[Tensor], None]
     ) -> Iterator[tuple[int, Scores]]:
-        """Number and scores of each epoch from 1 on, or from where the state was taken.
+        """Yield number and scores of each epoch, from 1 or from the restored state on.
 
-        after_step: is given the losses of each minibatch, on the device.
+        after_step: called with the losses of each minibatch, on the device.
         """
         step = Captured(self.train_on)
         while self.epoch <= epochs:
@@ -83,13 +83,13 @@ class EpochTrainer(ABC, Generic[Scores]):
     def checkpointed(
         self, epochs: int, context: Context, bar: Progress, more: Mapping[str, Tensor] = {}
     ) -> Iterator[tuple[int, Scores]]:
-        """As `until`; each step is shown on the bar, and may be followed by a checkpoint.
+        """Yield as `until`; each step updates the progress bar and may be followed by a checkpoint.
 
-        more: tensors that a checkpoint holds beside the state.
+        more: tensors that a checkpoint stores in addition to the state.
         """
 
         def after_step(losses: Tensor) -> None:
-            """Show a step, and let a checkpoint follow it."""
+            """Update the progress bar, and write a checkpoint if it is due."""
             bar.update(1, loss=losses)
             context.checkpoint(lambda: {**self.state(), **more})
 
@@ -97,38 +97,36 @@ class EpochTrainer(ABC, Generic[Scores]):
 
     @abstractmethod
     def train_on(self, chosen: Int[Tensor, "*replicates B"]) -> Tensor:
-        """Take one step on these images; return the losses before it."""
+        """Take one step on these images; return the losses before the step."""
 
     @abstractmethod
     def end_epoch(self) -> Scores:
-        """Return the scores of the epoch that has just ended; the next one begins with empty
-        sums."""
+        """Return the scores of the finished epoch and reset the sums."""
 
     @abstractmethod
     def _own(self) -> dict[str, Tensor]:
         """Return all tensors that training changes, by name."""
 
     def state(self) -> dict[str, Tensor]:
-        """Return all that is needed to go on."""
+        """Return all tensors that are needed to continue."""
         own = {name: tensor.detach() for name, tensor in self._own().items()}
         return {"epoch": torch.tensor(self.epoch), "step": torch.tensor(self.step)} | own
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
-        """Go on where `state` was taken."""
+        """Continue where `state` was taken."""
         self.epoch, self.step = int(state["epoch"]), int(state["step"])
         for name, tensor in self._own().items():
             tensor.detach().copy_(state[name])
 
 
 def on_device(data: Dataset, device: torch.device) -> Dataset:
-    """Return the dataset on the device with the channels of a pixel side by side, as convolutions
-    like it."""
+    """Return the dataset on the device, channels last, the faster layout of convolutions."""
     layout = torch.channels_last
     return data.to(device).map(lambda pixels: pixels.contiguous(memory_format=layout))
 
 
 class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
-    """Trains one network on a dataset of the same device by plain SGD; goes on from a state.
+    """Trainer of one convolutional network by SGD on the dataset's device; can be restored.
 
     The order of the images depends on the replicate.
     """
@@ -142,18 +140,18 @@ class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
         stream: Stream,
         replicate: int,
     ) -> None:
-        """As `EpochTrainer`; rate: of SGD."""
+        """Initialize as `EpochTrainer`. rate: learning rate of SGD."""
         super().__init__(data, batch_size, stream, replicate + 1)
         self.network, self.rate = network, rate
         self.optimizer = torch.optim.SGD(network.parameters(), lr=rate, fused=True)
         self.sums = torch.zeros(2, dtype=torch.float64, device=self.device)
 
     def order(self) -> Int[Tensor, " n"]:
-        """Return the order of the images in this epoch: it depends on the replicate alone."""
+        """Return the order of the images in this epoch, which depends only on the replicate."""
         return super().order()[-1]
 
     def train_on(self, chosen: Int[Tensor, " B"]) -> Float[Tensor, ""]:
-        """Take one step on these samples; return the loss before it."""
+        """Take one step on these samples; return the loss before the step."""
         self.network.set_mode("train")
         labels = self.data.train.labels[chosen]
         logits = self.network(self.data.train.pixels[chosen])
@@ -166,7 +164,7 @@ class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
         return loss.detach()
 
     def end_epoch(self) -> dict[str, float]:
-        """Loss and accuracy on training and test images, by column of `training.csv`."""
+        """Return loss and accuracy on training and test images, by column of `training.csv`."""
         loss, hits = self.sums / self.steps
         self.sums.zero_()
         names = ("train_loss", "train_accuracy", "test_loss", "test_accuracy")
@@ -175,7 +173,7 @@ class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
 
     @torch.no_grad()
     def _evaluate(self) -> Float[Tensor, "2"]:
-        """Mean loss and accuracy on the test images, with running statistics."""
+        """Return mean loss and accuracy on the test images, with running statistics."""
         self.network.set_mode("evaluate")
         images = self.data.test
         sums = torch.zeros_like(self.sums)
@@ -192,7 +190,7 @@ class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
 
 @runtime_checkable
 class Config(Protocol):
-    """What a study of such networks is told."""
+    """Parameters that a study must have for `train_in_turn`."""
 
     epochs: int
     batch_size: int
@@ -202,9 +200,11 @@ class Config(Protocol):
 
 
 class Task(NamedTuple):
-    """One network to train: of a method, at a rate that is given, or else at that which is chosen
-    for `rate_of`, or where that is empty for the method itself; for so many epochs, or else for all
-    that the study has."""
+    """One network to train: method, replicate, learning rate and number of epochs.
+
+    rate: learning rate; None: the rate chosen for the method `rate_of`, or for `method` if that is
+    empty. epochs: None for the study's number of epochs.
+    """
 
     method: str
     replicate: int
@@ -214,13 +214,15 @@ class Task(NamedTuple):
 
 
 def selection_of(config: Config) -> range:
-    """Return the replicates that a study chooses its rates on."""
+    """Return the replicates on which a study chooses its learning rates."""
     return selection_range(config.replicates, config.selection_replicates)
 
 
 def trials(config: Config, methods: Iterable[str], epochs: int | None = None) -> list[Task]:
-    """Return the networks that rates are chosen on, each method at every rate; none for one rate
-    alone. epochs: as of a `Task`."""
+    """Return the tasks that select learning rates: each method at every rate, or none for one rate.
+
+    epochs: number of epochs of a `Task`.
+    """
     rates = config.learning_rates if len(config.learning_rates) > 1 else []
     every = product(methods, rates, selection_of(config))
     return [Task(method, replicate, rate, epochs=epochs) for method, rate, replicate in every]
@@ -233,26 +235,27 @@ def train_in_turn(
     start: Callable[[Task, float], ConvolutionalTrainer],
     images: int,
 ) -> Iterator[tuple[Task, ConvolutionalTrainer, dict[str, Any]]]:
-    """Train one network after the other; of each epoch the task, the trainer, and the columns of a
-    row: replicate, learning_rate, epoch and scores.
+    """Train one network after the other; yield task, trainer and columns of a row for each epoch.
 
-    Those of replicates that no rate is chosen on, which are judged, also come as epoch 0, before
-    training, without scores; their rows have `selected_on`, as of `selection.Choice`. On resume
-    nothing comes again that came before the checkpoint.
+    The columns are replicate, learning_rate, epoch and scores. Judged networks, whose replicates do
+    not select learning rates, are also yielded before training, as epoch 0 without scores. Their
+    rows have `selected_on`, as in `selection.Choice`. After a resume, epochs before the checkpoint
+    are not yielded again.
 
-    start: makes the trainer of a network at a rate; images: of an epoch, to foretell the time.
+    start: returns the trainer of a task at a learning rate. images: number of images in an epoch,
+    for the estimate of the remaining time.
     """
     rates, selection = config.learning_rates, selection_of(config)
     epochs = [task.epochs or config.epochs for task in tasks]
     steps = images // config.batch_size
-    scores = torch.zeros(len(tasks), dtype=torch.float64)  # of each network, over epochs
+    scores = torch.zeros(len(tasks), dtype=torch.float64)  # sums over epochs, by network
     first, restored = 0, context.restored
     if restored is not None:
         first = int(restored["task"])
         scores.copy_(restored["scores"])
 
     def chosen(method: str) -> Choice:
-        """Return the rate of a method, by the scores of its trials."""
+        """Return a method's learning rate, by the scores of its trials."""
         tried = [t.method == method and t.replicate in selection for t in tasks]
         return choose(rates, scores[tried].view(len(rates), -1), selection)
 

@@ -1,8 +1,8 @@
-"""The passes between two products of a stack of networks, compiled for the CPU: one pass each.
+"""The operations between two products of many networks, compiled for the CPU: one pass each.
 
-A row is one feature of one network, its columns are the N samples of a minibatch; a pass goes over
-a row while it is in the nearest cache. All compiled code is in this file, since numba's cache
-watches no other; importing it compiles nothing.
+A row is one feature of one network; its columns are the N samples of a minibatch. A pass processes
+a row while the row is in the nearest cache. All compiled code is in this file because numba's cache
+watches no other file. Importing the module compiles nothing.
 """
 
 from runner.core.compiling import one_pass
@@ -10,7 +10,7 @@ from runner.core.compiling import one_pass
 
 @one_pass
 def activate(Z, bias, rectified):
-    """`Z <- relu(Z + bias)`, or `Z + bias` if not `rectified`. Shapes: (rows, N), (rows,)."""
+    """Compute `Z <- relu(Z + bias)`, without relu if not `rectified`; Z (rows, N), bias (rows,)."""
     zero = Z.dtype.type(0)
     for row in range(Z.shape[0]):
         b = bias[row]
@@ -21,7 +21,7 @@ def activate(Z, bias, rectified):
 
 @one_pass
 def activate_backward(D, H, bias_gradient, rectified):
-    """`dL/dH -> dL/dZ` in `D`, for `H = activate(Z)`; the gradient of the bias, (rows,)."""
+    """Replace `dL/dH` by `dL/dZ` in `D`, for `H = activate(Z)`; write the gradient of the bias."""
     zero = D.dtype.type(0)
     for row in range(D.shape[0]):
         total = zero
@@ -34,10 +34,11 @@ def activate_backward(D, H, bias_gradient, rectified):
 
 @one_pass
 def normalize(Z, H, bias, scale, shift, mean, variance, factor, epsilon, centred, rectified):
-    """`H <- relu(scale * Z' + shift)` with `Z <- Z'`, the normalized `Z + bias`.
+    """Compute `H <- relu(scale * Z' + shift)` and `Z <- Z'`, the normalized `Z + bias`.
 
-    Shapes: Z and H (rows, N), others (rows,). mean, variance and `factor = 1 / sqrt(variance +
-    epsilon)` are written; not `centred`: the mean is zero and the variance a mean square.
+    Z and H have the shape (rows, N), all others (rows,). mean, variance and
+    `factor = 1 / sqrt(variance + epsilon)` are written. If not `centred`, the mean is zero and the
+    variance is a mean square.
     """
     zero, N = Z.dtype.type(0), Z.dtype.type(Z.shape[1])
     for row in range(Z.shape[0]):
@@ -65,7 +66,7 @@ def normalize(Z, H, bias, scale, shift, mean, variance, factor, epsilon, centred
 def normalize_backward(
     D, H, Z, scale, factor, bias_gradient, scale_gradient, shift_gradient, centred, rectified
 ):
-    """`dL/dH -> dL/dZ` in `D`, for H and Z as `normalize` leaves them; the three gradients."""
+    """Replace `dL/dH` by `dL/dZ` in `D`, with H, Z from `normalize`; write the three gradients."""
     zero, N = D.dtype.type(0), D.dtype.type(D.shape[1])
     for row in range(D.shape[0]):
         total, along = zero, zero

@@ -1,7 +1,7 @@
-"""Optimizers of a stack of networks, each network with its own learning rate.
+"""Optimizers of many networks, each network with its own learning rate.
 
-The leading axis R of every tensor counts networks, which share nothing: a diverging network changes
-no other.
+The leading axis R of every tensor counts independent networks: a diverging network changes no
+other.
 """
 
 from abc import ABC, abstractmethod
@@ -12,14 +12,14 @@ from torch import Tensor
 
 MOMENTUM = 0.9
 BETAS, EPSILON = (0.9, 0.999), 1e-8
-"""Of Adam, as Kingma and Ba (2015) and torch have them."""
+"""Constants of Adam, as in Kingma and Ba (2015) and in torch."""
 
 Stacks = dict[str, Float[Tensor, "R *axes"]]
-"""Parameters of all networks, or their gradients, by name."""
+"""Parameters or gradients of all networks, by name."""
 
 
 class Optimizer(ABC):
-    """Changes parameters in place; its own tensors are in `state`, by name, for checkpoints."""
+    """Base class; changes parameters in place. `state`: the optimizer's tensors, by name."""
 
     def __init__(self, parameters: Stacks) -> None:
         self.parameters = parameters
@@ -27,48 +27,48 @@ class Optimizer(ABC):
 
     @abstractmethod
     def step(self, gradients: Stacks, rates: Float[Tensor, " R"]) -> None:
-        """One step: gradients of each network's own loss, by name, and its learning rate."""
+        """Take one step. gradients: of each network's loss, by name. rates: learning rates."""
 
     def _along(self, rates: Float[Tensor, " R"], like: Tensor) -> Tensor:
         return rates.to(like.dtype).reshape(-1, *[1] * (like.dim() - 1))
 
 
 class SGD(Optimizer):
-    """`theta -= rate g`."""
+    """Gradient descent, `theta -= rate g`."""
 
     def step(self, gradients: Stacks, rates: Float[Tensor, " R"]) -> None:
-        """One step of gradient descent."""
+        """Take one step of gradient descent."""
         for name, gradient in gradients.items():
             self.parameters[name].sub_(self._along(rates, gradient) * gradient)
 
 
 class Momentum(Optimizer):
-    """`v = 0.9 v + g; theta -= rate v` (heavy ball)."""
+    """Gradient descent with momentum (heavy ball): `v = 0.9 v + g; theta -= rate v`."""
 
     def __init__(self, parameters: Stacks) -> None:
         super().__init__(parameters)
         self.state = {name: torch.zeros_like(value) for name, value in parameters.items()}
 
     def step(self, gradients: Stacks, rates: Float[Tensor, " R"]) -> None:
-        """One step along the velocity."""
+        """Take one step along the velocity."""
         for name, gradient in gradients.items():
             velocity = self.state[name].mul_(MOMENTUM).add_(gradient)
             self.parameters[name].sub_(self._along(rates, gradient) * velocity)
 
 
 class Adam(Optimizer):
-    """Kingma and Ba (2015), Algorithm 1."""
+    """Adam by Algorithm 1 of Kingma and Ba (2015)."""
 
     def __init__(self, parameters: Stacks) -> None:
         super().__init__(parameters)
         some = next(iter(parameters.values()))
-        self.state = {"t": some.new_zeros((), dtype=torch.float64)}  # a GPU replays its steps
+        self.state = {"t": some.new_zeros((), dtype=torch.float64)}  # a tensor: a GPU replays steps
         for moment in ("m", "v"):
             zeros = {f"{moment}.{n}": torch.zeros_like(value) for n, value in parameters.items()}
             self.state |= zeros
 
     def step(self, gradients: Stacks, rates: Float[Tensor, " R"]) -> None:
-        """One step along the mean over the root mean square of the gradients."""
+        """Take one step along mean / root mean square of the gradients."""
         t = self.state["t"].add_(1)
         unbiased = [1 - beta**t for beta in BETAS]
         for name, g in gradients.items():
@@ -79,4 +79,4 @@ class Adam(Optimizer):
 
 
 OPTIMIZERS: dict[str, type[Optimizer]] = {"sgd": SGD, "momentum": Momentum, "adam": Adam}
-"""By the names that configurations use."""
+"""Optimizers by their names in configurations."""

@@ -1,9 +1,9 @@
-"""The choice of a learning rate, on replicates of its own: what is judged has no part in it.
+"""Choice of a learning rate on selection replicates, which are separate from judged replicates.
 
-Replicates 0..R-1 are judged. Those after them see every rate of the grid, and the others are
-trained at the rate that learns fastest there. A rate is as fast as the slowest selection replicate
-trained at it, by its training accuracy in the mean of all epochs, since several rates may end at a
-perfect fit: a learning rate at which some networks diverge is not chosen for the others.
+Replicates 0..R-1 are judged. The replicates after them, the selection replicates, are trained at
+every rate of the grid. The judged ones are trained at the fastest of these rates. The speed of a
+rate is the training accuracy of its slowest selection replicate, averaged over all epochs. (At the
+last epoch several rates may reach a perfect fit.) A rate at which some networks diverge is avoided.
 """
 
 from collections.abc import Sequence
@@ -15,27 +15,26 @@ from jaxtyping import Float
 from torch import Tensor
 
 NO_CHOICE = "one rate alone"
-"""The value of `selected_on` where the grid has one learning rate."""
+"""Value of `selected_on` if the grid has one learning rate."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A learning rate, and what it was chosen on: the column `selected_on` of what is judged."""
+    """A learning rate, and the column `selected_on` that says how it was chosen."""
 
     rate: float
     selected_on: str
 
 
 def selection_range(replicates: int, selection_replicates: int) -> range:
-    """Return the indices of the replicates that rates are chosen on."""
+    """Return the indices of the replicates on which learning rates are chosen."""
     return range(replicates, replicates + selection_replicates)
 
 
 def score(accuracy: Float[Tensor, "*R"], loss: Float[Tensor, "*R"]) -> Float[Tensor, "*R"]:
-    """Return the training accuracy of R networks, or of one, after an epoch.
+    """Return the training accuracy of one or R networks after an epoch; nan without finite loss.
 
-    NaN where the loss is not finite: a diverged network still classifies some images correctly by
-    chance.
+    A diverged network still classifies some images correctly by chance.
     """
     return torch.where(loss.isfinite(), accuracy, nan)
 
@@ -45,17 +44,17 @@ def ranked(scores: Float[Tensor, "candidates S"]) -> list[int]:
 
     Equal candidates keep their order. Candidates that diverged (NaN) on a replicate come last.
     """
-    worst = scores.min(dim=1).values.nan_to_num(-inf)  # the minimum is nan where one is
+    worst = scores.min(dim=1).values.nan_to_num(-inf)  # the minimum is nan if a score is nan
     return worst.sort(descending=True, stable=True).indices.tolist()
 
 
 def choose(rates: Sequence[float], scores: Float[Tensor, "rates S"], selection: range) -> Choice:
     """Return the fastest of the rates, the smallest of equally fast ones.
 
-    One at which a network has diverged is never chosen while there is another; where there is
-    none, the smallest is taken, and `selected_on` says so.
+    Rates at which a network diverged are chosen only if there is no other. Then the smallest rate
+    is returned, and `selected_on` says so.
 
-    scores: sums or means of `score` over epochs, of each selection replicate.
+    scores: sums or means of `score` over epochs, for each rate and selection replicate.
     """
     if len(rates) == 1:
         return Choice(rates[0], NO_CHOICE)

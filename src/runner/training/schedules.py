@@ -1,13 +1,13 @@
-"""How a learning rate falls over the steps of a training."""
+"""Schedules of the learning rate over the steps of a training."""
 
 from math import cos, pi
 
 FINAL_FRACTION = 0.01
-"""The exponential schedule ends at this fraction of the rate."""
+"""Final fraction of the learning rate in the exponential schedule."""
 
 
 def cosine_decay(step: int, steps: int) -> float:
-    """Return the fraction of the starting rate at a step, from 1 to 0 along half a cosine."""
+    """Return the fraction of the initial learning rate at a step: half a cosine from 1 to 0."""
     return (1 + cos(pi * step / steps)) / 2
 
 
@@ -16,4 +16,4 @@ SCHEDULES = {
     "cosine": cosine_decay,
     "exponential": lambda step, steps: FINAL_FRACTION ** (step / steps),
 }
-"""By the names that configurations use: the fraction of the starting rate at a step."""
+"""Fraction of the initial learning rate at a step, by the schedule's name in configurations."""

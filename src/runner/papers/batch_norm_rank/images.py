@@ -1,4 +1,4 @@
-"""Load the images for training networks of paper B, and those for measuring ranks."""
+"""Load the images for training networks of paper B, and the images for measuring ranks."""
 
 import torch
 
@@ -9,18 +9,18 @@ from runner.papers.batch_norm_rank.images_config import OnImages
 
 
 def training_images(config: OnImages, context: Context) -> Dataset:
-    """Return the study's dataset, with the first `train_images` of its training images.
+    """Return the study's dataset, reduced to its first `train_images` training images.
 
-    Raises InputError when it cannot be had or has fewer.
+    Raises InputError if the dataset is unavailable or has fewer images.
     """
     data = context.load_data(config.data, config.seed, config.checksums)
     return data.first(config.train_images)
 
 
 def probed(config: OnImages, data: Dataset) -> Images:
-    """Return the training images that networks are measured on: the same for all, chosen at random.
+    """Return the `samples` training images on which all networks are measured, chosen at random.
 
-    Raises InputError when there are fewer than `samples`.
+    Raises InputError if there are fewer than `samples`.
     """
     images = len(data.train)
     if config.samples > images:

@@ -1,4 +1,4 @@
-"""Hold the parameters of the studies that train on images: which images."""
+"""Parameters that all studies on images share: dataset, image numbers."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from runner.core.studies import TrainingConfig, parameter
 
 @dataclass(frozen=True)
 class OnImages(TrainingConfig):
-    """Base of the studies that train on the images of a dataset, which they name in `data`."""
+    """Base class of the parameters of studies that train on the images of a dataset."""
 
     train_images: int | None = parameter(
         "number of training images, the first of the dataset; null: all", None, minimum=2
@@ -18,5 +18,5 @@ class OnImages(TrainingConfig):
     )
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         return (*RANDOM_PIXELS, "probe")

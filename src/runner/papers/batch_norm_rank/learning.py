@@ -1,4 +1,4 @@
-"""Define the paper's words: deep, learned, and the order of ranks."""
+"""Definitions of paper B's terms: deep networks, learned, order of ranks."""
 
 from collections.abc import Iterable
 from itertools import combinations
@@ -11,14 +11,13 @@ from runner.data import CLASSES
 from runner.results.rows import NoRows
 
 DEEP = 10
-"""Layers above which the paper finds plain networks unable to learn (Section 1.1)."""
+"""Depth above which the paper finds plain networks unable to learn, in layers (Section 1.1)."""
 
 LITTLE = 0.05
-"""A network with a smaller learned fraction is `essentially unable to learn`."""
+"""Learned fraction below which a network is `essentially unable to learn`."""
 
 LEARNED = 0.5
-"""A network with a larger learned fraction has learned: it is nearer to a perfect fit than to
-chance level."""
+"""Learned fraction above which a network has learned: nearer to a perfect fit than to chance."""
 
 
 Numbers = TypeVar("Numbers", pd.Series, pd.DataFrame)
@@ -29,11 +28,14 @@ END_OF_GRID = {
     "smallest": " (the smallest of the grid)",
     "largest": " (the largest of the grid)",
 }
-"""Words for a chosen learning rate at an end of the grid: a better one may lie beyond."""
+"""Caption text for a learning rate at an end of the grid; a better one may lie beyond."""
 
 
 def end_of_grid(rate: float, offered: Iterable[float]) -> str:
-    """Return `smallest` or `largest` if a rate is an end of the grid of several; else nothing."""
+    """Return `smallest` or `largest` if a learning rate is an end of its grid, else nothing.
+
+    offered: the learning rates of the grid; a grid of one has no ends.
+    """
     rates = set(offered)
     if len(rates) < 2:
         return ""
@@ -41,28 +43,30 @@ def end_of_grid(rate: float, offered: Iterable[float]) -> str:
 
 
 def learned_share(accuracy: Numbers) -> Numbers:
-    """Return how far an accuracy has come from chance level (0) to a perfect fit (1)."""
+    """Return the learned fraction of accuracies: 0 at chance level, 1 for a perfect fit."""
     return (accuracy - 1 / CLASSES) / (1 - 1 / CLASSES)
 
 
 NOTHING_LEARNED = dict.fromkeys(("train_accuracy", "test_accuracy"), 0.0)
 NOTHING_LEARNED |= dict.fromkeys(("train_loss", "test_loss"), np.inf)
-"""Measures of a network after it has diverged: worse than of any other network."""
+"""Values of a diverged network: worse than those of any other network."""
 
 
 def with_divergence(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows of training in which a network without a finite loss has learned nothing."""
+    """Return rows of training with networks without finite loss replaced by NOTHING_LEARNED."""
     diverged = ~np.isfinite(rows["train_loss"].astype(float))
     columns = [name for name in NOTHING_LEARNED if name in rows]
     return rows.assign(**{n: rows[n].mask(diverged, NOTHING_LEARNED[n]) for n in columns})
 
 
 def least_lead(ranks: pd.DataFrame) -> pd.Series:
-    """Return for each replicate the least log2(larger rank / smaller rank) of two networks after
-    training has begun. It is below 0 if the order of a pair has changed.
+    """Return for each replicate the least log2(larger rank / smaller rank) of two networks.
 
-    ranks: a column for each network, by replicate and epoch. Epoch 0 decides which of two is
-    the larger; two networks with equal ranks have no order.
+    The minimum is over all epochs after epoch 0 and all pairs. A result below 0 means that the
+    order of a pair has changed. Epoch 0 decides which of two networks has the larger rank. Pairs
+    with equal ranks at epoch 0 are excluded.
+
+    ranks: a column for each network, by replicate and epoch.
     """
     if ranks.shape[1] < 2:
         raise NoRows("rows: two networks to compare")

@@ -1,8 +1,4 @@
-"""Define how methods look in all figures of paper B.
-
-Blue: with batch norm. Orange to brown: without batch norm, by the length of pre-training. Green:
-asymmetric initialization. Grey and hollow: controls.
-"""
+"""Colors, markers and dashes of methods in all figures of paper B."""
 
 from runner.papers.batch_norm_rank.names import NAMES
 from runner.results import style
@@ -18,7 +14,7 @@ METHODS = {
 }
 
 PRETRAINED = {5: Look(style.VERMILION, "^"), 75: Look(style.RUST, "D")}
-"""By steps of pre-training; other numbers of steps are brown."""
+"""Looks by the number of pre-training steps. All other numbers are brown."""
 
 CONTROLS = {
     "scale_matched": Look(style.GREY, "D", style.DASHED, hollow=True),
@@ -27,7 +23,7 @@ CONTROLS = {
     "orthogonalised": Look(style.GREY, "o", hollow=True),
     "orthogonalised_half": Look(style.GREY, "p", hollow=True),
 }
-"""Controls of ours, without pre-training."""
+"""Looks of additional controls without pre-training."""
 
 NORMALIZATIONS = {
     "batch": METHODS["batch_norm"],
@@ -37,15 +33,15 @@ NORMALIZATIONS = {
 
 
 def look(method: str, steps: int = 0) -> Look:
-    """Return the look of a method. steps: steps of pre-training, 0 without it."""
+    """Return the look of a method. steps: number of pre-training steps, 0 without pre-training."""
     known = METHODS | CONTROLS
     return known.get(method) or PRETRAINED.get(steps) or Look(style.BROWN, "p")
 
 
 def named(method: str, steps: int = 0) -> str:
-    """Return the name of a method in a caption. steps: steps of pre-training, 0 without it."""
+    """Return a method's name in captions. steps: number of pre-training steps (0: none)."""
     return NAMES.get(method, method).replace("\n", " ") + (f", {steps} steps" if steps else "")
 
 
 ROOT = Look(style.INK, "", style.DASHED, 1.6)
-"""√d, or another power of d with which the paper compares."""
+"""Line of √d, or of another power of d to which the paper compares."""

@@ -1,4 +1,4 @@
-"""Measure ranks of hidden representations on stacks of networks."""
+"""Measure ranks of hidden representations of many networks at once."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,23 +15,23 @@ LAYERS_PER_DOUBLING = 16
 
 @dataclass(frozen=True)
 class Ranks:
-    """Hold the ranks of each of R matrices, on the CPU; nan where a matrix is not finite."""
+    """Ranks of R matrices, on the CPU. The ranks of a matrix that is not finite are nan."""
 
     matrix_rank: Float[Tensor, " R"]
-    """Singular values above `sigma_max d eps` (footnote 2), eps that of the matrix's dtype."""
+    """Number of singular values above `sigma_max d eps`, eps of the dtype (footnote 2)."""
     soft_rank: Float[Tensor, " R"]
-    """`rank_tau` (Eq. 3) of the matrix scaled to `Tr M = d`, as normalised matrices are."""
+    """`rank_tau` (Eq. 3) of the matrix scaled to `Tr M = d`, like a normalized matrix."""
     rank_bound: Float[Tensor, " R"]
-    """`r` (Eq. 4)."""
+    """Lower bound `r` of the rank (Eq. 4)."""
 
 
 @torch.no_grad()
 def ranks(H: Float[Tensor, "R d N"], tau: float = 0.5) -> Ranks:
-    """Return all three measures from one set of singular values."""
+    """Return rank, soft rank at `tau` and r of each matrix, from one set of singular values."""
     d = H.shape[1]
     finite = H.isfinite().all(dim=-1).all(dim=-1)
     sigma = singular_values(H.where(finite[:, None, None], 0.0))
-    share = (sigma / sigma[:, :1]).square()  # the largest is 1, so that no power overflows
+    share = (sigma / sigma[:, :1]).square()  # the largest is 1, so no power overflows
     total = share.sum(-1)
     soft_rank = (share * (d / total)[:, None] >= tau).sum(-1)
     matrix_rank = (sigma > sigma[:, :1] * d * torch.finfo(H.dtype).eps).sum(-1)
@@ -46,8 +46,9 @@ def ranks(H: Float[Tensor, "R d N"], tau: float = 0.5) -> Ranks:
 def singular_values(H: Float[Tensor, "R d N"]) -> Float[Tensor, "R k"]:
     """Return singular values in descending order, in float64.
 
-    A float32 matrix has none of interest below 1e-7 of the largest, whose square float64 still
-    resolves: there the eigenvalues of the Gram matrix serve, which cost less than an SVD.
+    Singular values of a float32 matrix below 1e-7 of the largest are rounding. Float64 still
+    resolves their squares. Hence the eigenvalues of the Gram matrix suffice and cost less than an
+    SVD.
     """
     if H.dtype == torch.float64:
         return torch.linalg.svdvals(H)
@@ -56,15 +57,17 @@ def singular_values(H: Float[Tensor, "R d N"]) -> Float[Tensor, "R k"]:
 
 
 def root_mean_square(H: Float[Tensor, "R d N"]) -> Float[Tensor, " R"]:
-    """Return that of the entries of each matrix, in float64, also where squares leave its range."""
+    """Return the root mean square of the entries of each matrix, in float64.
+
+    Scaling keeps squares within the range of float64.
+    """
     largest = H.double().abs().amax(dim=(1, 2)).clamp(min=torch.finfo(torch.float64).tiny)
-    power = torch.frexp(largest).mantissa / largest  # of two, so that it rounds nothing
+    power = torch.frexp(largest).mantissa / largest  # a power of two, which rounds nothing
     return (H.double() * power[:, None, None]).square().mean(dim=(1, 2)).sqrt() / power
 
 
 def measured_layers(depth: int) -> set[int]:
-    """Return the layers whose rank is recorded: 0, all up to layer 64, geometrically spaced ones
-    beyond."""
+    """Return the layers whose rank is recorded: 0 to 64, then geometrically spaced layers."""
     layers = set(range(min(depth, EVERY_LAYER_UP_TO) + 1))
     position = float(EVERY_LAYER_UP_TO)
     while position < depth:
@@ -80,13 +83,14 @@ def ranks_by_layer(
     tau: float,
     tick: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[int, Mapping[str, Float[Tensor, " R"]]]]:
-    """Yield layer, ranks and `root_mean_square` of `H_l`, for the measured layers; 0 is the input.
+    """Yield layer, ranks and `root_mean_square` of `H_l` for the measured layers; 0 is the input.
 
     Batch normalization uses the statistics of these N inputs. Without biases and normalization the
-    representations grow or shrink geometrically; they are then divided by their root mean square at
-    each layer, which no rank notices and which keeps deep products within the range of the dtype;
-    zero stays zero.
-    `tick` is called after every layer.
+    representations grow or shrink geometrically. Each layer is then divided by its root mean
+    square, which keeps deep products within the range of the dtype and changes no rank. Zero
+    representations remain zero.
+
+    tick: called after every layer.
     """
     measured, rescale = measured_layers(network.depth), network.homogeneous
     H, scale = x.mT, torch.ones(len(network), dtype=torch.float64, device=x.device)
@@ -105,7 +109,7 @@ def ranks_by_layer(
 
 @torch.no_grad()
 def last_hidden(network: MLP, x: Float[Tensor, "R N features"]) -> Float[Tensor, "R d N"]:
-    """Return `H_L` with batch normalization by the statistics of these N inputs."""
+    """Return `H_L`. Batch normalization uses the statistics of these N inputs."""
     H = x.mT
     for H in network.hidden(x, "probe"):  # noqa: B007 (only the last one is wanted)
         pass

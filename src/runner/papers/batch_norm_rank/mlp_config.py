@@ -1,4 +1,4 @@
-"""Hold the parameters of the studies of fully connected networks on images."""
+"""Parameters that all studies of fully connected networks on images share."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from runner.papers.batch_norm_rank.images_config import OnImages
 
 @dataclass(frozen=True)
 class TrainedMLPs(OnImages):
-    """Base of the studies that train fully connected networks on images."""
+    """Base class of the parameters of studies that train fully connected networks on images."""
 
     depth: int = parameter("L, the number of hidden layers", 32, minimum=1, maximum=MOST)
     width: int = parameter("d, the number of units of each hidden layer", 64, minimum=1)
@@ -34,5 +34,5 @@ class TrainedMLPs(OnImages):
     tau: float = parameter("threshold of the soft rank (0 to 1)", 0.5, minimum=0, maximum=1)
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         return (*super().purposes(), "initialisation", *orders(self.epochs))

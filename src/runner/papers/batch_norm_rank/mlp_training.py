@@ -1,4 +1,4 @@
-"""Hold what the studies of fully connected networks share: images, initializations, rows."""
+"""Initialize fully connected networks, group them for training, measure and record them."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -29,8 +29,10 @@ def starting_stack(
     skip: float = inf,
     dtype: torch.dtype = torch.float32,
 ) -> MLP:
-    """Return one network per replicate; those of one replicate start with the same draws, however
-    normalized."""
+    """Return one initialized network per replicate.
+
+    A replicate's random draws are the same for every normalization.
+    """
     sizes = [features, *[config.width] * config.depth, classes]
     streams = [config.stream(replicate, "initialisation") for replicate in replicates]
     weights, biases = draw(init, sizes, streams, dtype)
@@ -40,8 +42,10 @@ def starting_stack(
 
 
 def group(network: MLP, rates: list[float], replicates: range) -> Group:
-    """Return each network, one per replicate, at each rate: rate after rate, as `product` has
-    them."""
+    """Return one copy of each network for each learning rate, to be trained together.
+
+    The copies are ordered like `product(rates, replicates)`.
+    """
     chosen = torch.arange(len(replicates)).repeat(len(rates))
     of_networks = torch.tensor(rates).repeat_interleave(len(replicates))
     return Group(network.select(chosen), of_networks, torch.tensor(replicates).repeat(len(rates)))
@@ -50,9 +54,9 @@ def group(network: MLP, rates: list[float], replicates: range) -> Group:
 def last_ranks(
     network: MLP, x: Float[Tensor, "*R N features"], tau: float
 ) -> dict[str, Float[Tensor, " R"]]:
-    """Return rank and r of the last hidden layer of each network of a stack, as columns of a table.
+    """Return rank and r of the last hidden layer of each network, named like columns of a table.
 
-    x: inputs of all, or of each.
+    x: inputs, common to all networks or one set for each network.
     """
     inputs = x.to(network.parameters["W1"].dtype).expand(len(network), -1, -1)
     measured = ranks(last_hidden(network, inputs), tau)
@@ -60,7 +64,10 @@ def last_ranks(
 
 
 def by_network(columns: Mapping[str, Float[Tensor, " R"]]) -> Iterator[dict[str, float]]:
-    """Return the columns of a stack of R networks, network after network."""
+    """Yield the values of each of R networks as a dictionary by column.
+
+    columns: R values for each column.
+    """
     values = zip(*(tensor.tolist() for tensor in columns.values()), strict=True)
     return (dict(zip(columns, each, strict=True)) for each in values)
 
@@ -68,7 +75,10 @@ def by_network(columns: Mapping[str, Float[Tensor, " R"]]) -> Iterator[dict[str,
 def hand_over(
     context: Context, name: str, network: MLP, x: Tensor, epoch: int
 ) -> Iterator[Measured]:
-    """Hand over a stack with one network per replicate; x: inputs of all, or of each."""
+    """Yield the measures of `Context.hand_over` for each network; the networks are replicates.
+
+    x: inputs, common to all networks or one set for each network.
+    """
     d, _ = network.parameters["W1"].shape[1:]
     inputs = x.to(network.parameters["W1"].dtype).expand(len(network), -1, -1)
     for replicate in range(len(network)):

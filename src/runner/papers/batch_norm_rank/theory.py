@@ -2,20 +2,19 @@
 Deep Networks.
 
 Notation of the paper: `H (d, N)` holds the hidden representations of `N` samples,
-`M = H H^T / N (d, d)` their second moments, and `H` is normalised when every row of `H` has root
-mean square one, so that `diag(M) = 1` and `Tr M = d` (p.1, Eq. 8).
+`M = H H^T / N (d, d)` their second moments, and `H` is normalized if every row of `H` has root mean
+square one: `diag(M) = 1` and `Tr M = d` (p.1, Eq. 8).
 
-Slips of the paper, and how they are read here:
+Errors in the paper, and their corrections here:
 
 - (53), (54): the bracket should be `2 ||M||_F^2 + 8 (1 - alpha) Tr M^3`; with the printed minus the
   bound (55) does not follow.
-- (55): from there `8 (1 - alpha) E Tr M^3 <= 2 d^2`, so that a factor 4 is lost in (55), and a
-  factor 2 in (50) and (58). `frobenius_bound` and `rank_bound_theorem` offer both forms.
-- (78): each power of `d` beside `gamma^2` is one too low (`||lambda||_2^2 = d^2 - 2 gamma^2 d (d -
+- (55): the corrected (54) gives `8 (1 - alpha) E Tr M^3 <= 2 d^2`. A factor 4 is lost in (55), and
+  a factor 2 in (50) and (58). `frobenius_bound` and `rank_bound_theorem` have both forms.
+- (78): each power of `d` next to `gamma^2` is one too low (`||lambda||_2^2 = d^2 - 2 gamma^2 d (d -
   1)` to first order), hence `gamma^2 delta_F = O(-gamma^4 d^3)` in (79), not `O(-gamma^4 d^2)`.
-- Theorem 14 speaks of the unique invariant law: it is unique only among starts of full rank (the
-  chain never raises the rank, so that each rank below the usual one carries an invariant law of its
-  own).
+- Theorem 14 assumes a unique invariant distribution. It is unique only for inputs of full rank: the
+  chain never raises the rank, so each lower rank has a separate invariant distribution.
 """
 
 from math import sqrt
@@ -29,10 +28,10 @@ from torch import Tensor
 from runner.core.errors import InputError
 
 DIGITS = 50
-"""Enough for small differences of large numbers."""
+"""Decimal digits that suffice for small differences of large numbers."""
 
 HUGE = 1e8
-"""A gamma beside which the skip connection is lost in the rounding of float32."""
+"""Smallest gamma at which the skip connection is lost in the rounding of float32."""
 
 
 def second_moment(H: Float[Tensor, "*stack d N"]) -> Float[Tensor, "*stack d d"]:
@@ -45,8 +44,8 @@ def batch_norm(
 ) -> Float[Tensor, "*stack d N"]:
     """Return `BN(H) = diag(M(H))^{-1/2} H` (Eq. 2): every row of `H` gets root mean square one.
 
-    `centred` subtracts the mean of each row first, as standard batch normalisation does; the paper
-    leaves that out (Appendix C). A row of zeros becomes nan.
+    centred: subtract the mean of each row first, like standard batch normalization; the paper omits
+    this (Appendix C). A row of zeros becomes nan.
     """
     if centred:
         H = H - H.mean(dim=-1, keepdim=True)
@@ -57,7 +56,7 @@ def batch_norm(
 def soft_rank(H: Float[Tensor, "*stack d N"], tau: float) -> Int[Tensor, "*stack"]:
     """Return `rank_tau(H)`, the number of singular values with `sigma_i^2 / N >= tau` (Eq. 3).
 
-    Raises torch.linalg.LinAlgError where `H` is not finite.
+    Raises torch.linalg.LinAlgError if `H` is not finite.
     """
     return (torch.linalg.svdvals(H).square() / H.shape[-1] >= tau).sum(dim=-1)
 
@@ -65,8 +64,8 @@ def soft_rank(H: Float[Tensor, "*stack d N"], tau: float) -> Int[Tensor, "*stack
 def rank_bound(H: Float[Tensor, "*stack d N"]) -> Float[Tensor, "*stack"]:
     """Return `r(H) = Tr(M)^2 / ||M||_F^2` (Eq. 4), differentiable in `H`.
 
-    Lemma 1: `rank(H) >= r(H)`, and `rank_tau(H) >= (1 - tau)^2 r(H)` for normalised `H`. It does
-    not depend on the scale of `H`; nan where `H` is zero or not finite.
+    Lemma 1: `rank(H) >= r(H)`, and `rank_tau(H) >= (1 - tau)^2 r(H)` for normalized `H`. `r` does
+    not depend on the scale of `H`. It is nan if `H` is zero or not finite.
     """
     M = _smaller_gram(_of_order_one(H, (-2, -1)))
     return trace(M).square() / M.square().sum(dim=(-2, -1))
@@ -75,12 +74,12 @@ def rank_bound(H: Float[Tensor, "*stack d N"]) -> Float[Tensor, "*stack"]:
 def _of_order_one(
     H: Float[Tensor, "*stack d N"], dims: int | tuple[int, int]
 ) -> Float[Tensor, "*stack d N"]:
-    """Return `H` times powers of two, without rounding: the largest entry over `dims` is about one.
+    """Return `H` times powers of two, not rounded, so that the largest entry over `dims` is near 1.
 
-    Squares of squares of float32 numbers leave its range beyond 1e-11 and 1e9.
+    Squares of squares of float32 numbers leave its range below 1e-11 and above 1e9.
     """
     largest = H.detach().abs().amax(dim=dims, keepdim=True)
-    largest = largest.clamp(min=torch.finfo(H.dtype).tiny)  # below, the power would overflow
+    largest = largest.clamp(min=torch.finfo(H.dtype).tiny)  # below tiny the power would overflow
     return H * (torch.frexp(largest).mantissa / largest)
 
 
@@ -98,11 +97,9 @@ def trace(M: Float[Tensor, "*stack d d"]) -> Float[Tensor, "*stack"]:
 def count_above(M: Float[Tensor, "stack k k"], tau: float) -> Float[Tensor, " stack"]:
     """Return how many eigenvalues of the symmetric `M` are at least `tau`, without computing them.
 
-    nan where `M` is not finite.
-
-    Sylvester's law of inertia: it is the number of positive pivots of `M - tau I = L D L^T`.
-    Pivoting (Bunch-Kaufman) may leave 2 x 2 blocks in `D`; each has one eigenvalue of either sign
-    and is marked by two negative entries of `pivots`.
+    By Sylvester's law of inertia this is the number of positive pivots of `M - tau I = L D L^T`.
+    Pivoting (Bunch-Kaufman) may leave 2 x 2 blocks in `D`. Each block has one eigenvalue of either
+    sign and is marked by two negative entries of `pivots`. nan if `M` is not finite.
     """
     shifted = M - tau * torch.eye(M.shape[-1], dtype=M.dtype, device=M.device)
     LD, pivots, _ = torch.linalg.ldl_factor_ex(shifted)
@@ -115,7 +112,7 @@ def count_above(M: Float[Tensor, "stack k k"], tau: float) -> Float[Tensor, " st
 def regularity_terms(
     M: Float[Tensor, "*stack d d"],
 ) -> tuple[Float[Tensor, "*stack"], Float[Tensor, "*stack"]]:
-    """Return `Tr(diag(M^2)^2)` and `Tr(M^3)`; their expectations have the ratio alpha (Def. 3)."""
+    """Return `Tr(diag(M^2)^2)` and `Tr(M^3)`; alpha is the ratio of their expectations (Def. 3)."""
     M2 = M @ M
     return M2.diagonal(dim1=-2, dim2=-1).square().sum(dim=-1), (M2 * M).sum(dim=(-2, -1))
 
@@ -123,7 +120,7 @@ def regularity_terms(
 def frobenius_change(M: Float[Tensor, "*stack d d"]) -> Float[Tensor, "*stack"]:
     """Return `delta_F(M)`, the leading change of `||M||_F^2` over one layer (Lemma 7, Eq. 43).
 
-    `E_W ||M_+||_F^2 - ||M||_F^2 = gamma^2 delta_F(M) + O(gamma^3)` for normalised `M`, with
+    `E_W ||M_+||_F^2 - ||M||_F^2 = gamma^2 delta_F(M) + O(gamma^3)` for normalized `M`, with
     `delta_F(M) = 2 d^2 - 2 ||M||_F^2 - 8 Tr(M^3) + 8 Tr(diag(M^2)^2)`.
     """
     diagonal, cubic = regularity_terms(M)
@@ -132,9 +129,9 @@ def frobenius_change(M: Float[Tensor, "*stack d d"]) -> Float[Tensor, "*stack"]:
 
 
 def frobenius_change_of_spectrum(eigenvalues: Float[Tensor, "*stack d"]) -> Float[Tensor, "*stack"]:
-    """Return `delta_F(lambda)` when all rows of `M` have the same norm (Proposition 8, Eq. 45).
+    """Return `delta_F(lambda)` if all rows of `M` have the same norm (Proposition 8, Eq. 45).
 
-    `2 d^2 - 2 ||lambda||_2^2 - 8 ||lambda||_3^3 + 8 ||lambda||_2^4 / d`.
+    `delta_F(lambda) = 2 d^2 - 2 ||lambda||_2^2 - 8 ||lambda||_3^3 + 8 ||lambda||_2^4 / d`.
     """
     d = eigenvalues.shape[-1]
     square, cube = eigenvalues.square().sum(dim=-1), eigenvalues.pow(3).sum(dim=-1)
@@ -144,8 +141,8 @@ def frobenius_change_of_spectrum(eigenvalues: Float[Tensor, "*stack d"]) -> Floa
 def frobenius_bound(width: float, alpha: float, as_printed: bool = True) -> float:
     """Return the upper bound `d^{3/2} / sqrt(1 - alpha)` on the invariant `E ||M||_F^2` (Eq. 50).
 
-    `as_printed=False` keeps the factor 4 that (55) loses: half of that. Raises InputError unless
-    `alpha < 1`.
+    as_printed: if false, keep the factor 4 that (55) loses, which halves the bound. Raises
+    InputError unless `alpha < 1`.
     """
     if not alpha < 1:
         raise InputError(f"alpha={alpha}: Lemma 13 needs a regularity constant below one")
@@ -157,8 +154,9 @@ def rank_bound_theorem(
 ) -> float:
     """Return Theorem 14's lower bound on the mean of `rank_tau` over depth (Eq. 58).
 
-    `(1 - tau)^2 sqrt((1 - alpha) d)`; at `tau = 0` the bound on the mean of `r`. `as_printed=False`
-    keeps the factor 4 that (55) loses: twice that. Raises InputError unless `alpha < 1`.
+    The bound is `(1 - tau)^2 sqrt((1 - alpha) d)`; at `tau = 0` it bounds the mean of `r`.
+    as_printed: if false, keep the factor 4 that (55) loses, which doubles the bound. Raises
+    InputError unless `alpha < 1`.
     """
     return (1 - tau) ** 2 * width**2 / frobenius_bound(width, alpha, as_printed)
 
@@ -166,9 +164,9 @@ def rank_bound_theorem(
 def lyapunov_gap_ginibre(width: int) -> float:
     """Return `lambda_1 - lambda_2`, the growth rate of `log(sigma_1 / sigma_2)` of `W_l ... W_1`.
 
-    For iid standard Gaussian weights and no skip, in nats a layer:
+    The weights are iid standard Gaussian, without skip connections. The unit is nats per layer:
     `(psi(d / 2) - psi((d - 1) / 2)) / 2` with the digamma function `psi` (Newman 1986; the paper
-    cites Forrester [11] for its complex counterpart). Raises InputError for `width < 2`.
+    cites Forrester [11] for the complex counterpart). Raises InputError for `width < 2`.
     """
     _check_two_values(width)
     with mpmath.workdps(DIGITS):  # the difference is about 1 / d
@@ -181,20 +179,21 @@ def lyapunov_gap(
 ) -> tuple[float, float]:
     """Return `lambda_1 - lambda_2` of products of `I + gamma W`, Gaussian `W`, with standard error.
 
-    The law of `I + gamma W` is unchanged by rotations `U (.) U^T`, so the growth of the length of a
-    vector and of the area of a parallelogram are iid over layers and may be computed at the first
-    basis vectors: `lambda_1 = E log |A e_1|` and `lambda_1 + lambda_2 = E log area(A e_1, A e_2)`,
-    `A = I + gamma W`. Monte-Carlo over `samples` draws of the two columns, float64, with what is
-    linear and quadratic in `W` and has mean zero taken out (control variates). Raises InputError
-    for `width < 2`.
+    Rotations `U (.) U^T` do not change the distribution of `I + gamma W`. The growth of a vector's
+    length and of a parallelogram's area are therefore iid over layers, and may be computed at the
+    first basis vectors: `lambda_1 = E log |A e_1|` and
+    `lambda_1 + lambda_2 = E log area(A e_1, A e_2)`, `A = I + gamma W`. The expectations are Monte
+    Carlo means over `samples` draws of the two columns, in float64. Terms that are linear or
+    quadratic in `W` with mean zero are subtracted (control variates). Raises InputError for
+    `width < 2`.
     """
     _check_two_values(width)
     W = torch.empty(samples, width, 2, dtype=torch.float64)
-    # numpy: its sums, unlike torch's, depend neither on threads nor on where the numbers lie
+    # Sums of numpy, unlike torch's, depend neither on threads nor on memory alignment.
     a, b = np.moveaxis(W.normal_(generator=generator).numpy(), -1, 0)
     x = a[:, 0] - b[:, 1]
     y = np.square(a).sum(axis=1) - np.square(b).sum(axis=1)
-    # The gap has no scale, and squares of a huge gamma have no number.
+    # The gap does not depend on the scale; squares of a huge gamma would overflow.
     scale, identity = (skip, 1.0) if skip < HUGE else (1.0, 1 / skip)
     a, b = scale * a, scale * b
     a[:, 0] += identity
@@ -212,8 +211,10 @@ def _check_two_values(width: int) -> None:
 def _controlled_mean(
     values: Float[np.ndarray, " n"], x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]
 ) -> tuple[float, float]:
-    """Return the mean of `values`, corrected by their regression on `x` and `y`, whose means are
-    known to be zero, and its standard error."""
+    """Return the control-variate mean of `values` and its standard error.
+
+    x, y: control variates with mean zero; `values` are regressed on them.
+    """
     dv, dx, dy = values - values.mean(), x - x.mean(), y - y.mean()
     xx, xy, yy = (dx * dx).mean(), (dx * dy).mean(), (dy * dy).mean()
     xv, yv = (dx * dv).mean(), (dy * dv).mean()

@@ -1,4 +1,4 @@
-"""Draw ranks and singular values in one way in all figures of paper D."""
+"""Looks of ranks and singular values in all figures of paper D."""
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -22,7 +22,7 @@ RANKS = tuple(map(Look, COLORS, "PvosD^h"))
 """Looks of the ranks 0, 1, 2, ...; the last one is for all larger ranks."""
 
 EDGE = "#9a9a9a"
-"""Color of the edge of the grey band, below which all further singular values lie."""
+"""Edge color of the grey band of the remaining singular values."""
 
 
 def rank_look(rank: int) -> Look:
@@ -31,10 +31,10 @@ def rank_look(rank: int) -> Look:
 
 
 def draw_spectra(axes: Axes, spectrum: pd.DataFrame, rank: int, thick: float = 2.2) -> None:
-    """Draw the first `rank` singular values of every W_l as lines where they are above 0.1, and a
-    grey band up to the next.
+    """Draw the first `rank` singular values of every W_l as lines where they are above 0.1.
 
-    spectrum: rows of one network, with layer, index from 1 on and singular_value.
+    A grey band reaches up to the next singular value. spectrum: rows of one network, with layer,
+    index from 1 on and singular_value.
     """
     table = spectrum.pivot(index="layer", columns="index", values="singular_value").fillna(0)
     if rank + 1 in table:
@@ -52,8 +52,11 @@ WORDS = {1: "one", 2: "two", 3: "three"}
 
 
 def name_spectra(axes: Axes, spectrum: pd.DataFrame, rank: int) -> None:
-    """Name the lines and the band of `draw_spectra` where the middle half of the layers has what
-    the names say: `rank` values nearer to 1 than 1/2, and all others below 0.1 in most layers."""
+    """Name the lines and the band of `draw_spectra` if the names are true in the middle half.
+
+    They are true if `rank` values are nearer to 1 than to 1/2, and all others are below 0.1 in most
+    of these layers.
+    """
     L, values = spectrum["layer"].max(), spectrum.set_index("layer")
     middle = values[(values.index >= L / 4) & (values.index <= 3 * L / 4)]
     first = middle[middle["index"] <= rank]["singular_value"]

@@ -1,4 +1,4 @@
-"""Search for the best solution of each depth: the statements of paper D are about minima.
+"""Search for the best solution of each depth, since the statements of paper D are about minima.
 
 Adam ends some percent above the minimum of `C(f) + lambda ||theta||^2`. The search continues from
 there. It removes neurons whose weights are zero, merges parallel neurons, balances the others, and
@@ -8,8 +8,9 @@ solution of one depth also initializes its neighbors: two layers become one, or 
 inserted as a layer. The lowest loss of a depth is stored. Its distance to the second lowest is its
 error bar.
 
-An inserted projection of rank k costs about lambda k, so that minima have `F(L + 1) <= F(L) +
-lambda k`. The losses from separate initializations do not have this slope built in.
+An inserted projection of rank k costs about lambda k, so that minima have
+`F(L + 1) <= F(L) + lambda k`. The losses from separate initializations do not have this slope built
+in.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -28,26 +29,30 @@ from runner.papers.bottleneck_structure.networks import Network
 from runner.papers.bottleneck_structure.spectra import gap_rank
 
 DEAD = 1e-6
-"""Product of the norms of the weights into and out of a neuron, below which it is removed."""
+"""Product of the norms of a neuron's incoming and outgoing weights below which it is removed."""
 
 PARALLEL = 0.999
-"""Cosine between the weights and bias of two neurons from which on they are merged. Many nearly
-equal neurons have their kinks at the samples, and L-BFGS stops there."""
+"""Smallest cosine between weights and biases of two neurons that are merged.
+
+Many nearly equal neurons have their kinks at the samples, and L-BFGS stops there.
+"""
 
 PAIRS, ITERATIONS, RESTARTS = 20, 150, 25
 """Number of pairs that L-BFGS stores, of iterations between two checks of the loss, and of
 restarts."""
 
 GAIN = 1e-4
-"""Relative decrease of the loss between two checks below which L-BFGS restarts; the search ends
-after two restarts in a row that gain less. The gradient is no criterion: it stays near 1e-3 where a
-ReLU has its kink at a sample."""
+"""Relative decrease of the loss between two checks below which L-BFGS restarts.
+
+The search ends after two restarts in a row that gain less. The gradient is no criterion: it stays
+near 1e-3 where a ReLU has its kink at a sample.
+"""
 
 DIVERGED = 1e6
-"""Loss from which on a network counts as diverged; the zero network has 1."""
+"""Smallest loss of a diverged network; the zero network has 1."""
 
 SETTLED = 2e-3
-"""Relative decrease of the lowest loss of a depth from which on its neighbors are tried again."""
+"""Smallest relative decrease of a depth's lowest loss after which its neighbors are tried again."""
 
 SWEEPS = 6
 """Largest number of sweeps down and up through the depths."""
@@ -65,7 +70,7 @@ class Problem:
     ridge: float  # lambda
 
     def loss(self, network: Network) -> float:
-        """`C(f) + lambda ||theta||^2`."""
+        """Return `C(f) + lambda ||theta||^2`."""
         outputs = network.activations(self.x.mT)[-1].mT
         cost = (outputs - self.y).square().sum(0).mean()
         return float(cost + self.ridge * network.parameter_norm())
@@ -86,11 +91,10 @@ def pruned(network: Network) -> Network:
 
 
 def merged(network: Network) -> Network:
-    """Merge nearly parallel neurons into one with their mean direction and the sum of their
-    outputs.
+    """Replace nearly parallel neurons by one, with their mean direction and summed output.
 
-    If they are exactly parallel, f does not change and `||theta||^2` of the balanced network does
-    not grow: `||sum_i a_i|| <= sum_i ||a_i||`, a_i the output of neuron i at unit weights.
+    If the neurons are exactly parallel, f does not change and `||theta||^2` of the balanced network
+    does not grow: `||sum_i a_i|| <= sum_i ||a_i||`, a_i the output of neuron i at unit weights.
     """
     weights, biases = [W.clone() for W in network.weights], [b.clone() for b in network.biases]
     for i in range(network.depth - 1):
@@ -98,7 +102,7 @@ def merged(network: Network) -> Network:
         direction, leaving = normalize(entering), weights[i + 1] * entering.norm(dim=1)
         size = leaving.norm(dim=0)
         parallel = (direction @ direction.mT > PARALLEL).fill_diagonal_(True)
-        group = torch.zeros_like(parallel)  # row: the largest neuron of a group; columns: its own
+        group = torch.zeros_like(parallel)  # row: the largest neuron of a group; columns: the group
         for neuron in size.argsort(descending=True):
             group[neuron] = parallel[neuron] & ~group.any(0)
         group = group[group.any(1)].to(size.dtype)
@@ -109,10 +113,10 @@ def merged(network: Network) -> Network:
 
 
 def balanced(network: Network, sweeps: int = BALANCING) -> Network:
-    """Rescale every neuron so that `||W_{l,i.}||^2 + b_{l,i}^2 = ||W_{l+1,.i}||^2`; f does not
-    change.
+    """Rescale every neuron so that `||W_{l,i.}||^2 + b_{l,i}^2 = ||W_{l+1,.i}||^2`.
 
-    Among all rescalings of a neuron this one has the smallest `||theta||^2`.
+    The function f does not change. Among all rescalings of a neuron this one has the smallest
+    `||theta||^2`.
     """
     weights, biases = [W.clone() for W in network.weights], [b.clone() for b in network.biases]
     for _ in range(sweeps):
@@ -128,10 +132,10 @@ def balanced(network: Network, sweeps: int = BALANCING) -> Network:
 
 
 def polished(network: Network, problem: Problem, restarts: int = RESTARTS) -> Network:
-    """Minimize the loss of a network by L-BFGS, and prune, merge and balance before every restart.
+    """Minimize the loss of a network by L-BFGS; prune, merge and balance before every restart.
 
-    Return the network after two restarts in a row that gain less than GAIN, or after `restarts`;
-    the first such restart switches to float64. Return a diverged network as it is.
+    Returns the network after two restarts in a row that gain less than GAIN, or after `restarts`.
+    The first such restart switches to float64. Returns a diverged network unchanged.
     """
     best, idle, dtype = problem.loss(network), 0, torch.float32
     if not best < DIVERGED:
@@ -149,7 +153,7 @@ def polished(network: Network, problem: Problem, restarts: int = RESTARTS) -> Ne
 
 
 def _descended(network: Network, problem: Problem, dtype: torch.dtype) -> Network:
-    """Run L-BFGS in one precision until ITERATIONS of it gain less than GAIN."""
+    """Run L-BFGS in one precision until ITERATIONS iterations gain less than GAIN."""
     layers = [
         torch.cat([W, b[:, None]], 1) for W, b in zip(network.weights, network.biases, strict=True)
     ]
@@ -183,7 +187,7 @@ def _descended(network: Network, problem: Problem, dtype: torch.dtype) -> Networ
 
 
 def _layers(theta: np.ndarray, shapes: list[tuple[int, ...]]) -> list[np.ndarray]:
-    """Cut a vector into the layers, (n_l, n_{l-1} + 1) each; the last column is the bias."""
+    """Divide a vector into layers, (n_l, n_{l-1} + 1) each; the last column is the bias."""
     parts = np.split(theta, np.cumsum([m * n for m, n in shapes])[:-1])
     return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
@@ -213,11 +217,10 @@ def _loss_and_gradient(
 
 
 def shortened(network: Network, problem: Problem) -> Network:
-    """Remove one layer: replace two neighboring layers by `W_{l+1} W_l` where this costs the
-    least."""
+    """Remove one layer: replace two neighbors by `W_{l+1} W_l` where the loss is smallest."""
 
     def merged(i: int) -> Network:
-        """Return the network whose layers i and i + 1 are one."""
+        """Return the network whose layers i and i + 1 are replaced by one layer."""
         W, b = network.weights, network.biases
         weights = [*W[:i], W[i + 1] @ W[i], *W[i + 2 :]]
         return Network(weights, [*b[:i], W[i + 1] @ b[i] + b[i + 1], *b[i + 2 :]])
@@ -226,13 +229,16 @@ def shortened(network: Network, problem: Problem) -> Network:
 
 
 def lengthened(network: Network, problem: Problem) -> Network:
-    """Insert one layer where it costs the least: the projection of a representation on its k
-    leading directions, with or without its mean; k is the rank of the middle layer."""
+    """Insert one layer where the loss is smallest.
+
+    The layer projects a representation on its k leading directions, with or without its mean; k is
+    the rank of the middle layer.
+    """
     k = max(1, gap_rank(svdvals(network.weights[network.depth // 2 - 1])))
     hidden = network.activations(problem.x.mT)[1:-1]
 
     def projected(i: int, centred: bool) -> Network:
-        """Return the network with the layer put in behind hidden layer i."""
+        """Return the network with the layer inserted after hidden layer i."""
         H = hidden[i]
         mean = H.mean(0) if centred else H.new_zeros(H.shape[1])
         _, _, right = torch.linalg.svd(H - mean, full_matrices=False)
@@ -247,20 +253,18 @@ def lengthened(network: Network, problem: Problem) -> Network:
 
 @dataclass(frozen=True)
 class Minimum:
-    """The best network found at a depth, the distance to the second best, and the best
-    initialization."""
+    """The best network found at a depth, and the losses of other ways to this depth."""
 
     network: Network
     loss: float
     second: float = inf
-    """The lowest loss of another start or another way to this depth."""
+    """Lowest loss from another initialization or another way to this depth."""
     independent: tuple[float, ...] = ()
-    """The losses of the depth's own starts, in their order."""
+    """Losses from the initializations of this depth, in their order."""
 
     @property
     def spread(self) -> float:
-        """Return the relative distance of the second lowest loss to the lowest; nan without a
-        second."""
+        """Return (second lowest loss - lowest loss) / lowest loss; nan without a second loss."""
         return self.second / self.loss - 1 if self.second < inf else nan
 
     @property
@@ -275,19 +279,21 @@ def minima(
     problem: Problem,
     tick: Callable[[Network, float], None] = lambda network, loss: None,
 ) -> dict[int, Minimum]:
-    """Find the best network of each depth: from its initializations, and from the best networks of
-    neighboring depths.
+    """Find the best network of each depth, from its initializations and from neighboring depths.
 
-    starts: by depth, of some of the depths; a depth is left out that none reaches. The sweeps down
-    and up are repeated until nothing falls by more than SETTLED, SWEEPS times at most. `tick` is
-    given every network that is polished, with its loss.
+    starts: initial networks, by depth, of some of the depths. Depths that no network reaches are
+    excluded. Sweeps down and up are repeated until no loss falls by more than SETTLED, at most
+    SWEEPS times. tick: called with every polished network and its loss.
     """
     depths = sorted(depths)
     best: dict[int, Minimum] = {}
-    fresh: set[tuple[int, int]] = set()  # ways to a neighbour not gone since here fell
+    fresh: set[tuple[int, int]] = set()  # steps to try, from depths whose loss fell
 
     def offer(network: Network, own: bool) -> None:
-        """Polish a network, and store it if it is the best or the second best of its depth."""
+        """Polish a network, and store it if it is the best or the second best of its depth.
+
+        own: whether it comes from an initialization of this depth.
+        """
         network = polished(network, problem)
         L, loss = network.depth, problem.loss(network)
         loss = inf if isnan(loss) else loss

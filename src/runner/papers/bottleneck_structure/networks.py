@@ -1,4 +1,4 @@
-"""Define a ReLU network of paper D, its activations, and its derivatives at a set of points."""
+"""A ReLU network of paper D, its activations, and its derivatives at a set of points."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from runner.networks import modules
 
 Inputs = Float[Tensor, "N d_in"]
-"""Points of the space of inputs, one a row."""
+"""Points of the input space, one per row."""
 PerPoint = Float[Tensor, " N"]
-"""A number for each of them."""
+"""One number per point."""
 Jacobians = Float[Tensor, "N d_out d_in"]
-"""J f(x) at each of them."""
+"""J f(x) at each point."""
 
 
 @dataclass(frozen=True)
@@ -30,26 +30,26 @@ class Network:
 
     @property
     def depth(self) -> int:
-        """L, the number of weight matrices."""
+        """Return L, the number of weight matrices."""
         return len(self.weights)
 
     def parameter_norm(self) -> Float[Tensor, ""]:
-        """`||theta||^2`, over weights and biases."""
+        """Return `||theta||^2`, over weights and biases."""
         return sum(p.square().sum() for p in (*self.weights, *self.biases))
 
     def activations(self, x: Inputs) -> list[Float[Tensor, "N _"]]:
-        """`alpha_0(x) = x, alpha_1(x), ..., alpha_{L-1}(x)`, and `f(x)` as the last entry."""
+        """Return `alpha_0(x) = x, alpha_1(x), ..., alpha_{L-1}(x)`, and `f(x)` as last entry."""
         found = [x]
         for W, b in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            found.append((found[-1] @ W.mT).add_(b).relu_())  # one tensor a layer, no others
+            found.append((found[-1] @ W.mT).add_(b).relu_())  # one tensor per layer, no copies
         return [*found, (found[-1] @ self.weights[-1].mT).add_(self.biases[-1])]
 
     def cost(self, x: Inputs, y: Float[Tensor, "N d_out"]) -> float:
-        """`C = (1/N) sum_i ||f(x_i) - y_i||^2`."""
+        """Return `C = (1/N) sum_i ||f(x_i) - y_i||^2`."""
         return float((self.activations(x)[-1] - y).square().sum(1).mean())
 
     def traced(self, x: Inputs) -> dict[str, Tensor]:
-        """W1, b1, W2, ..., the inputs x, and H1, H2, ..., the hidden activations."""
+        """Return W1, b1, W2, ..., the inputs x, and H1, H2, ..., the hidden activations."""
         named = {"W": self.weights, "b": self.biases, "H": self.activations(x)[1:-1]}
         found = {f"{n}{i}": t for n, each in named.items() for i, t in enumerate(each, start=1)}
         return {"x": x, **found}
@@ -68,13 +68,13 @@ def random_network(sizes: list[int], gain: float, stream: torch.Generator) -> Ne
 
 
 def torch_module(config: object, network: str, tensors: dict[str, Tensor]) -> nn.Module:
-    """Return a stored network as a module."""
+    """Return a stored network as a torch module."""
     return modules.mlp(tensors)
 
 
 @dataclass(frozen=True)
 class Derivatives:
-    """Derivatives of a network at N points, as the theorems use them; index 0 is l = 1.
+    """Derivatives of a network at N points, as in the theorems; index 0 is l = 1.
 
     `alpha_l = D_l (W_l alpha_{l-1} + b_l)` with D_l diagonal and 0 or 1, D_L = 1.
     """
@@ -82,16 +82,18 @@ class Derivatives:
     active: list[Float[Tensor, "N _"]]
     """The diagonals of D_l."""
     inner: list[Float[Tensor, "N _ d_in"]]
-    """J alpha_{l-1}(x): from the input to what layer l reads."""
+    """J alpha_{l-1}(x): derivative of the input of layer l by x."""
     outer: list[Float[Tensor, "N d_out _"]]
-    """J(alpha~_l -> f)(x): from what layer l writes, before its ReLU, to the output."""
+    """J(alpha~_l -> f)(x): derivative of the output by the pre-activations of layer l."""
     jacobian: Jacobians
     """J f(x)."""
 
 
 def differentiate(network: Network, x: Inputs) -> Derivatives:
-    """Return the Jacobians of a network and of its halves at each point, as products of masked
-    weights."""
+    """Return the Jacobians of a network and of its halves at each point.
+
+    They are products of masked weights.
+    """
     N, d_in = x.shape
     hidden = network.activations(x)[1:]
     active = [(h > 0).to(x.dtype) for h in hidden[:-1]] + [torch.ones_like(hidden[-1])]

@@ -1,7 +1,7 @@
-"""Define how the networks of paper D are trained. The paper gives only lambda.
+"""Training procedures of the networks of paper D. The paper gives only lambda.
 
-Whether training fails depends on the initialization: weights become zero where the gradient of the
-cost is far below the gradient of the weight decay, which Adam then normalizes to a full step.
+Whether training fails depends on the initialization. Weights become zero where the gradient of the
+cost is far below the gradient of the weight decay; Adam normalizes the latter to a full step.
 """
 
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ class Recipe:
     """Gain of the initial weights, learning rate, and schedule of the weight decay.
 
     The weight decay is 0 for `warmup` steps, rises linearly to `peak` times lambda until the
-    fraction `rise_end` of the steps, stays there until `peak_end`, and is lambda for the rest.
-    Training of at most `warmup` steps has no weight decay.
+    fraction `rise_end` of the steps, remains constant until `peak_end`, and is lambda for the
+    remaining steps. Training of at most `warmup` steps has no weight decay.
     """
 
     gain: float
@@ -39,5 +39,6 @@ RECIPES = {
         gain=1.2, learning_rate=3e-3, warmup=200, peak=5.0, rise_end=0.15, peak_end=0.6
     ),
 }
-"""`plain`: lambda from the first step. `annealed`: first no weight decay, then up to five times
-lambda, then lambda."""
+"""Training procedures by name. `plain`: lambda from the first step. `annealed`: first no weight
+decay, then up to five times lambda, then lambda.
+"""

@@ -1,8 +1,8 @@
 """Train many ReLU networks of different depths at once.
 
 The R networks are sorted by depth, deepest first. The networks with a hidden layer l are therefore
-the first ones of the stack, and one batched product computes this layer for all of them. Tensors
-have features before samples, (R, features, N): the faster layout of these products.
+the first ones, and one batched product computes this layer for all of them. Tensors have features
+before samples, (R, features, N): the faster layout of these products.
 """
 
 import math
@@ -19,7 +19,7 @@ class DepthStack:
     """R networks `d_in -> width -> ... -> width -> d_out` of depths L_1 >= ... >= L_R >= 2.
 
     All parameters live in the flat tensor `parameters`, all gradients in `gradient`; the tensors of
-    the layers are views of them.
+    the layers are views of these two.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class DepthStack:
         self.active = [sum(layer < L for L in depths) for layer in range(1, depths[0])]
         shapes = [(A, width, d_in if i == 0 else width) for i, A in enumerate(self.active)]
         shapes += [(len(depths), d_out, width)]
-        shapes += [(*shape[:2], 1) for shape in shapes]  # of the weights, then of the biases
+        shapes += [(*shape[:2], 1) for shape in shapes]  # first of weights, then of biases
         self.parameters = torch.zeros(sum(map(math.prod, shapes)), device=device, dtype=dtype)
         self.gradient = torch.zeros_like(self.parameters)
         self.W, self.b = _views(self.parameters, shapes)
@@ -49,7 +49,7 @@ class DepthStack:
         self._H: list[Tensor] = []
 
     def load(self, r: int, network: Network) -> None:
-        """Set the first neurons of network r to those of a network, which may be narrower."""
+        """Copy a network into the first neurons of network r, which may be wider."""
         layers = zip(*self._layers(r), network.weights, network.biases, strict=True)
         for W, b, weight, bias in layers:
             W.zero_()[: len(weight), : weight.shape[1]].copy_(weight)
@@ -58,7 +58,8 @@ class DepthStack:
     def network(self, r: int) -> Network:
         """Return a float64 copy of network r on the CPU.
 
-        Networks are measured there: many small matrices, and the same numbers on every machine.
+        Networks are measured on the CPU: their many small matrices are slow on a GPU, and the
+        numbers are equal on every machine.
         """
         W, b = ([p.to("cpu", torch.float64, copy=True) for p in each] for each in self._layers(r))
         return Network(W, [each[:, 0] for each in b])
@@ -77,8 +78,9 @@ class DepthStack:
     def descend(
         self, x: Float[Tensor, "R d_in N"], y: Float[Tensor, "R d_out N"]
     ) -> Float[Tensor, " R"]:
-        """Return the cost `(1/N) sum_i ||f(x_i) - y_i||^2` of every network; its gradient to
-        `gradient`.
+        """Return the cost `(1/N) sum_i ||f(x_i) - y_i||^2` of every network.
+
+        Writes the gradient to `gradient`.
         """
         delta_out = self.predict(x).sub_(y)
         cost = delta_out.square().sum(1).mean(-1)
@@ -101,12 +103,12 @@ class DepthStack:
         return cost
 
     def _layers(self, r: int) -> tuple[list[Tensor], list[Tensor]]:
-        """Views of W_1 .. W_L and of b_1 .. b_L of network r."""
+        """Return views of W_1 .. W_L and of b_1 .. b_L of network r."""
         hidden = self.depths[r] - 1
         return tuple([p[r] for p in (*each[:hidden], each[-1])] for each in (self.W, self.b))
 
     def _reserve(self, x: Tensor) -> None:
-        """Allocate the activations once: new memory in each step is slow."""
+        """Allocate the activations once, since new memory in each step is slow."""
         N = x.shape[-1]
         if not self._H or self._H[0].shape[-1] != N:
             self._H = [x.new_empty(A, self.width, N) for A in self.active]

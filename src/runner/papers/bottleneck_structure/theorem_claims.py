@@ -1,8 +1,8 @@
-"""State the theorems of paper D, measured on the networks of figure 1.
+"""Statements of the theorems of paper D, measured on the networks of figure 1.
 
-A loose bound is an illustration: if it holds by a factor of a thousand, its verdict says only that
-the formulas are consistent. (A trained network is linear on short segments only, so that the bound
-on a segment is small.)
+A loose bound is an illustration. If it holds by a factor of a thousand, the verdict says only that
+the formulas are consistent. The bound on a segment is small because a trained network is linear on
+short segments only.
 """
 
 from typing import Any
@@ -36,7 +36,7 @@ PRINTED = {
     "recipe == 'minimum'": "the network is a best solution",
     "imbalance <= 1e-3": "its imbalance is at most 0.001",
 }
-"""Words of rules for theorems and conditions."""
+"""Printed names of theorems and conditions."""
 
 
 @quantity()
@@ -50,10 +50,10 @@ def violations(tables: Tables, theorem: str, where: str = "points > 0") -> pd.Da
 def inequality(
     name: str, statement: str, source: str, *, balanced: bool = False, **more: Any
 ) -> Claim:
-    """Return the claim that a theorem of paper D is nowhere violated.
+    """Return the claim that no network violates a theorem of paper D.
 
-    balanced: whether the proof assumes balanced parameters, so that best solutions are judged;
-    more: further arguments of `Claim`.
+    balanced: whether the proof assumes balanced parameters; then best solutions are judged. more:
+    further arguments of `Claim`.
     """
     found = violations(name, "recipe == 'minimum'") if balanced else violations(name)
     found = found.given("imbalance <= 1e-3") if balanced else found
@@ -116,4 +116,4 @@ THEOREMS = [
         kind="illustration",
     ),
 ]
-"""Claims of a figure whose study has the table `theorems`."""
+"""Claims of every figure whose study has the table `theorems`."""

@@ -1,4 +1,4 @@
-"""Measure the theorems of paper D on a trained network: the table `theorems.csv`."""
+"""Evaluate the theorems of paper D on a trained network: the table `theorems.csv`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from runner.papers.bottleneck_structure.networks import Inputs, Network, differe
 from runner.papers.bottleneck_structure.spectra import jacobian_ranks
 
 ROUNDING = 1e-9
-"""Violations below this, relative to the sides, are float64 rounding."""
+"""Relative size below which a violation counts as float64 rounding."""
 NARROW_POINTS = 5
-"""Points of the (d_in d_out)-square matrices of Proposition 9."""
+"""Number of points at which the (d_in d_out)-square matrices of Proposition 9 are computed."""
 
 Sides = tuple[Float[Tensor, " _"], Float[Tensor, " _"]]
-"""The lower and the upper side of an inequality, at as many points."""
+"""Lower and upper side of an inequality at some points."""
 
 
 @dataclass(frozen=True)
 class TheoremCheck(Row):
-    """One row per network and theorem: lower <= upper at every point, and where it is tightest."""
+    """One row per network and theorem: lower <= upper at every point, and the tightest point."""
 
     table: ClassVar[str] = "theorems"
     keys: ClassVar[tuple[str, ...]] = ("depth", "replicate", "theorem")
@@ -32,19 +32,18 @@ class TheoremCheck(Row):
 
     depth: int
     replicate: int
-    rank: int  # k = Rank J f(x), of the points that are left (linear: of A)
-    imbalance: float  # of the network, relative; the proof of Theorem 7 wants it 0
-    theorem: str  # which statement of the paper is checked
-    points: int  # inputs x (layers for corollary-8, segments for proposition-9-segment)
-    violations: int  # points with lower > upper, or where one of them is nan
-    lower: float  # both sides at the point with the smallest upper - lower
-    upper: float  # the right side, likewise
+    rank: int  # k = Rank J f(x) of the selected points (linear networks: of A)
+    imbalance: float  # relative imbalance of the network; the proof of Theorem 7 assumes 0
+    theorem: str  # statement of the paper that is checked
+    points: int  # number of inputs x (corollary-8: of layers, proposition-9-segment: of segments)
+    violations: int  # number of points with lower > upper, or with nan
+    lower: float  # left side at the point with the smallest upper - lower
+    upper: float  # right side at the same point
     tightness: float  # median of lower / upper
 
 
 def theorem_rows(network: Network, x: Inputs, k: int, replicate: int) -> Iterator[TheoremCheck]:
-    """Yield a row for each theorem, at the inputs where Rank J f(x) is k >= 1 as the theorems
-    assume."""
+    """Yield a row for each theorem at inputs with Rank J f(x) = k >= 1, as theorems assume."""
     J = differentiate(network, x).jacobian
     x = x[(jacobian_ranks(J) == k) | J.isnan().any(2).any(1)]
     if len(x):
@@ -55,9 +54,12 @@ def theorem_rows(network: Network, x: Inputs, k: int, replicate: int) -> Iterato
 def inequalities(network: Network, x: Inputs, k: int) -> dict[str, Sides]:
     """Return the lower and the upper side of every theorem, at points with Rank J f(x) = k.
 
-    schatten: `L ||J||_{2/L}^{2/L} <= ||theta||^2` (Appendix A.1). theorem-3: `2 log |J|_+ <= c_1`.
-    theorem-6, theorem-7, corollary-8: see `theory`. proposition-9: with the factor L of its proof;
-    proposition-9-printed: with the 2 L of its statement; proposition-9-segment: its second part.
+    - schatten: `L ||J||_{2/L}^{2/L} <= ||theta||^2` (Appendix A.1);
+    - theorem-3: `2 log |J|_+ <= c_1`;
+    - theorem-6, theorem-7, corollary-8: see `theory`;
+    - proposition-9: with the factor L of its proof;
+    - proposition-9-printed: with the factor 2 L of its statement;
+    - proposition-9-segment: its second part.
     """
     derivatives, L, norm = differentiate(network, x), network.depth, network.parameter_norm()
     excess = norm - k * L  # c_1
@@ -71,7 +73,7 @@ def inequalities(network: Network, x: Inputs, k: int) -> dict[str, Sides]:
     near = differentiate(network, first)
     curvature = theory.ntk_mixed_derivative(near)
     narrow = theory.narrowness_bound(near.jacobian, L)
-    # From each point towards the next, and as far back, until a neuron switches.
+    # From each point towards the next point, and as far back, until a neuron switches.
     ends = theory.active_segment(network, first, first.roll(-1, dims=0) - first)
     segment = theory.segment_bound(near.jacobian, *ends, L)
     norms = [theory.ntk_norm(network, differentiate(network, end), end) for end in ends]
@@ -88,7 +90,7 @@ def inequalities(network: Network, x: Inputs, k: int) -> dict[str, Sides]:
 
 
 def check(network: Network, k: int, replicate: int, theorem: str, sides: Sides) -> TheoremCheck:
-    """Return how the two sides of a theorem compare, at all their points."""
+    """Return a row that compares the two sides of a theorem at all their points."""
     lower, upper = sides
     slack = upper - lower
     size = 1 + lower.abs().maximum(upper.abs())

@@ -1,9 +1,9 @@
-"""Compute the formulas of paper D, each with its equation.
+"""Formulas of paper D, each with its equation.
 
 k is the rank of a network, c_1 = ||theta||^2 - k L its excess norm, |A|_+ the pseudo-determinant.
 The theorems assume that J f(x) has rank exactly k. In a trained network the further singular values
-are small but not zero, so the functions take the k largest. Each statement is proved for every k up
-to the rank of J f(x), and is the paper's where that rank is k.
+are small but not zero, so the functions use the k largest. Each statement is proved for every k up
+to the rank of J f(x). It is the paper's statement if k is this rank.
 """
 
 import math
@@ -23,19 +23,19 @@ from runner.papers.bottleneck_structure.networks import (
 
 
 def log_pseudo_determinant(A: Float[Tensor, "... m n"], k: int) -> Float[Tensor, "..."]:
-    """`log |A|_+`: sum of the logarithms of the k largest singular values (section 1.1).
+    """Return `log |A|_+`, the sum of the logarithms of the k largest singular values (section 1.1).
 
-    -inf where A has a smaller rank.
+    -inf if A has a smaller rank.
     """
     return svdvals(A)[..., :k].log().sum(-1)
 
 
 def representation_cost(A: Float[Tensor, "... m n"], L: float) -> Float[Tensor, "..."]:
-    """`R(A; L) = L ||A||_{2/L}^{2/L} = L sum_i s_i(A)^{2/L}`: linear networks (section 3).
+    """Return `R(A; L) = L ||A||_{2/L}^{2/L} = L sum_i s_i(A)^{2/L}` of linear networks (section 3).
 
-    Also `L ||J f(x)||_{2/L}^{2/L}`, which no ReLU network of depth L that represents f can undercut
-    (Appendix A.1). Singular values that rounding in a product of L matrices can make do not count:
-    the power 2/L would turn them into large numbers. nan where A is not finite.
+    With A = J f(x) this is a lower bound of the norm of every ReLU network of depth L that
+    represents f (Appendix A.1). Singular values within the rounding of a product of L matrices are
+    excluded, since the power 2/L would make them large. nan if A is not finite.
     """
     s = svdvals(A)
     rounding = max(A.shape[-2:]) * L * torch.finfo(A.dtype).eps * operator_norm(A)
@@ -43,7 +43,7 @@ def representation_cost(A: Float[Tensor, "... m n"], L: float) -> Float[Tensor, 
 
 
 def corrections(A: Float[Tensor, "m n"], k: int) -> tuple[float, float]:
-    """`2 log |A|_+` and `||log_+ A^T A||^2 / 2`, of the k largest singular values (section 3).
+    """Return `2 log |A|_+` and `||log_+ A^T A||^2 / 2` of the k largest singular values (sec. 3).
 
     `R(A; L) = L k + first + second / L + O(L^-2)`.
     """
@@ -52,7 +52,7 @@ def corrections(A: Float[Tensor, "m n"], k: int) -> tuple[float, float]:
 
 
 def imbalance(network: Network) -> float:
-    """Return how far the parameters are from balanced (Appendix B, proof of Theorem 7), relative.
+    """Return the relative imbalance of the parameters (Appendix B, proof of Theorem 7).
 
     `sum_{l,i} | ||W_{l,i.}||^2 + b_{l,i}^2 - ||W_{l+1,.i}||^2 | / ||theta||^2`; 0 if balanced.
     """
@@ -70,13 +70,13 @@ def imbalance(network: Network) -> float:
 def bottleneck_frames(
     network: Network, derivatives: Derivatives, k: int
 ) -> list[tuple[Float[Tensor, "N _ k"], Float[Tensor, "N _ k"]]]:
-    """Theorem 6: for every layer and point semi-orthonormal (U_l, V_l) with W_l close to U_l V_l^T.
+    """Return semi-orthonormal (U_l, V_l) with W_l near U_l V_l^T, by layer and point (Theorem 6).
 
-    Built from the product itself: M_0 holds the k leading right singular vectors of J f(x);
-    `W_l M_{l-1} = U S Q^T` gives `U_l = U`, `V_l = M_{l-1} Q`; `M_l = orth(D_l U)`. Then
-    `|J f(x)|_+ = prod_l |W_l M_{l-1}| |D_l U_l|` and, with `||W - U V^T||^2 = ||W||^2 - 2 tr S + k`
-    and `log s <= s - 1`, the theorem follows. (The printed proof projects W_l from both sides, onto
-    Im J(alpha~_l -> f)^T and Im J alpha_{l-1}; those determinants do not multiply to |J f|_+.)
+    They are built from the product: M_0 has the k leading right singular vectors of J f(x) as
+    columns; `W_l M_{l-1} = U S Q^T` gives `U_l = U`, `V_l = M_{l-1} Q`; `M_l = orth(D_l U)`. Then
+    `|J f(x)|_+ = prod_l |W_l M_{l-1}| |D_l U_l|`. With `||W - U V^T||^2 = ||W||^2 - 2 tr S + k` and
+    `log s <= s - 1`, the theorem follows. (The printed proof projects W_l from both sides, onto Im
+    J(alpha~_l -> f)^T and Im J alpha_{l-1}; these determinants do not multiply to |J f|_+.)
     """
     _, _, right = svd(derivatives.jacobian)
     M = right[:, :k].mT
@@ -89,9 +89,9 @@ def bottleneck_frames(
 
 
 def bottleneck_distance(network: Network, derivatives: Derivatives, k: int) -> PerPoint:
-    """Left side of Theorem 6, `sum_l ||W_l - U_l V_l^T||_F^2`, at every point.
+    """Return the left side of Theorem 6, `sum_l ||W_l - U_l V_l^T||_F^2`, at every point.
 
-    Its right side is `c_1 - 2 log |J f(x)|_+`.
+    The right side is `c_1 - 2 log |J f(x)|_+`.
     """
     layers = zip(network.weights, bottleneck_frames(network, derivatives, k), strict=True)
     # ||W - U V^T||^2 = ||W||^2 - 2 <W, U V^T> + k, without a large matrix at every point.
@@ -99,14 +99,15 @@ def bottleneck_distance(network: Network, derivatives: Derivatives, k: int) -> P
 
 
 def squared_inputs(network: Network, x: Inputs) -> list[PerPoint]:
-    """`||alpha_{l-1}(x)||^2` of what every layer l reads."""
+    """Return `||alpha_{l-1}(x)||^2`, the squared norm of every layer's input."""
     return [alpha.square().sum(1) for alpha in network.activations(x)[:-1]]
 
 
 def ntk_trace(network: Network, derivatives: Derivatives, x: Inputs) -> PerPoint:
-    """`Tr Theta(x, x) = sum_l ||alpha_{l-1}(x)||^2 ||J(alpha~_l -> f)(x)||_F^2` (Appendix B).
+    """Return `Tr Theta(x, x) = sum_l ||alpha_{l-1}(x)||^2 ||J(alpha~_l -> f)(x)||_F^2`.
 
-    The paper's formula: the derivatives by the weights; those by the biases are left out.
+    As in the paper (Appendix B), the trace includes the derivatives by the weights and not by the
+    biases.
     """
     layers = zip(squared_inputs(network, x), derivatives.outer, strict=True)
     return sum(a * J.square().sum((1, 2)) for a, J in layers)
@@ -115,10 +116,9 @@ def ntk_trace(network: Network, derivatives: Derivatives, x: Inputs) -> PerPoint
 def activation_bound(
     trace: PerPoint, excess: Float[Tensor, ""], log_determinant: PerPoint, k: int
 ) -> PerPoint:
-    """Right side of Theorem 7: `c max{1, e^{c_1/k}} / (k |J f(x)|_+^{2/k}) L`, `c L = Tr Theta(x,
-    x)`.
+    """Return the right side of Theorem 7, `c max{1, e^{c_1/k}} / (k |J f(x)|_+^{2/k}) L`.
 
-    Its left side is `sum_l ||alpha_{l-1}(x)||^2`.
+    `c L = Tr Theta(x, x)`. The left side is `sum_l ||alpha_{l-1}(x)||^2`.
     """
     return trace * torch.exp((excess / k).clamp(min=0) - 2 * log_determinant / k) / k
 
@@ -126,14 +126,14 @@ def activation_bound(
 def representation_tail(
     network: Network, x: Inputs, k: int, with_bias: bool = False
 ) -> Float[Tensor, " L"]:
-    """`s_{k+1}(W_l alpha_{l-1}(X) / sqrt N)` for every layer: Corollary 8 calls it small.
+    """Return `s_{k+1}(W_l alpha_{l-1}(X) / sqrt N)` of every layer, small by Corollary 8.
 
-    with_bias: of `W_l alpha_{l-1}(X) + b_l`, the whole representation; the proof drops b.
+    with_bias: use the full representation `W_l alpha_{l-1}(X) + b_l`; the proof omits b.
     """
     inputs = network.activations(x)[:-1]
     layers = zip(network.weights, network.biases, inputs, strict=True)
     spectra = [svdvals(alpha @ W.mT + with_bias * b) for W, b, alpha in layers]
-    # Fewer samples than k + 1 leave no such singular value.
+    # With fewer than k + 1 samples this singular value does not exist.
     tails = [s[k] if len(s) > k else s.new_zeros(()) for s in spectra]
     return torch.stack(tails) / math.sqrt(len(x))
 
@@ -141,21 +141,21 @@ def representation_tail(
 def representation_bound(
     trace: PerPoint, excess: Float[Tensor, ""], log_determinant: PerPoint, k: int, L: int
 ) -> Float[Tensor, ""]:
-    """Right side of Corollary 8 at p = 1, with `c L` the mean of `Tr Theta(x_i, x_i)`.
+    """Return the right side of Corollary 8 at p = 1, with `c L` the mean of `Tr Theta(x_i, x_i)`.
 
     `sqrt(c (c_1 - 2 log max_i |J f(x_i)|_+) max{1, e^{c_1/k}} / (k min_i |J f(x_i)|_+^{2/k})) /
-    sqrt(L)`; for any p in (0, 1) at least (1-p) L layers have `s_{k+1} <= bound / p`, that is, the
-    j-th largest of the L values is at most `bound L / j`.
+    sqrt(L)`. For any p in (0, 1) at least (1-p) L layers have `s_{k+1} <= bound / p`. Equivalently,
+    the j-th largest of the L values is at most `bound L / j`.
     """
     growth = torch.exp((excess / k).clamp(min=0) - 2 * log_determinant.min() / k)
     return torch.sqrt((trace.mean() / L) * (excess - 2 * log_determinant.max()) * growth / k / L)
 
 
 def ntk_mixed_derivative(derivatives: Derivatives) -> PerPoint:
-    """`||d^2_{xy} Theta(x, x)||_op` as a (d_in d_out)-square matrix, at every point.
+    """Return `||d^2_{xy} Theta(x, x)||_op` of a (d_in d_out)-square matrix, at every point.
 
-    `sum_l (J alpha_{l-1}^T J alpha_{l-1}) (x) (J(alpha~_l -> f) J(alpha~_l -> f)^T)` (Proposition
-    9).
+    The matrix is `sum_l (J alpha_{l-1}^T J alpha_{l-1}) (x) (J(alpha~_l -> f) J(alpha~_l -> f)^T)`
+    (Proposition 9).
     """
     layers = zip(derivatives.inner, derivatives.outer, strict=True)
     total = sum(torch.einsum("nab,ncd->nacbd", A.mT @ A, B @ B.mT) for A, B in layers)
@@ -164,18 +164,18 @@ def ntk_mixed_derivative(derivatives: Derivatives) -> PerPoint:
 
 
 def narrowness_bound(jacobian: Jacobians, L: int) -> PerPoint:
-    """`L ||J f(x)||_op^{2 - 2/L}`, a lower bound of `||d^2_{xy} Theta(x, x)||_op`.
+    """Return `L ||J f(x)||_op^{2 - 2/L}`, a lower bound of `||d^2_{xy} Theta(x, x)||_op`.
 
-    This is what the proof of Proposition 9 arrives at, and linear networks attain it. The
-    proposition is printed with 2 L in place of L, which the network x -> x with unit weights
-    contradicts.
+    The proof of Proposition 9 ends with this bound, and linear networks attain it. The printed
+    proposition has 2 L instead of L. The network x -> x with unit weights contradicts the latter.
     """
     return L * svdvals(jacobian)[:, 0] ** (2 - 2 / L)
 
 
 def ntk_norm(network: Network, derivatives: Derivatives, x: Inputs) -> PerPoint:
-    """`||Theta(x, x)||_op` with `Theta = sum_l ||alpha_{l-1}||^2 J(alpha~_l -> f) J(...)^T`, of the
-    derivatives by the weights (Appendix B).
+    """Return `||Theta(x, x)||_op` with `Theta = sum_l ||alpha_{l-1}||^2 J(alpha~_l -> f) J(...)^T`.
+
+    It includes the derivatives by the weights (Appendix B).
     """
     layers = zip(squared_inputs(network, x), derivatives.outer, strict=True)
     return operator_norm(sum(a[:, None, None] * J @ J.mT for a, J in layers))
@@ -184,8 +184,8 @@ def ntk_norm(network: Network, derivatives: Derivatives, x: Inputs) -> PerPoint:
 def active_segment(network: Network, x: Inputs, step: Inputs) -> tuple[Inputs, Inputs]:
     """Return the ends of the part of `[x - step, x + step]` around x on which no neuron switches.
 
-    The region of a pattern of states D_l is convex, so that bisection finds where it ends, to 2^-30
-    of the step, from inside.
+    The region of equal states D_l is convex. Bisection from inside therefore finds its ends, to
+    2^-30 of the step.
     """
 
     def states(points: Inputs) -> Tensor:
@@ -194,7 +194,7 @@ def active_segment(network: Network, x: Inputs, step: Inputs) -> tuple[Inputs, I
     def end(direction: Inputs) -> Inputs:
         low = torch.zeros_like(x[:, :1])
         t = high = torch.ones_like(low)
-        for _ in range(31):  # the whole step first
+        for _ in range(31):  # first the whole step
             same = (states(x + t * direction) == here).all(1, keepdim=True)
             low, high = torch.where(same, t, low), torch.where(same, high, t)
             t = (low + high) / 2
@@ -205,9 +205,10 @@ def active_segment(network: Network, x: Inputs, step: Inputs) -> tuple[Inputs, I
 
 
 def segment_bound(jacobian: Jacobians, x: Inputs, y: Inputs, L: int) -> PerPoint:
-    """`L / 4 ||x - y||^2 ||J f(x) u||^{2 - 2/L}` with u the direction from x to y (Proposition 9).
+    """Return `L / 4 ||x - y||^2 ||J f(x) u||^{2 - 2/L}`, u the direction x to y (Proposition 9).
 
-    Where no neuron switches from x to y, one of the two ends has an NTK of at least this norm.
+    If no neuron switches from x to y, one of the two ends has a tangent kernel of at least this
+    norm.
     """
     length = (y - x).norm(dim=1).clamp(min=torch.finfo(x.dtype).tiny)
     stretch = (jacobian @ (y - x)[..., None]).squeeze(-1).norm(dim=1) / length
@@ -215,10 +216,10 @@ def segment_bound(jacobian: Jacobians, x: Inputs, y: Inputs, L: int) -> PerPoint
 
 
 def divergent_network(L: int, epsilon: float) -> Network:
-    """Example 20: a network of even depth L for `f(x, y, z) = (x, y, z + relu(x - y))` on [0, 1]^3.
+    """Return Example 20's network of even depth L for `f(x, y, z) = (x, y, z + relu(x - y))`.
 
-    With `epsilon = L^-g`, 1/2 < g < 1, its `||theta||^2 - 3 L` goes to 0 while its middle
-    representations grow as `e^{(L-2) epsilon / 2}`.
+    The inputs are in [0, 1]^3. With `epsilon = L^-g`, 1/2 < g < 1, `||theta||^2 - 3 L` tends to 0
+    while the middle representations grow as `e^{(L-2) epsilon / 2}`.
     """
     exponents = torch.tensor([epsilon, epsilon, -2 * epsilon], dtype=torch.float64)
     forth, back, half = exponents.exp().diag(), (-exponents).exp().diag(), (L - 2) // 2
@@ -231,11 +232,11 @@ def divergent_network(L: int, epsilon: float) -> Network:
 
 
 def divergent_excess(L: int, epsilon: float) -> float:
-    """Example 20's `||theta||^2 - 3 L` in closed form, in terms that lose no digits.
+    """Return Example 20's `||theta||^2 - 3 L` in closed form, in terms that lose no digits.
 
-    `(L-2)/2 [2 (e^{2 eps} - 1) + (e^{-4 eps} - 1) + 2 (e^{-2 eps} - 1) + (e^{4 eps} - 1)]
-    + 2 e^{-(L-2) eps} + e^{-2 (L-2) eps}`, whose bracket is `8 sinh(eps)^2 + 4 sinh(2 eps)^2`, for
-    cosh(2 x) - 1 = 2 sinh(x)^2. (The print drops the factor (L-2)/2.)
+    `(L-2)/2 [2 (e^{2 eps} - 1) + (e^{-4 eps} - 1) + 2 (e^{-2 eps} - 1) + (e^{4 eps} - 1)] + 2
+    e^{-(L-2) eps} + e^{-2 (L-2) eps}`. The bracket is `8 sinh(eps)^2 + 4 sinh(2 eps)^2` because
+    cosh(2 x) - 1 = 2 sinh(x)^2. (The printed formula lacks the factor (L-2)/2.)
     """
     bracket = 8 * math.sinh(epsilon) ** 2 + 4 * math.sinh(2 * epsilon) ** 2
     decay = math.exp(-(L - 2) * epsilon)

@@ -19,8 +19,9 @@ REPLICATES_DONE = "replicates"
 """Key of the number of finished replicates in a checkpoint."""
 
 BETAS = (0.9, 0.99)
-"""Decay rates of Adam. With the default 0.999 in place of 0.99 weight decay acts slowly: the steps
-stay normalized by the large gradients of the first steps."""
+"""Decay rates of Adam. With the default 0.999 instead of 0.99 weight decay acts slowly: the steps
+stay normalized by the large gradients of the first steps.
+"""
 
 Batch = tuple[Float[Tensor, "R d_in N"], Float[Tensor, "R d_out N"]]
 
@@ -32,9 +33,9 @@ def start(
     stream: Stream,
     numbers: Sequence[int] = (),
 ) -> DepthStack:
-    """Draw the weights of every network from the stream of its replicate and depth.
+    """Draw the weights of every network from the random stream of its replicate and depth.
 
-    numbers: of each network among the initializations of its replicate and depth; (): all 0.
+    numbers: each network's index among the initializations of its replicate and depth; (): all 0.
     """
     numbers = numbers or [0] * len(replicates)
     for r, (L, replicate, number) in enumerate(zip(stack.depths, replicates, numbers, strict=True)):
@@ -45,11 +46,10 @@ def start(
 
 
 class RidgeTrainer:
-    """Minimize `C(f) + lambda ||theta||^2` for every network of a stack; the learning rate falls to
-    zero as a cosine.
+    """Minimizer of `C(f) + lambda ||theta||^2` for every network of a stack, by Adam.
 
-    The gradient 2 lambda theta of the weight decay is added to that of the cost before Adam sees
-    it.
+    The learning rate falls to zero as a cosine. The gradient 2 lambda theta of the weight decay is
+    added to the gradient of the cost before Adam normalizes it.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class RidgeTrainer:
         self.adam = torch.optim.Adam([stack.parameters], lr=learning_rate, betas=BETAS, fused=True)
 
     def advance(self, batch: Batch) -> Float[Tensor, " R"]:
-        """Take one step; return the cost of every network before it."""
+        """Take one step; return the cost of every network before the step."""
         cost = self.stack.descend(*batch)
         settings = self.adam.param_groups[0]
         settings["lr"] = self.learning_rate * cosine_decay(self.step, self.steps)
@@ -72,9 +72,10 @@ class RidgeTrainer:
         return cost
 
     def run(self, batches: Callable[[int], list[Batch]], context: Context) -> None:
-        """Take all steps that follow the last checkpoint.
+        """Take all steps after the last checkpoint.
 
-        batches: returns the batches of a block of steps by its index, or one batch for all steps.
+        batches: function from the index of a block of steps to its minibatches, or one batch for
+        all steps.
         """
         if context.restored is not None:
             self._restore(context.restored)
@@ -86,8 +87,7 @@ class RidgeTrainer:
                 context.checkpoint(self.state)
 
     def after_training(self, replicates: int, context: Context) -> Iterator[tuple[int, Progress]]:
-        """Yield every replicate that is not finished in the checkpoint, and the progress bar of
-        this stage."""
+        """Yield every replicate that is not finished in the checkpoint, and the progress bar."""
         done = 0 if context.restored is None else int(context.restored.get(REPLICATES_DONE, 0))
         with context.progress(replicates, "polishing", done, unit="replicates") as bar:
             for replicate in range(done, replicates):

@@ -1,8 +1,8 @@
 """Two arithmetics for the construction of Theorem 2: float64, and any number of digits.
 
 Theorem 2 is a statement about real numbers. With narrow blocks its systems are so ill-conditioned
-that float64 has too few digits; with 100 digits the same construction is exact. An arithmetic has
-the operations that the construction needs in addition to `+`, `*` and `@`.
+that float64 has too few digits; with 100 digits the same construction is exact. An arithmetic is a
+class with the operations that the construction needs in addition to `+`, `*` and `@`.
 """
 
 from typing import Any
@@ -21,16 +21,16 @@ Exact = Shaped[np.ndarray, "..."]
 
 
 class Float64:
-    """Torch tensors in float64 on the CPU."""
+    """Arithmetic of torch tensors in float64 on the CPU."""
 
     solve_scales = staticmethod(solve_scales)
 
     def exact(self, array: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-        """Return a copy."""
+        """Return a copy of the array."""
         return array.clone()
 
     def least_norm(self, W: Float[Tensor, "d m"], b: Float[Tensor, " d"]) -> Float[Tensor, " m"]:
-        """Return the smallest x with `W x = b`, for W of rank d, by SVD."""
+        """Return the x of least norm with `W x = b`, for W of rank d, by SVD."""
         return torch.linalg.lstsq(W, b[:, None], driver="gelsd").solution[:, 0]
 
     def row_norms(self, M: Float[Tensor, "rows columns"]) -> Float[Tensor, " rows"]:
@@ -39,10 +39,10 @@ class Float64:
 
 
 class MultiPrecision:
-    """Numpy arrays of mpmath numbers with so many decimal `digits`.
+    """Arithmetic of numpy arrays of mpmath numbers with `digits` decimal digits.
 
-    The numbers carry their precision with them, so every operation on them has it too. Systems of a
-    few hundred unknowns take minutes: this is for small d k.
+    The numbers have their precision as an attribute, so every operation on them has this precision,
+    too. Systems of a few hundred unknowns take minutes, so d k must be small.
     """
 
     def __init__(self, digits: int) -> None:
@@ -56,8 +56,8 @@ class MultiPrecision:
     def solve_scales(self, W1: Exact, W2: Exact, target: Exact) -> Scales:
         """Solve the square system of `solvers.solve_scales` by Gauss-Jordan elimination.
 
-        If the system is singular to these digits, gamma is zero, the rank 0, the condition number
-        infinite.
+        If the system is singular at this precision, gamma is zero, the rank is 0 and the condition
+        number is infinite.
         """
         K = khatri_rao(W2, W1)
         inverse = self._inverse(K)
@@ -73,7 +73,7 @@ class MultiPrecision:
         return Scales(gamma, condition_number, len(K), K.shape, "mpmath")
 
     def least_norm(self, W: Exact, b: Exact) -> Exact:
-        """Return `W^T (W W^T)^{-1} b`; the squared condition number costs a few of many digits."""
+        """Return `W^T (W W^T)^{-1} b`. The squared condition number costs a few of many digits."""
         return W.T @ (self._inverse(W @ W.T) @ b)
 
     def row_norms(self, M: Exact) -> Exact:
@@ -81,12 +81,12 @@ class MultiPrecision:
         return np.sqrt((M * M).sum(axis=1))
 
     def _size(self, M: Exact) -> Any:
-        """Return what to divide by, so that the largest entry is well in the range of a float."""
+        """Return a divisor that brings the largest entry well into the range of a float."""
         largest = abs(M).max()
         return self.context.mpf(1) if 1e-100 < largest < 1e100 else largest
 
     def _inverse(self, K: Exact) -> Exact | None:
-        """Return the inverse of K by elimination with row pivoting; None if K is singular."""
+        """Return the inverse of K by elimination with row pivoting, or None if K is singular."""
         n = K.shape[0]
         table = np.concatenate([K, self.exact(torch.eye(n, dtype=torch.float64))], axis=1)
         negligible = abs(K).max() * self.context.mpf(10) ** (10 - self.context.dps)

@@ -1,4 +1,4 @@
-"""A trained target: a small ReLU classifier of the handwritten digits of scikit-learn."""
+"""Train a small ReLU classifier of scikit-learn's handwritten digits, a target of constructions."""
 
 import torch
 from jaxtyping import Float, Int
@@ -9,7 +9,7 @@ from runner.networks import initialization
 from runner.papers.norm_tuning.network import Network, relu_network
 
 PIXELS = 64
-STEPS, LEARNING_RATE = 300, 1e-2  # full batch, Adam: all but a few of the images are learned
+STEPS, LEARNING_RATE = 300, 1e-2  # full batch, Adam: almost all images are learned
 
 
 def train_classifier(
@@ -19,8 +19,10 @@ def train_classifier(
     images: Float[Tensor, "images 64"],
     classes: Int[Tensor, " images"],
 ) -> Network:
-    """Return a fully connected ReLU classifier with `depth` layers and this hidden width, in
-    float64."""
+    """Return a trained fully connected ReLU classifier in float64.
+
+    width: of the hidden layers. depth: number of layers.
+    """
     sizes = [PIXELS, *[width] * (depth - 1), CLASSES]
     drawn = initialization.draw("he", sizes, [generator], torch.float64)
     weights, biases = ([each[0] for each in of_all] for of_all in drawn)

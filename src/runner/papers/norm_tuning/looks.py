@@ -1,7 +1,7 @@
-"""Define how methods and theorems look in all figures of paper A.
+"""Colors and markers of methods and theorems in all figures of paper A.
 
 Blue: γ and β are trained. Green: γ and β are set from the target. Orange: γ and β are set from a
-dense network. Black: a dense network. Hollow: what we add.
+dense network. Black: a dense network. Hollow: additional methods.
 """
 
 from typing import Any
@@ -24,17 +24,17 @@ METHODS = {
     "adam again": Look(style.NAVY, "D", style.DASHED, 1.5, hollow=True),
     "adam": Look(style.NAVY, "D", hollow=True),
 }
-"""Looks of the series of figures 4 and 5; later ones are drawn on top, and are thin or dashed."""
+"""Looks of the series of figures 4 and 5. Later series are drawn on top, and are thin or dashed."""
 
 CONSTRUCTION = METHODS["teacher construction"]
 BATCH_STATISTICS, LAYER_NORM, LEAST = Look(style.SKY), Look(style.VERMILION, "D"), Look(style.INK)
 FITTED = Look(style.PURPLE, hollow=True)
 
 THEOREMS = {"low_rank": Look(style.NAVY), "wide": CONSTRUCTION, "deep": Look(style.PURPLE, "D")}
-"""Looks of the theorems. Theorems with many networks are drawn first, below the others."""
+"""Looks of the theorems. Theorems with many networks come first, at the bottom."""
 
 
 def strip(axes: Axes, values: Any, y: float, look: Look) -> None:
-    """Draw every replicate on one line, and a stroke at their median."""
+    """Draw every replicate at one height, and a stroke at their median."""
     look.each(axes, values, np.full(len(values), y))
     axes.plot(np.median(values), y, "|", color=look.ink, markersize=9, markeredgewidth=2.4)

@@ -1,7 +1,7 @@
-"""The constructions of paper A as `torch.nn` modules: their γ and β in real normalization layers.
+"""The constructions of paper A as `torch.nn` modules with real normalization layers.
 
-In Proposition 1 a normalization layer is an affine map. `BatchNorm1d` is one in evaluation mode,
-where mean and variance are constants. In training mode they are statistics of the batch; in
+In Proposition 1 a normalization layer is an affine map. `BatchNorm1d` is affine in evaluation mode,
+where mean and variance are constants. In training mode they are statistics of the batch. In
 `LayerNorm` and `RMSNorm` they are statistics of each sample.
 """
 
@@ -16,14 +16,14 @@ from runner.papers.norm_tuning.network import Network
 
 
 class RMSNorm(nn.RMSNorm):
-    """RMSNorm with a shift beta, and the epsilon of the other layers."""
+    """RMSNorm with a shift beta, and the epsilon of torch's other normalization layers."""
 
     def __init__(self, features: int, dtype: torch.dtype) -> None:
         super().__init__(features, eps=1e-5, dtype=dtype)
         self.bias = nn.Parameter(torch.zeros(features, dtype=dtype))
 
     def forward(self, z: Float[Tensor, "N n"]) -> Float[Tensor, "N n"]:
-        """Return each sample over the root of its mean square, times gamma, plus beta."""
+        """Return gamma (z / root mean square of z) + beta for each sample z."""
         return super().forward(z) + self.bias
 
 
@@ -33,15 +33,17 @@ def as_modules(
     x: Float[Tensor, "N k"],
     biases: Sequence[Float[Tensor, " _"]] | None = None,
 ) -> nn.Sequential:
-    """Return a normalization layer after each frozen matrix, for `scale (W h) + shift` in a network
-    without skips; in evaluation mode and the precision of its weights. With the frozen `biases` b
-    of Eq. (3), one for each matrix, what is normalized is `W h + b`, and the shifts take b out.
-    Raises InputError for a `layer` other than batch_norm, layer_norm and rms_norm.
+    """Return the network as modules, with a normalization layer after each frozen matrix.
 
-    The weights and biases of a module contain mean and standard deviation (Proposition 1). Those of
-    `BatchNorm1d` are constant running statistics of `x`, so that it equals the formula. `LayerNorm`
-    and `RMSNorm` get the averages over `x`, and do not equal it. Without biases their first layer
+    The network has no skips; its layers are `scale (W h) + shift`. The result is in evaluation mode
+    and has the precision of the weights. With the frozen `biases` b of Eq. (3), one for each
+    matrix, `W h + b` is normalized, and the shifts compensate b. The weights and biases of a
+    normalization layer include mean and standard deviation (Proposition 1). In `BatchNorm1d` these
+    are constant running statistics of `x`, so the module equals the network. In `LayerNorm` and
+    `RMSNorm` they are averages over `x`, and the module differs. Without biases their first layer
     maps x and c x to one output for every c > 0, at all gamma and beta.
+
+    Raises InputError for a `layer` other than batch_norm, layer_norm and rms_norm.
     """
     modules: list[nn.Module] = []
     hidden = x
@@ -58,7 +60,7 @@ def as_modules(
 def frozen_linear(
     W: Float[Tensor, "n_out n_in"], b: Float[Tensor, " n_out"] | None = None
 ) -> nn.Linear:
-    """Return the layer `x -> W x`, or `W x + b`; it is not trained."""
+    """Return the layer `x -> W x`, or `W x + b`, with frozen weights."""
     layer = nn.Linear(*W.mT.shape, bias=b is not None, dtype=W.dtype)
     layer.load_state_dict({"weight": W} if b is None else {"weight": W, "bias": b})
     return layer.requires_grad_(False)
@@ -67,8 +69,9 @@ def frozen_linear(
 def _normalization(
     layer: str, gamma: Float[Tensor, " n"], beta: Float[Tensor, " n"], z: Float[Tensor, "N n"]
 ) -> nn.BatchNorm1d | nn.LayerNorm | RMSNorm:
-    """Return a layer that maps z to `gamma z + beta` if its mean and standard deviation are those
-    of z."""
+    """Return a layer that maps inputs with mean and standard deviation of z to
+    `gamma input + beta`.
+    """
     make = {"batch_norm": nn.BatchNorm1d, "layer_norm": nn.LayerNorm, "rms_norm": RMSNorm}
     module = lookup("layers", layer, make)(len(gamma), dtype=gamma.dtype)
     if layer == "batch_norm":

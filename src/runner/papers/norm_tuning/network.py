@@ -1,7 +1,7 @@
-"""The one network type of paper A: frozen weights, and a normalization layer after each of them.
+"""The network type of paper A: frozen weights, with a normalization layer after each of them.
 
-It evaluates the targets as well as all their reconstructions, in float64 (torch tensors) and with
-any number of digits (numpy arrays of mpmath numbers).
+Targets and all their reconstructions have this type, in float64 (torch tensors) or with any number
+of digits (numpy arrays of mpmath numbers).
 """
 
 from dataclasses import dataclass, replace
@@ -18,12 +18,12 @@ Matrix = Float[Tensor, "_ _"] | Shaped[np.ndarray, "_ _"]
 
 @dataclass(frozen=True)
 class Layer:
-    """`h -> scale * (W (h + A x_i)) + shift`, then a ReLU if `relu`; the skip `A x_i` is optional.
+    """The layer `h -> scale * (W (h + A x_i)) + shift`, with a ReLU if `relu`; `A x_i` is optional.
 
     Shapes: weight (out, in), scale and shift (out,). By Proposition 1 of paper A this is a layer
-    followed by batch normalization with fixed mean and variance. The skip A (in, k) projects the
-    block `x_i = x[start : start + k]` of the input; an input that ends inside the block is
-    continued by zeros.
+    followed by batch normalization with fixed mean and variance. The skip connection A (in, k)
+    projects the block `x_i = x[start : start + k]` of the input. An input that ends inside the
+    block is padded with zeros.
     """
 
     weight: Matrix
@@ -34,8 +34,10 @@ class Layer:
     start: int = 0
 
     def __call__(self, hidden: Matrix | None, inputs: Matrix) -> Matrix:
-        """Return outputs (N, out) for hidden values (N, in), or None if the layer has only a
-        skip."""
+        """Return outputs (N, out) for hidden values (N, in).
+
+        hidden: None if the skip connection is the layer's only input.
+        """
         if self.skip is not None:
             block = inputs[:, self.start : self.start + self.skip.shape[1]]
             entering = block @ self.skip[:, : block.shape[1]].T
@@ -45,10 +47,11 @@ class Layer:
 
 
 Block = tuple[Layer, ...]
-"""Consecutive layers whose skips read the input of the block.
+"""Consecutive layers whose skip connections read the input of the block.
 
-A target has one layer in each block; the block of the same index in a reconstruction has the two
-(Theorem 1) or ceil(d / k) + 1 layers (Theorem 2) that equal it."""
+A target has one layer in each block. The corresponding block of a reconstruction has two layers
+(Theorem 1) or ceil(d / k) + 1 layers (Theorem 2).
+"""
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class Network:
 
 
 def relu_network(weights: list[Matrix], biases: list[Vector]) -> Network:
-    """Return the target `g(x) = W_l relu( ... relu(W_1 x + b_1)) + b_l`; its last layer is linear.
+    """Return the target `g(x) = W_l relu( ... relu(W_1 x + b_1)) + b_l`, with a linear last layer.
 
     Gamma* of the target is part of `W` (Remark 7).
     """
@@ -83,8 +86,10 @@ def relu_network(weights: list[Matrix], biases: list[Vector]) -> Network:
 
 
 def truncate(target: Network, rank: int) -> Network:
-    """Return the target with each weight matrix replaced by its best approximation of this rank
-    (SVD)."""
+    """Return the target with each weight matrix replaced by its best approximation of this rank.
+
+    The approximation is the truncated singular value decomposition.
+    """
 
     def truncated(layer: Layer) -> Layer:
         U, s, Vh = torch.linalg.svd(layer.weight, full_matrices=False)
@@ -98,7 +103,7 @@ def _relu(x: Matrix) -> Matrix:
 
 
 def agreement(found: Matrix, expected: Matrix) -> float:
-    """Return the fraction of inputs (rows) with the same largest output; nan if one is nan."""
+    """Return the fraction of inputs (rows) with equal largest output; nan if an output is nan."""
     found, expected = np.asarray(found), np.asarray(expected)
     if not np.isfinite((found - expected).astype(np.float64)).all():
         return nan

@@ -1,8 +1,8 @@
-"""The linear system of Theorem 1 if it is large: three solvers, each where it is the fastest.
+"""Three solvers of large linear systems of Theorem 1, each used where it is fastest.
 
-The pseudo-inverse of `theorem_1` is a singular value decomposition of K (d k, m): 17 s of one core
-where d k = m = 3,600, against 1.2 by LU, and a gigabyte and minutes for each of the largest systems
-of `constructions`. None of the three forms `K^T K`, which would square the condition number.
+The pseudo-inverse of `theorem_1` is a singular value decomposition of K (d k, m). At d k = m =
+3,600 it takes 17 s on one core, LU takes 1.2 s. The largest systems of `constructions` would take a
+gigabyte and minutes each. No solver forms `K^T K`, which would square the condition number.
 """
 
 from collections.abc import Callable
@@ -23,17 +23,18 @@ from runner.papers.norm_tuning.theorem_1 import khatri_rao, pseudo_inverse, size
 EPSILON = float(np.finfo(np.float64).eps)
 REFINEMENTS = 2
 LSMR_STEPS = 500  # about 100 are enough for dense Gaussian weights with m = 2 d k, at any d
-LSMR_SOLVED = (0, 1, 4)  # reasons to stop; the others: no solution, ill-conditioned, out of steps
+LSMR_SOLVED = (0, 1, 4)  # exit codes of success; others: no solution, ill-conditioned, out of steps
 LANCZOS_CONDITION = 1e6  # eigenvalues of the Gram matrix below 1e-16 of the largest are rounding
 LANCZOS_TOLERANCE = 1e-3  # residual; the singular values are then right to about 6 digits
 LANCZOS_VECTORS = 80
 
 
 class Scales(NamedTuple):
-    """The solution of `K gamma = vec(W*)`, with the condition number and the rank of K.
+    """Solution of `K gamma = vec(W*)`, with the condition number and the rank of K.
 
-    `condition_number` is sigma_max / sigma_min over the min(d k, m) singular values of K (inf if
-    the smallest is zero) and `numerical_rank` counts those above `sigma_max max(d k, m) eps`.
+    `condition_number` is sigma_max / sigma_min over the min(d k, m) singular values of K, inf if
+    the smallest is zero. `numerical_rank` is the number of singular values above
+    `sigma_max max(d k, m) eps`.
     """
 
     gamma: Vector
@@ -44,21 +45,21 @@ class Scales(NamedTuple):
 
     @property
     def solvable(self) -> bool:
-        """Return whether K has rank d k: then every target matrix can be reached exactly."""
+        """Return whether K has rank d k, so that gamma exists for every target matrix."""
         return self.numerical_rank == self.shape[0]
 
 
 def solve_scales(
     W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"], target: Float[Tensor, "d k"]
 ) -> Scales:
-    """Solve `W2 diag(gamma) W1 = target` for gamma (paper A, Lemma 1 and 2).
+    """Solve `W2 diag(gamma) W1 = target` for gamma (paper A, Lemmas 1 and 2).
 
-    - m = d k and K of full rank: LU and two steps of iterative refinement; the unique solution.
-    - m >= 2 d k and K of full rank: LSMR on the operator `gamma -> W2 diag(gamma) W1`; K is never
-      formed.
-    - else, and where those two meet a K that is rank-deficient or nearly so: the pseudo-inverse.
+    - m = d k and K of full rank: LU and two steps of iterative refinement give the unique solution.
+    - m >= 2 d k and K of full rank: LSMR on the operator `gamma -> W2 diag(gamma) W1`, without
+      forming K.
+    - else, and if LU or LSMR finds that K is nearly rank-deficient: the pseudo-inverse.
 
-    A system that is not finite has the solution nan, and rank 0. All tensors are float64 on the
+    Systems that are not finite have the solution nan, and rank 0. All tensors are float64 on the
     CPU.
     """
     m, dk = W1.shape[0], target.numel()
@@ -82,7 +83,7 @@ def solve_scales(
 def _by_lu(
     W1: Float[Tensor, "n k"], W2: Float[Tensor, "d n"], target: Float[Tensor, "d k"]
 ) -> Scales | None:
-    """Solve by LU with iterative refinement; return None if K is nearly singular."""
+    """Return the solution by LU with iterative refinement, or None if K is nearly singular."""
     K, n = _operator(W1, W2), target.numel()
     # K^T is the column-major view of K, so LAPACK can factor it in place: one matrix, no copy.
     *factors, zero_pivot = dgetrf(khatri_rao(W2, W1).numpy().T, overwrite_a=True)
@@ -109,10 +110,11 @@ def _by_lu(
 def _by_lsmr(
     W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"], target: Float[Tensor, "d k"]
 ) -> Scales | None:
-    """Solve by LSMR; return None if it ends early or K may not have full rank.
+    """Return the solution by LSMR, or None if LSMR ends early or K may not have full rank.
 
-    K has rank d k if and only if it reaches every right-hand side; a random one tells, with
-    probability one. (An iteration of `K K^T` cannot: its vectors have no part in a null space.)
+    K has rank d k if and only if every right-hand side has a solution. A random right-hand side
+    decides this with probability one. (Iterations of `K K^T` cannot: their vectors have no
+    component in a null space.)
     """
     gamma, _, solved = structured_lsmr(W1, W2, target)
     anything = torch.from_numpy(np.random.default_rng(0).standard_normal(tuple(target.shape)))
@@ -133,9 +135,9 @@ def _by_lsmr(
 def structured_lsmr(
     W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"], target: Float[Tensor, "d k"]
 ) -> tuple[Float[Tensor, " m"], int, bool]:
-    """Return gamma of minimum norm by LSMR without K, the iterations, and whether it is solved.
+    """Return gamma of minimum norm by LSMR without K, the number of iterations, and success.
 
-    One iteration costs 4 m d k operations; memory is that of the weights.
+    One iteration costs 4 m d k operations. No array is larger than the weights.
     """
     options = {"atol": EPSILON, "btol": EPSILON, "maxiter": LSMR_STEPS}
     b = target.numpy().reshape(-1)
@@ -144,9 +146,9 @@ def structured_lsmr(
 
 
 def _operator(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> LinearOperator:
-    """Return K as the map `gamma -> vec(W2 diag(gamma) W1)`, with `R -> diag(W2^T R W1^T)`."""
+    """Return the operator `gamma -> vec(W2 diag(gamma) W1)`, adjoint `R -> diag(W2^T R W1^T)`."""
     d, k = W2.shape[0], W1.shape[1]
-    scaled, projected = torch.empty_like(W2), torch.empty_like(W1)  # fresh ones cost a third more
+    scaled, projected = torch.empty_like(W2), torch.empty_like(W1)  # new arrays cost a third more
 
     def matvec(gamma: np.ndarray) -> np.ndarray:
         torch.mul(W2, torch.from_numpy(gamma.reshape(-1)), out=scaled)
@@ -160,10 +162,10 @@ def _operator(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> LinearOpera
 
 
 def _singular_values(n: int, gram: Callable, **options: Any) -> np.ndarray:
-    """Return some singular values, in rising order, by Lanczos from their n x n Gram operator.
+    """Return some singular values, in ascending order, by Lanczos with their n x n Gram operator.
 
-    options: of `eigsh`; with n up to 3 all are returned. The vectors of each start are fixed, so
-    that equal runs give equal numbers.
+    options: arguments of `eigsh`. For n up to 3 all values are returned. The initial vectors are
+    fixed, so equal runs give equal numbers.
     """
     if n < 4:
         eigenvalues = np.linalg.eigvalsh(np.stack([gram(column) for column in np.eye(n)], axis=1))

@@ -2,9 +2,9 @@
 
     W x + b = gamma2 * (W2 relu(gamma1 * (W1 x) + beta1)) + beta2     W1 (m, k), W2 (d, m), W (d, k)
 
-Leading axes R count replicates, which share nothing; gamma and beta are columns. All tensors are
-float64 on the CPU. The system is solved by pseudo-inverse, as in Appendix E; `solvers` needs less
-time or memory if m is large.
+Leading axes R count independent replicates; gamma and beta are columns. All tensors are float64 on
+the CPU. The system is solved by pseudo-inverse, as in Appendix E; `solvers` needs less time or
+memory if m is large.
 """
 
 from typing import NamedTuple
@@ -24,16 +24,16 @@ class Norm(NamedTuple):
     beta2: Float[Tensor, "*R d 1"]
 
     def to(self, where: torch.device | torch.dtype) -> "Norm":
-        """Return a copy on a device, or in a precision."""
+        """Return a copy on another device, or in another precision."""
         return Norm(*(each.to(where) for each in self))
 
 
 class Solved(NamedTuple):
-    """A column gamma1 for each target, with the condition number and the rank of K."""
+    """One column gamma1 for each target, with the condition number and the rank of K."""
 
     gamma1: Float[Tensor, "*R m targets"]
-    condition_number: Float[Tensor, "*R"]  # the largest singular value over the smallest
-    rank: Float[Tensor, "*R"]  # how many are above max(d k, m) machine epsilons of the largest
+    condition_number: Float[Tensor, "*R"]  # largest / smallest singular value
+    rank: Float[Tensor, "*R"]  # singular values above max(d k, m) machine epsilons of the largest
 
 
 def khatri_rao(
@@ -53,11 +53,10 @@ def khatri_rao(
 def pseudo_inverse(
     W1: Float[Tensor, "*R m k"], W2: Float[Tensor, "*R d m"], targets: list[Tensor]
 ) -> Solved:
-    """Solve `W2 diag(gamma1) W1 = W` for each target W (*R, d, k), by least squares if it has no
-    solution.
+    """Solve `W2 diag(gamma1) W1 = W` for each target W (*R, d, k), by least squares if necessary.
 
-    The system is linear in gamma1 (Lemma 1): K gamma1 = vec(W), with the Khatri-Rao product K. A
-    target that is not finite gives nan.
+    The system is linear in gamma1 (Lemma 1): K gamma1 = vec(W), with the Khatri-Rao product K.
+    Targets that are not finite give nan.
     """
     b = torch.stack(targets, -1).flatten(-3, -2)
     solved = torch.linalg.lstsq(khatri_rao(W2, W1), b.nan_to_num(0, 0, 0), driver="gelsd")
@@ -67,14 +66,19 @@ def pseudo_inverse(
 
 
 def row_norms(W: Float[Tensor, "*R rows columns"]) -> Float[Tensor, "*R rows 1"]:
-    """Euclidean norms of the rows, also where squares of the entries leave the range of float64."""
+    """Return the Euclidean norms of the rows.
+
+    They are correct even if squares of the entries leave the range of float64.
+    """
     size = size_of(W.abs().amax(dim=-1, keepdim=True))
     return (W / size).norm(dim=-1, keepdim=True) * size
 
 
 def size_of(largest: Float[Tensor, "*R"]) -> Float[Tensor, "*R"]:
-    """Return what to divide numbers by, so that products of a few are in the range of float64: 1
-    where the largest is between 1e-50 and 1e50, or is 0 or not finite."""
+    """Return a divisor that brings products of a few numbers into the range of float64.
+
+    The divisor is 1 if the largest number is between 1e-50 and 1e50, or is 0 or not finite.
+    """
     usual = ((largest > 1e-50) & (largest < 1e50)) | (largest == 0) | ~largest.isfinite()
     return torch.where(usual, 1.0, largest)
 
@@ -88,9 +92,9 @@ def set_shifts(
 ) -> Norm:
     """Return gamma and beta with which the layers compute `W2 diag(gamma1) W1 x + bias` (Lemma 7).
 
-    `beta1 = input_norm |gamma1_j| ||W1_j||` switches every hidden ReLU on for `||x|| <=
-    input_norm`, the largest norm of an input (1 in the paper). `gamma2 = 1` and `beta2 = bias - W2
-    beta1` take the shift out again.
+    `beta1 = input_norm |gamma1_j| ||W1_j||` makes every hidden ReLU active for
+    `||x|| <= input_norm`, the largest norm of an input (1 in the paper). `gamma2 = 1` and
+    `beta2 = bias - W2 beta1` subtract the shift again.
     """
     beta1 = input_norm * gamma1.abs() * row_norms(W1)
     return Norm(gamma1, beta1, torch.ones_like(W2[..., :1]), bias - W2 @ beta1)

@@ -4,8 +4,8 @@ Notation of the paper: target `W* (d, k)`, frozen random `W1 (m, k)` and `W2 (d,
 gamma (scales) and beta (shifts). By Proposition 1 a normalization layer with fixed mean and
 variance is the affine map `z -> gamma z + beta`, so mean and variance do not appear.
 
-Every construction is a pure function of a target, frozen weights (drawn by the functions at the
-end) and `input_norm`, the largest norm of an input that will be seen; the paper's theorems have 1.
+Every construction is a function of a target, frozen weights and `input_norm`, the largest norm of
+an input (1 in the paper's theorems). The functions at the end draw frozen weights.
 """
 
 from collections.abc import Iterable
@@ -25,12 +25,11 @@ from runner.papers.norm_tuning.solvers import EPSILON, Scales, solve_scales
 from runner.papers.norm_tuning.theorem_1 import Norm, khatri_rao, set_shifts
 
 Pair = tuple[Float[Tensor, "_ _"], Float[Tensor, "_ _"]]
-"""Frozen weights W1 (m, k), W2 (d, m) of the two layers that make up for one."""
+"""Frozen weights W1 (m, k), W2 (d, m) of the two layers that replace one layer of the target."""
 
 
 class Construction(NamedTuple):
-    """A constructed network, and the linear systems that gave its gamma, in the order of its
-    layers."""
+    """A constructed network, and the linear systems of its gamma, in the order of its layers."""
 
     network: Network
     systems: tuple[Scales, ...]
@@ -42,7 +41,7 @@ class Construction(NamedTuple):
 
     @property
     def rounding(self) -> float:
-        """Return n eps condition_number, summed over the systems of n equations; eps of float64."""
+        """Return n eps condition_number, summed over the systems of n equations (float64 eps)."""
         return float(np.sum([s.shape[0] * EPSILON * s.condition_number for s in self.systems]))
 
     @property
@@ -74,8 +73,8 @@ def wide_layer(
 ) -> tuple[Norm, Scales]:
     """Return gamma and beta (vectors) with which two frozen layers compute `target x + bias`.
 
-    They are exact for `||x|| <= input_norm` if the linear system, which is returned too, has full
-    rank (paper A, Lemma 7, the proof sketch of Theorem 1). All tensors are float64.
+    Also returns the solved linear system. The layers are exact for `||x|| <= input_norm` if the
+    system has full rank (paper A, Lemma 7, the proof sketch of Theorem 1). All tensors are float64.
     """
     scales = solve_scales(W1, W2, target)
     columns = set_shifts(W1, W2, scales.gamma[:, None], input_norm, bias[:, None])
@@ -85,11 +84,11 @@ def wide_layer(
 def wide(target: Network, weights: Iterable[Pair], input_norm: float = 1.0) -> Construction:
     """Return the construction of Theorem 1: two frozen layers for each layer of the target.
 
-    `weights` has one pair W1 (m, d_in), W2 (d_out, m) per layer; the widths may differ (Remark 2).
-    The construction is exact if each Khatri-Rao product has rank d_out d_in; with sparse weights
-    this is Theorem 3. The proof treats all layers like the first, with inputs in the unit ball. The
-    output of a hidden layer can be longer, by its bias alone, so that the largest reachable norm is
-    carried from layer to layer.
+    `weights` has one pair W1 (m, d_in), W2 (d_out, m) per layer; widths may differ (Remark 2). The
+    construction is exact if each Khatri-Rao product has rank d_out d_in. With sparse weights this
+    is Theorem 3. The proof treats all layers like the first, with inputs in the unit ball. Outputs
+    of hidden layers can be longer because of their biases. The largest possible norm is therefore
+    computed from layer to layer.
     """
     blocks, systems = [], []
     for layer, (W1, W2) in zip(target.layers, weights, strict=True):
@@ -105,14 +104,13 @@ def wide(target: Network, weights: Iterable[Pair], input_norm: float = 1.0) -> C
 
 
 def factorize(target: Network, rank: int, input_norm: float = 1.0) -> Network:
-    """Return the same function with each layer W* = A B of rank r written as two, B (r, d) and A
-    (d, r).
+    """Return the same function with each layer W* = A B of rank r as two layers B (r, d), A (d, r).
 
-    Corollary 1 (Corollary 2 of the appendix): four layers of width d r make up for each layer of
-    rank r, those that `wide` gives for the two here, as the text above the corollary says. The
-    ReLU of width r between the halves is linearized as in Lemma 7: B gets a shift
-    `input_norm ||B_i||` that keeps it on, and A takes the shift out again. Raises InputError if a
-    weight matrix of the target has a higher rank.
+    By Corollary 1 (Corollary 2 of the appendix), four layers of width d r replace each layer of
+    rank r. `wide` constructs them from the two layers here, as the text above the corollary
+    describes. The ReLU of width r between B and A is linearized as in Lemma 7: B gets a shift
+    `input_norm ||B_i||` that keeps the ReLU active, and A subtracts the shift. Raises InputError if
+    a weight matrix of the target has a higher rank.
     """
     weights, biases = [], []
     for index, layer in enumerate(target.layers):
@@ -139,19 +137,18 @@ def deep(
     input_norm: float = 1.0,
     arithmetic: Arithmetic = FLOAT64,
 ) -> Construction:
-    """Return the construction of Theorem 2: ceil(d / k) + 1 narrow layers with skip connections for
-    each layer of the target.
+    """Return the construction of Theorem 2, with ceil(d / k) + 1 narrow layers per target layer.
 
-    `weights` has one entry per layer of the target. With another `arithmetic` than float64 the
-    network consists of its numbers. What differs from the printed statement, which has errors:
+    The layers have skip connections. `weights` has one entry per layer of the target. The network's
+    numbers are those of `arithmetic`. The printed statement has errors; these are the differences:
 
     - L_1 lacks A_1 (`W_1 z_1` has no fitting shapes): it is read as `Gamma_1 W_1 A_1 z_1 + beta_1`.
-    - The A_i are (k, d k) in the sketch and (d k, k) in the statement; the latter fits.
-    - L_n with n = ceil(d / k) has no ReLU, and the ReLU after W_{n+1} is left out behind the last
-      layer of the target (Remark 9), which is linear.
-    - A last input block with zero weights, W*_n = 0, is not allowed: then Gamma_n = 0, and with it
-      the factor `W_{n+1} Gamma_n W_n` of all other systems (Lemma 8 needs a nonzero vector).
-    - If k does not divide d, the input is continued by zeros.
+    - The A_i are (k, d k) in the sketch and (d k, k) in the statement; the latter is correct.
+    - L_n with n = ceil(d / k) has no ReLU, and there is no ReLU after the last W_{n+1}, because the
+      target's last layer is linear (Remark 9).
+    - A last input block with zero weights, W*_n = 0, is not allowed. It makes Gamma_n = 0, hence
+      the factor `W_{n+1} Gamma_n W_n` of all other systems is 0 (Lemma 8 needs a nonzero vector).
+    - If k does not divide d, the input is padded with zeros.
     - Eq. (55) of the proof is false: Null(P M) is M^-1 Null(P). The systems have full rank anyway.
     """
     blocks, systems = [], []
@@ -166,12 +163,14 @@ def deep(
 def _deep_block(
     layer: Layer, frozen: DeepWeights, input_norm: float, arithmetic: Arithmetic
 ) -> tuple[Block, list[Scales]]:
-    """Return one block of Theorem 2: scales from the last layer to the first, then shifts forward.
+    """Return one block of Theorem 2 and its solved systems.
 
-    Scales: `W_{n+1} (prod_{j > i} Gamma_j W_j) Gamma_i W_i A_i = W*_i` for i = n, ..., 1 (Eq. 52),
-    each a system of d k equations and d k unknowns. Shifts: with all ReLUs on, layer i holds
-    `M_i x + s_i`. Its smallest safe offset is `s_i = input_norm ||row of M_i||`; the last shift
-    solves `W_{n+1} s_n = beta*` and takes all others out again.
+    The scales are computed from the last layer to the first:
+    `W_{n+1} (prod_{j > i} Gamma_j W_j) Gamma_i W_i A_i = W*_i` for i = n, ..., 1 (Eq. 52), each a
+    system of d k equations and d k unknowns. The shifts follow from the first layer to the last.
+    With all ReLUs active, layer i computes `M_i x + s_i`. The smallest safe offset is
+    `s_i = input_norm ||row of M_i||`. The last shift solves `W_{n+1} s_n = beta*`, which subtracts
+    all others.
     """
     exact = arithmetic.exact
     hidden, skips = ([exact(W) for W in each] for each in (frozen.hidden, frozen.skips))
@@ -188,7 +187,7 @@ def _deep_block(
     M, offset = exact(zeros), exact(zeros[:, 0])
     layers = []
     for i, (W, A, gamma) in enumerate(zip(hidden, skips, [s.gamma for s in systems], strict=True)):
-        M[:, i * k : (i + 1) * k] = A  # from here on they enter; zero so far
+        M[:, i * k : (i + 1) * k] = A  # these inputs enter here; zero so far
         M = gamma[:, None] * (W @ M)
         arriving, last = gamma * (W @ offset), i == n - 1
         offset = input_norm * arithmetic.row_norms(M)
@@ -200,7 +199,7 @@ def _deep_block(
 
 
 def _reachable_norm(layer: Layer, input_norm: float) -> float:
-    """Return the largest possible norm of the layer's output; a ReLU makes no vector longer."""
+    """Return the largest possible norm of the layer's output. A ReLU never increases a norm."""
     return float(torch.linalg.matrix_norm(layer.weight, 2)) * input_norm + float(layer.shift.norm())
 
 
@@ -211,16 +210,16 @@ LAWS = {
     "uniform": torch.rand,
     "torch_default": lambda *shape, **options: 2 * torch.rand(*shape, **options) - 1,
 }
-"""Continuous distributions of a weight, before it is scaled: Lemma 2 holds for each."""
+"""Continuous distributions of unscaled weights; Lemma 2 holds for each."""
 
 
 def random_matrix(
     rows: int, columns: int, stream: torch.Generator, sparsity: float = 1.0, law: str = "normal"
 ) -> Float[Tensor, "rows columns"]:
-    """Return random numbers of a distribution of `LAWS`, in float64; each is nonzero with
-    probability `sparsity`.
+    """Return random numbers of a distribution of `LAWS`, in float64.
 
-    Raises InputError for an unknown distribution.
+    Each number is nonzero with probability `sparsity`. Raises InputError for an unknown
+    distribution.
     """
     options = {"generator": stream, "dtype": torch.float64}
     weight = lookup("distribution", law, LAWS)(rows, columns, **options)
@@ -234,12 +233,12 @@ def wide_weights(
     sparsity: float = 1.0,
     distribution: str = "normal",
 ) -> list[Pair]:
-    """Return a pair W1 ~ N(0, 1/d_in) (m, d_in), W2 ~ N(0, 2/m) (d_out, m) for each layer of the
-    target.
+    """Return W1 ~ N(0, 1/d_in) (m, d_in), W2 ~ N(0, 2/m) (d_out, m) for each layer of the target.
 
-    m is `width`, or d_out d_in if that is None (Theorem 1). Each weight is nonzero with probability
-    `sparsity` (Theorem 3) and then divided by its root, so that the variances stay the same.
-    Another `distribution` of `LAWS` gets the same factors. Raises InputError for an unknown one.
+    m is `width`, or d_out d_in if `width` is None (Theorem 1). Each weight is nonzero with
+    probability `sparsity` (Theorem 3). Weights are divided by the root of `sparsity`, so the
+    variances do not depend on it. Every `distribution` of `LAWS` has the same factors. Raises
+    InputError for an unknown distribution.
     """
     pairs = []
     for layer in target.layers:
@@ -254,11 +253,10 @@ def wide_weights(
 def deep_weights(
     target: Network, block: int, generator: torch.Generator, distribution: str = "normal"
 ) -> list[DeepWeights]:
-    """Return the weights of Theorem 2 for each layer of the target, of variance one over the
-    fan-in.
+    """Return the weights of Theorem 2 for each layer of the target, with variance 1 / fan-in.
 
-    Another `distribution` of `LAWS` is divided by the root of the fan-in, too. Raises InputError if
-    a layer has fewer inputs than `block` (k), or the distribution is unknown.
+    Every `distribution` of `LAWS` is divided by the root of the fan-in. Raises InputError if a
+    layer has fewer inputs than `block` (k), or if the distribution is unknown.
     """
 
     def draw(rows: int, columns: int) -> Float[Tensor, "rows columns"]:
@@ -283,9 +281,9 @@ def deep_weights(
 def structural_rank(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> int:
     """Return the structural rank of `K = W2 (.) W1^T`: the largest matching of rows and columns.
 
-    For a square K it is full if and only if the Boolean determinant of the masks is one (Definition
-    8). With continuous weights K is then invertible with probability one, and never otherwise
-    (Lemma 9).
+    A square K has full structural rank if and only if the Boolean determinant of the masks is one
+    (Definition 8). With continuous weights K is then invertible with probability one, and otherwise
+    never (Lemma 9).
     """
     if bool((W1 != 0).all()) and bool((W2 != 0).all()):
         return min(W2.shape[0] * W1.shape[1], W1.shape[0])
@@ -294,19 +292,19 @@ def structural_rank(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> int:
 
 
 def cut_off_units(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> int:
-    """Return how many hidden units have no incoming or no outgoing weight: zero columns of K."""
+    """Return the number of hidden units without incoming or outgoing weights: zero columns of K."""
     return int(((W1 == 0).all(dim=1) | (W2 == 0).all(dim=0)).sum())
 
 
 def live_units_probability(d: int, k: int, m: int, sparsity: float) -> float:
     """Return the probability that none of m hidden units of sparse W1 (m, k), W2 (d, m) is cut off.
 
-    A unit with no incoming or no outgoing weight is a zero column of K. For m = d k this is an
-    upper bound of the probability of full rank: `((1 - (1-p)^d) (1 - (1-p)^k))^m`. For m = k^2 =
-    d^2 it rises from 0 to 1 around `p = 2 log(d) / d`, so that the conjecture of Remark 3, p of
-    order log d / d, cannot be improved. The bound is ours.
+    A unit without incoming or outgoing weights is a zero column of K. For m = d k the probability
+    is an upper bound of the probability of full rank: `((1 - (1-p)^d) (1 - (1-p)^k))^m`. For m =
+    k^2 = d^2 it rises from 0 to 1 around `p = 2 log(d) / d`. The conjecture of Remark 3, p of order
+    log d / d, therefore cannot be improved. The bound is not in the paper.
     """
-    with np.errstate(divide="ignore"):  # of sparsity 1
+    with np.errstate(divide="ignore"):  # log(0) at sparsity 1
         log_absent = np.log1p(-sparsity)
     incoming, outgoing = -np.expm1(k * log_absent), -np.expm1(d * log_absent)
     return float((incoming * outgoing) ** m)

@@ -19,7 +19,7 @@ MARGIN_LOSSES: dict[str, Loss] = {
 """Losses of the margin by name; elementwise."""
 
 FAR = 30.0
-"""Margin from which log(log(1 + exp(-z))) is -z to within rounding of the gradient."""
+"""Margin above which log(log(1 + exp(-z))) equals -z up to the gradient's rounding."""
 
 
 LOG_LOSSES: dict[str, Loss] = {
@@ -32,6 +32,6 @@ LOG_LOSSES: dict[str, Loss] = {
 def log_losses(z: Float[Tensor, "R n"], loss: str) -> Float[Tensor, "R n"]:
     """Return the logarithm of the logistic or exponential loss, without underflow.
 
-    Raises InputError for another loss.
+    Raises InputError for other losses.
     """
     return lookup("loss", loss, LOG_LOSSES)(z)

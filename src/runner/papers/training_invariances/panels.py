@@ -12,16 +12,16 @@ from runner.results.drawing import or_empty
 from runner.results.style import panel, sheet, ticks
 
 Part = Callable[[Axes, Tables], pd.DataFrame]
-"""Draws a panel; returns the numbers drawn."""
+"""Function that draws a panel and returns the plotted numbers."""
 
 
 def four_panels(
     tables: Tables, parts: Sequence[tuple[Part, str, str]], **options: float
 ) -> tuple[Figure, pd.DataFrame]:
-    """Draw a sheet of the panels a to d, and the numbers drawn, with the column `panel`.
+    """Draw a sheet of panels a to d; return it with the plotted numbers and the column `panel`.
 
-    parts: function, title and x axis of each panel; a panel without rows prints that it has none.
-    options: as of `sheet`.
+    parts: function, title and x-axis of each panel. Panels without rows print that they have none.
+    options: as for `sheet`.
     """
     picture, grid = sheet(2, 2, **options)
     drawn = [pd.DataFrame({"panel": []})]

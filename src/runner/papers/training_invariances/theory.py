@@ -1,23 +1,23 @@
 """Paper C's formulas: invariants of gradient flow, their rates of change, and the low-rank bound.
 
-A neuron (or channel) has a row in `U`, the matrix of the weights that come in, and a column in `V`,
-the matrix of the weights that go out. Gradient flow conserves
+A neuron (or channel) has a row in `U`, the matrix of incoming weights, and a column in `V`, the
+matrix of outgoing weights. Gradient flow conserves
 
     D = V^T V - U U^T
 
-or a part of it: its diagonal (vertex-wise, Lemma 2, first part), some entries off the diagonal
+or a part of D: its diagonal (vertex-wise, Lemma 2, first part), some entries off the diagonal
 (edge-wise, Lemma 2, second part), all of it (matrix-wise, Theorem 1), or its trace (layer-wise,
 Lemma 3).
 
 Why: the risk does not change under W_in -> A W_in, W_out -> W_out A^{-1} for every A in a group of
-matrices. The flow is orthogonal to the orbits of the group, so that W_in' W_in^T = W_out^T W_out'
-for all its generators, and the symmetric part of this is dD/dt = 0. For linear neurons that share
-all neighbors the group is every invertible A; for positively homogeneous neurons it is the
-positive diagonal ones, and neurons with the same activation pattern act as linear ones together.
-Equivalently w_e dR/dw_e, summed over the edges into a neuron or out of it, counts every path
-through the neuron once (Eq. (10), (11)).
+matrices. The flow is orthogonal to the orbits of the group. Hence W_in' W_in^T = W_out^T W_out' for
+all generators. The symmetric part of this equation is dD/dt = 0. For linear neurons that share all
+neighbors the group has every invertible A. For positively homogeneous neurons it has every positive
+diagonal A. Neurons with the same activation pattern act like linear neurons. Equivalently w_e
+dR/dw_e, summed over the edges into a neuron or out of it, counts every path through the neuron once
+(Eq. (10), (11)).
 
-All functions take leading batch axes `*R`.
+All functions accept leading batch axes `*R`.
 """
 
 import torch
@@ -27,38 +27,41 @@ from torch import Tensor
 from runner.networks.spectra import eigvalsh, operator_norm, svd, svdvals
 
 RESIDUAL_FACTOR = 8
-"""Lemma 11: what a ResNetFree block costs in the bound of Theorem 2."""
+"""Factor of a ResNetFree block in the bound of Theorem 2 (Lemma 11)."""
 
 
 def matrix_invariant(
     U: Float[Tensor, "*R c i"], V: Float[Tensor, "*R o c"]
 ) -> Float[Tensor, "*R c c"]:
-    """Return D = V^T V - U U^T of c neurons with i weights coming in and o going out (Theorem 1,
-    Eq. (6)).
+    """Return D = V^T V - U U^T of c neurons, i weights in and o weights out (Theorem 1, Eq. 6).
 
-    For two fully connected layers U = W_l and V = W_{l+1}: item 1. The other items have the
-    flattenings and stacks below in their place.
+    For two fully connected layers U = W_l and V = W_{l+1} (item 1). The other items have the
+    flattened and stacked matrices below instead.
     """
     return V.mT @ V - U @ U.mT
 
 
 def convolution_incoming(T: Float[Tensor, "*R o i k k"]) -> Float[Tensor, "*R o ikk"]:
-    """Return U of a convolution, one row per output channel: `o x (i k k)` (Theorem 1, items 2, 5,
-    6)."""
+    """Return U of a convolution, one row per output channel: `o x (i k k)`.
+
+    See Theorem 1, items 2, 5, 6.
+    """
     return T.flatten(-3)
 
 
 def convolution_outgoing(T: Float[Tensor, "*R o i k k"]) -> Float[Tensor, "*R okk i"]:
-    """Return V of a convolution, one column per input channel: `(o k k) x i` (Theorem 1, item
-    2)."""
+    """Return V of a convolution, one column per input channel: `(o k k) x i`.
+
+    See Theorem 1, item 2.
+    """
     return T.movedim(-3, -1).flatten(-4, -2)
 
 
 def by_channel(W: Float[Tensor, "*R o i"], channels: int) -> Float[Tensor, "*R op c"]:
     """Return V of a layer that reads c channels of p positions, i = c p: one column per channel.
 
-    The weights to all positions of a channel lie in its column, `(o p) x c` (Theorem 1, items 5 and
-    6). With one position it is W itself.
+    A column has the weights to all positions of a channel, `(o p) x c` (Theorem 1, items 5 and 6).
+    With one position V is W.
     """
     return W.unflatten(-1, (channels, -1)).transpose(-1, -2).flatten(-3, -2)
 
@@ -66,23 +69,26 @@ def by_channel(W: Float[Tensor, "*R o i"], channels: int) -> Float[Tensor, "*R o
 def residual_incoming(
     W2: Float[Tensor, "*R o h"], Z: Float[Tensor, "*R o i"]
 ) -> Float[Tensor, "*R o hi"]:
-    """Return U of the outputs of a block Z x + W2 sigma(W1 x): `[W2 Z]` (Theorem 1, items 4 and
-    7)."""
+    """Return U of the outputs of a block Z x + W2 sigma(W1 x): `[W2 Z]`.
+
+    See Theorem 1, items 4 and 7.
+    """
     return torch.cat((W2, Z), dim=-1)
 
 
 def residual_outgoing(
     W1: Float[Tensor, "*R h i"], Z: Float[Tensor, "*R o i"]
 ) -> Float[Tensor, "*R ho i"]:
-    """Return V of the inputs of a block Z x + W2 sigma(W1 x): W1 above Z (Theorem 1, items 4, 6,
-    7)."""
+    """Return V of the inputs of a block Z x + W2 sigma(W1 x): W1 above Z.
+
+    See Theorem 1, items 4, 6, 7.
+    """
     return torch.cat((W1, Z), dim=-2)
 
 
 def same_pattern(preactivations: Float[Tensor, "*R n c"]) -> Bool[Tensor, "*R c c"]:
-    """Return which pairs of c neurons are on for the same of n examples (condition of Lemma 2,
-    part 2)."""
-    on = (preactivations > 0).float()  # counts are exact there
+    """Return which pairs of c neurons are active for the same of n examples (Lemma 2, part 2)."""
+    on = (preactivations > 0).float()  # counts are exact in float32
     count = on.sum(-2)
     return count[..., :, None] + count[..., None, :] == 2 * (on.mT @ on)
 
@@ -93,11 +99,11 @@ def noninvariance_rate(
     """Return dD/dt of c neurons under gradient flow (Lemma 4; the difference of Eq. (65) and (67)).
 
     z: preactivations; slopes: sigma'(z); upstream: dR/da, the derivative of the risk by the
-    activations a = sigma(z), of each of n examples. With a = sigma'(z) z,
+    activations a = sigma(z). All are for each of n examples. With a = sigma'(z) z,
 
         dD_uv/dt = sum_i (sigma'(z_iu) - sigma'(z_iv)) (b_iu z_iv - b_iv z_iu),   b = upstream:
 
-    zero on the diagonal, zero for two neurons with the same pattern, and not zero in general.
+    It is zero on the diagonal and for two neurons with the same pattern, and nonzero in general.
     """
     cross = (slopes * upstream).mT @ z - upstream.mT @ (slopes * z)
     return cross + cross.mT
@@ -114,8 +120,7 @@ def squared_operator_norm(W: Float[Tensor, "*R o i"]) -> Float[Tensor, "*R"]:
 
 
 def alignment(U: Float[Tensor, "*R c i"], V: Float[Tensor, "*R o c"]) -> Float[Tensor, "*R"]:
-    """Return |<v, u>|, u the first left singular vector of U, v the first right one of V (Eq.
-    (15)).
+    """Return |<v, u>|, u the first left singular vector of U, v the first right one of V (Eq. 15).
 
     nan if U or V is not finite.
     """
@@ -125,28 +130,26 @@ def alignment(U: Float[Tensor, "*R c i"], V: Float[Tensor, "*R o c"]) -> Float[T
 
 
 def flattening_factor(shared: int, positions: int) -> int:
-    """Return how much smaller ||V||^2 may be than ||U||^2, two flattenings of one tensor (Lemma
-    10).
+    """Return the largest ||U||^2 / ||V||^2 of two flattenings of one tensor (Lemma 10).
 
-    For a tensor T (o, i, k) with U = `o x (i k)` and V = `(o k) x i`: ||U||^2 <= min(i, k) ||V||^2,
-    because T contracted with a unit vector of R^o is an i x k matrix, whose squared Frobenius norm
-    is at most min(i, k) times its squared operator norm (Wang et al. 2017, Theorem 4.8).
+    For a tensor T (o, i, k) with U = `o x (i k)` and V = `(o k) x i`: ||U||^2 <= min(i, k) ||V||^2.
+    The reason: T contracted with a unit vector of R^o is an i x k matrix. Its squared Frobenius
+    norm is at most min(i, k) times its squared operator norm (Wang et al. 2017, Theorem 4.8).
     """
     return min(shared, positions)
 
 
 def low_rank_bound(factors: list[int]) -> list[float]:
-    """Return the limit inferior of ||W_j||_2^2 / ||W_j||_F^2 for each layer j (Theorem 2, Eq.
-    (14)).
+    """Return the limit inferior of ||W_j||_2^2 / ||W_j||_F^2 for each layer j (Theorem 2, Eq. 14).
 
-    factors: s_j, how much smaller the squared operator norm of layer j may be as its inputs see it
-    (V_j) than as its outputs see it (U_j): 1 for a fully connected layer, `RESIDUAL_FACTOR` for a
-    ResNetFree block, `flattening_factor` for a convolution, and for what reads its channels. Layer
-    j pays for the layers behind it: bound_j = 1 / (s_{j+1} ... s_L) = 1 / (8^{N_j} M_j).
+    factors: s_j, the largest ||U_j||_2^2 / ||V_j||_2^2 of layer j. It is 1 for a fully connected
+    layer, `RESIDUAL_FACTOR` for a ResNetFree block, and `flattening_factor` for a convolution or a
+    layer that reads its channels. The bound of layer j has the factors of all later layers: bound_j
+    = 1 / (s_{j+1} ... s_L) = 1 / (8^{N_j} M_j).
 
-    The paper's 8 for a block Z x + W2 W1 x is more than the proof needs. W2^T W2 - W1 W1^T is
-    constant, so up to a constant ||[W2 Z]||^2 <= ||W2||^2 + ||Z||^2 = ||W1||^2 + ||Z||^2, which is
-    at most twice ||[W1; Z]||^2.
+    The paper's 8 for a block Z x + W2 W1 x is larger than necessary. W2^T W2 - W1 W1^T is constant,
+    so up to a constant ||[W2 Z]||^2 <= ||W2||^2 + ||Z||^2 = ||W1||^2 + ||Z||^2, which is at most
+    twice ||[W1; Z]||^2.
     """
     bounds = [1.0]
     for factor in reversed(factors[1:]):
@@ -160,11 +163,12 @@ def finite_time_bound(
     factors: list[int],
     offsets: list[Float[Tensor, "*R"]],
 ) -> list[Float[Tensor, "*R"]]:
-    """Return the least that ||W_j||_2^2 can be, given the last layer's norm (Theorem 2, Eq. (13)).
+    """Return the lower bound of ||W_j||_2^2, given the last layer's norm (Theorem 2, Eq. 13).
 
-    last: ||W_L||_F^2 now, which is ||W_L||_2^2 of a single row. invariants: D_j at initialization,
-    between layers j and j+1. factors: s_j as in `low_rank_bound`. offsets: e_j with ||U_j||_2^2 <=
-    s_j ||V_j||_2^2 + e_j. Then, by Weyl's inequality, from the last layer to the first,
+    last: current ||W_L||_F^2, which is ||W_L||_2^2 of a single row. invariants: D_j at
+    initialization, between layers j and j+1. factors: s_j as in `low_rank_bound`. offsets: e_j with
+    ||U_j||_2^2 <= s_j ||V_j||_2^2 + e_j. Then, by Weyl's inequality, from the last layer to the
+    first,
 
         ||U_j||_2^2 >= ||V_{j+1}||_2^2 - lambda_max(D_j) >= (||U_{j+1}||_2^2 - e) / s - lambda_max.
     """
@@ -179,14 +183,14 @@ def finite_time_bound(
 def residual_offset(D: Float[Tensor, "*R h h"]) -> Float[Tensor, "*R"]:
     """Return e of a block Z x + W2 W1 x: ||[W2 Z]||^2 <= 2 ||[W1; Z]||^2 + e (Lemma 11, sharpened).
 
-    D = W2^T W2 - W1 W1^T at initialization; e is its largest eigenvalue, or zero if that is
+    D = W2^T W2 - W1 W1^T at initialization. e is its largest eigenvalue, or zero if this is
     negative.
     """
     return eigvalsh(D)[..., -1].clamp(min=0)
 
 
 def remainder(W: Float[Tensor, "*R o i"], kept: int) -> Float[Tensor, "*R"]:
-    """Return rem: the squared Frobenius norm of W beyond its `kept` (k) largest singular values.
+    """Return the squared Frobenius norm of W beyond its `kept` (k) largest singular values.
 
     nan if W is not finite.
     """
@@ -194,13 +198,13 @@ def remainder(W: Float[Tensor, "*R o i"], kept: int) -> Float[Tensor, "*R"]:
 
 
 def last_remainder_bound(W: Float[Tensor, "*R o w"]) -> Float[Tensor, "*R"]:
-    """Return what the remainder of the last layer is at most, at all times, from its start (K
-    outputs).
+    """Return an upper bound of the last layer's remainder at all times, from initial weights W.
 
-    One output under a loss of the margin: k = 1 and W has one singular value, hence zero. K outputs
-    under cross entropy: k = K - 1, rem = sigma_K^2 <= ||u^T W||^2 for every unit vector u, here
-    1 / sqrt(K). The derivatives of the cross entropy by the K outputs have the sum zero, so that
-    1^T W stays where it started, whatever the step: `||1^T W||^2 / K`.
+    One output under a loss of the margin: k = 1 and W has one singular value, hence the bound is
+    zero. K outputs under cross entropy: k = K - 1, and the remainder is sigma_K^2 <= ||u^T W||^2
+    for every unit vector u, here 1 / sqrt(K). The derivatives of the cross entropy by the K outputs
+    have the sum zero. Hence 1^T W is constant for every step length, and the bound is
+    `||1^T W||^2 / K`.
     """
     outputs = W.shape[-2]
     if outputs == 1:
@@ -213,21 +217,21 @@ def remainder_bounds(
 ) -> list[tuple[Float[Tensor, "*R"], Float[Tensor, "*R"]]]:
     """Return bounds of the remainder of each linear layer at the end (Theorem 1).
 
-    invariants: D_l = W_{l+1}^T W_{l+1} - W_l W_l^T at the start, of the neurons between the layers
-    l and l+1 of the tail; last: `last_remainder_bound` of the last layer L; kept: k. With A_l =
-    -D_l, which the flow keeps, W_l W_l^T = W_{l+1}^T W_{l+1} + A_l at all times, and
+    invariants: D_l = W_{l+1}^T W_{l+1} - W_l W_l^T at initialization, of the neurons between the
+    layers l and l+1 of the tail; last: `last_remainder_bound` of the last layer L; kept: k. The
+    flow conserves A_l = -D_l. Hence W_l W_l^T = W_{l+1}^T W_{l+1} + A_l at all times, and
 
         lo_l = sum_{i > k} max(lambda_i(A_l), 0)  <=  rem_l  <=
         hi_l = hi_{l+1} + sum_{i <= w - k} lambda_i(A_l),   hi_L = last,   lo_L = 0,
 
-    the eigenvalues lambda_1 >= ... >= lambda_w. Below: W_{l+1}^T W_{l+1} is positive semidefinite,
-    so that no eigenvalue of the sum is below that of A_l (Weyl). Above: the w - k smallest
-    eigenvalues of a matrix M sum up to the least tr(P M) over projections P of rank w - k (Ky Fan).
-    The P that is best for W_{l+1}^T W_{l+1} gives rem_{l+1} there, and of A_l at most its w - k
-    largest eigenvalues.
+    with the eigenvalues lambda_1 >= ... >= lambda_w of A_l. Lower bound: W_{l+1}^T W_{l+1} is
+    positive semidefinite, so no eigenvalue of the sum is below that of A_l (Weyl). Upper bound: the
+    sum of the w - k smallest eigenvalues of a matrix M is the least tr(P M) over projections P of
+    rank w - k (Ky Fan). The best P for W_{l+1}^T W_{l+1} gives rem_{l+1} for this term, and at most
+    the sum of the w - k largest eigenvalues of A_l.
 
-    Under weight decay, dW/dt = -grad - lambda W, every D_l, and 1^T W_L squared, falls as
-    exp(-2 lambda t), and so do both bounds.
+    Under weight decay, dW/dt = -grad - lambda W, every D_l, and the square of 1^T W_L, decays as
+    exp(-2 lambda t). Both bounds decay equally.
     """
     bounds = [(torch.zeros_like(last), last)]
     for D in reversed(invariants):

@@ -1,4 +1,4 @@
-"""State what paper B says of convolutional networks: figures 5, 7, 10 and 13."""
+"""Statements of paper B about convolutional networks: figures 5, 7, 10 and 13."""
 
 from runner.papers.batch_norm_rank.breaking_bn import quantities as q
 from runner.papers.batch_norm_rank.learning import LEARNED, LITTLE
@@ -8,22 +8,22 @@ CENTRING = "paper B, Appendix C, figure 7"
 ALIGNED = "paper B, Appendix H, figure 10"
 
 BROKEN = 2
-"""Smallest ratio of the ranks from the usual and from the asymmetric initialization."""
+"""Smallest ratio of ranks, usual / asymmetric initialization, that counts as broken batch norm."""
 
 PERFECT = 0.99
-"""An alignment above this is perfect: one, to two digits."""
+"""Smallest alignment that counts as perfect: one, to two digits."""
 
 SAME = 0.1
-"""Largest distance of almost equal paths, in units of the distance between two replicates."""
+"""Largest distance of nearly equal paths, in units of the distance between two replicates."""
 
 FITS = f"fit_of_batch_norm > {LEARNED}"
-"""The network with batch norm, with which another is compared, has learned."""
+"""Condition: the network with batch norm, the baseline of the comparison, has learned."""
 
 STARTS = ("batch_norm", "batch_norm_asymmetric")
 
 
 def asymmetric_start(figure: int, network: str) -> list[Claim]:
-    """Return what figures 5 and 13 show of their network."""
+    """Return the claims of figure 5 or 13 about the asymmetric initialization of its network."""
     source = f"paper B, Section 4, figure {figure}"
     return [
         Claim(

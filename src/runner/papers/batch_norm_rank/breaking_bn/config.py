@@ -1,4 +1,4 @@
-"""The parameters of study `breaking_bn`."""
+"""Parameters of study `breaking_bn`."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -20,10 +20,12 @@ BREAKING_METHODS = (
 
 @dataclass(frozen=True)
 class BreakingBN(OnImages):
-    """Paper B, figures 5, 7, 10, 13: convolutional networks with batch norm, broken and without."""
+    """Parameters of figures 5, 7, 10 and 13 of paper B: convolutional networks with and without
+    batch norm, from the usual and from an asymmetric initialization.
+    """
 
     study: ClassVar[str] = "breaking_bn"
-    version: ClassVar[int] = 3  # rates are chosen on separate replicates, by the worst of them
+    version: ClassVar[int] = 3  # learning rates are chosen by the worst of separate replicates
 
     architecture: str = parameter("convolutional network", "vgg19", choices=("vgg19", "resnet50"))
     multiplier: float = parameter(
@@ -60,6 +62,6 @@ class BreakingBN(OnImages):
     tau: float = parameter("threshold of the soft rank (0 to 1)", 0.5, minimum=0, maximum=1)
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         mine = ("random pixels", "initialisation", *orders(self.epochs))
         return super().purposes() + mine

@@ -23,20 +23,21 @@ from runner.results.style import QUIET, Look, level, name_ends, panel, sheet, ti
 COLUMNS = ["train_accuracy", "test_accuracy", "rank", "rank_bound", "gradient_alignment"]
 
 OF_LAST = {"rank": "rank, last hidden layer", "rank_bound": "r, lower bound of the rank"}
-"""Titles of panels that say more than the name of a measure."""
+"""Panel titles for measures whose short name is not enough."""
 
 CENTRED = ["batch_norm", "batch_norm_no_mean", "batch_norm_asymmetric"]
-"""The curves of Figures 5, 7 and 13."""
+"""The methods in figures 5, 7 and 13."""
 
 NEAR_CHANCE = 1.5 / CLASSES
-"""An accuracy below this is near chance level."""
+"""Accuracies below this value count as near chance level."""
 
 ARCHITECTURES = {"vgg19": "VGG-19", "resnet50": "ResNet-50"}
 
 
 def curves(tables: Tables) -> pd.DataFrame:
-    """Return median and range of every measure by method and epoch, each at the learning rate
-    chosen for it. `end_of_grid`: which end of the grid this rate is, if it is one.
+    """Return median and range of every measure by method and epoch, at each method's chosen rate.
+
+    The column `end_of_grid` says whether this learning rate is the smallest or largest offered.
     """
     keys = ["method", "learning_rate", "epoch", "steps"]
     return spread(paths(tables), keys, COLUMNS).merge(chosen_rates(tables))
@@ -45,7 +46,7 @@ def curves(tables: Tables) -> pd.DataFrame:
 def _lines(
     axes: Axes, letter: str, drawn: pd.DataFrame, column: str, x: str = "epoch", chance="chance"
 ) -> list[tuple[float, str, Look]]:
-    """Draw median and range of each method; return where lines end: height, name, look."""
+    """Draw median and range of each method; return the height, name and look at each line's end."""
     ends = []
     for method, look in METHODS.items():
         rows = drawn[drawn["method"] == method].dropna(subset=column)
@@ -64,13 +65,16 @@ def _lines(
         level(axes, 1 / CLASSES, chance, above=False)
     title = OF_LAST.get(column, MEASURES[column])
     panel(axes, letter, title, "epoch" if x == "epoch" else "iteration")
-    return ends[::-1]  # from below, where lines end together
+    return ends[::-1]  # from below, if lines end together
 
 
 def draw(
     tables: Tables, columns: tuple[str, ...], x: str = "epoch", methods: list[str] = CENTRED
 ) -> tuple[Figure, pd.DataFrame]:
-    """Draw one panel for each measure, one line for each method; x: `epoch` or `steps`."""
+    """Draw one panel for each measure and one line for each method.
+
+    x: the column on the x-axis, `epoch` or `steps`.
+    """
     drawn = curves(tables)
     shown = nonempty(drawn[drawn["method"].isin(methods)], "curve of the figure")
     rows = -(-len(columns) // 2)
@@ -114,7 +118,10 @@ def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def with_rates(panels: str, tables: Tables) -> str:
-    """Return a caption: panels, lines and bands, and the learning rates, with ends of the grid."""
+    """Return a caption that describes panels, lines and bands and lists the learning rates.
+
+    Learning rates at an end of the grid are marked. panels: sentences about the panels.
+    """
     rates = [
         f"{named(method)} {rate:g}{END_OF_GRID[end]}"
         for method, rate, end in chosen_rates(tables).itertuples(index=False, name=None)
@@ -127,12 +134,12 @@ def _network(tables: Tables) -> str:
 
 
 def _end(tables: Tables, method: str, column: str = "train_accuracy") -> float:
-    """Return the median of a method after the last epoch. Raises NoRows if it was not run."""
+    """Return a method's last median of a column. Raises NoRows if the method was not run."""
     return select(curves(tables), method=method)[column].iloc[-1]
 
 
 def say_broken(tables: Tables) -> str:
-    """Say which accuracy is reached from an asymmetric and from the usual initialization."""
+    """Return the headline: the accuracies from an asymmetric and from the usual initialization."""
     broken, usual = _end(tables, "batch_norm_asymmetric"), _end(tables, "batch_norm")
     return (
         f"An asymmetric initialization breaks batch norm: {_network(tables)} stays near chance"
@@ -141,7 +148,7 @@ def say_broken(tables: Tables) -> str:
 
 
 def say_centring(tables: Tables, verdict: str) -> str:
-    """Say which accuracy is reached without mean subtraction, and whether the claim holds."""
+    """Return the headline: the accuracy without mean subtraction, and whether the claim holds."""
     without, norm = _end(tables, "batch_norm_no_mean"), _end(tables, "batch_norm")
     if verdict == "holds":
         return f"Without mean subtraction, batch norm learns equally well (accuracy {without:.2f})"
@@ -156,7 +163,7 @@ def say_centring(tables: Tables, verdict: str) -> str:
 
 
 def say_parallel(tables: Tables) -> str:
-    """Say that a network without batch norm learns nothing from images or from random pixels."""
+    """Return the headline: plain networks learn nothing from images or random pixels."""
     return (
         f"Without batch norm {_network(tables)} does not learn, and it cannot tell images from"
         " random pixels"
@@ -174,7 +181,7 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 LOOKS = METHODS
-"""Looks in the picture of a sweep."""
+"""Line styles in the picture of a sweep, by method."""
 
 HEADLINE = ["training.rank", "training.rank_bound", "training.gradient_alignment", "test_accuracy"]
 

@@ -1,9 +1,9 @@
-"""Measure convolutional networks, replicate by replicate and epoch by epoch.
+"""Measure convolutional networks in each replicate and epoch.
 
 Methods share initialization and order of the data. Each method is read at the learning rate that
-was chosen for it. A network that has diverged has the accuracy zero. The
-learned fraction is 0 at chance level and 1 for a perfect fit. `fit_of_batch_norm` is the learned
-fraction of the network with batch norm at the last epoch, with which others are compared.
+was chosen for it. A diverged network has accuracy zero. The learned fraction is 0 at chance level
+and 1 for a perfect fit. `fit_of_batch_norm` is the learned fraction of the network with batch norm
+at the last epoch. Other networks are compared with it.
 """
 
 import numpy as np
@@ -22,12 +22,13 @@ PRINTED = {
     "batch_norm": "networks with batch norm",
     "batch_norm_asymmetric": "asymmetrically initialized networks with batch norm",
 }
-"""What rules print for methods."""
+"""Names of methods in printed rules."""
 
 
 def _of(tables: Tables, method: str, column: str) -> pd.DataFrame:
-    """Return a column of a method by epoch, 0 before training, and replicate. Raises NoRows if the
-    method was not run."""
+    """Return a column of a method by epoch (0: before training) and replicate. Raises NoRows if the
+    method was not run.
+    """
     rows = paths(tables)
     rows = nonempty(rows[rows["method"] == method], f"rows: {LABELS[method]}")
     return rows.pivot(index="epoch", columns="replicate", values=column)
@@ -39,7 +40,7 @@ def _learned(tables: Tables, method: str) -> pd.DataFrame:
 
 
 def _beside_fit(tables: Tables, values: pd.DataFrame) -> pd.DataFrame:
-    """Return values by epoch and replicate as rows, each beside the fit of batch norm."""
+    """Return values by epoch and replicate as rows, with the column `fit_of_batch_norm`."""
     rows = values.unstack().rename("value").reset_index()
     fit = _learned(tables, "batch_norm").iloc[-1]
     return rows.assign(fit_of_batch_norm=rows["replicate"].map(fit))
@@ -96,9 +97,10 @@ def alignment_before(tables: Tables, one: str, other: str) -> pd.Series:
 def distance_of_paths(tables: Tables) -> pd.Series:
     """distance of log accuracies, plain networks: images to random pixels / between two replicates
 
-    In the mean of all epochs; accuracy zero counts as 1e-4. Networks on images and on noise of one
-    replicate share initialization and order, which two replicates do not. The mean distances
-    of the replicates have their pairs in common, so that the sign test on them is rough.
+    The distance is averaged over all epochs; accuracy zero counts as 1e-4. The networks of one
+    replicate, on images and on random pixels, share initialization and order of the data. Two
+    replicates share neither. The replicates' mean distances share pairs, so the sign test on them
+    is approximate.
     """
     images, noise = (
         np.log(_of(tables, each, "train_accuracy").drop(index=0).clip(lower=1e-4))

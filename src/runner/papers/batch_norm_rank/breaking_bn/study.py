@@ -2,16 +2,18 @@
 
 A convolutional network learns images in several ways:
 
-- `batch_norm`: with batch normalization, from PyTorch's initialisation;
-- `batch_norm_asymmetric`: the same from positive weights of the same variance;
-- `batch_norm_no_mean`: with division by the root mean square alone;
+- `batch_norm`: with batch normalization, from PyTorch's initialization;
+- `batch_norm_asymmetric`: with batch normalization, from positive weights of the same variance;
+- `batch_norm_no_mean`: with division by the root mean square, without mean subtraction;
 - `vanilla`: without normalization; `vanilla_100x`: at 100 times the learning rate;
-  `vanilla_random_pixels`: on images of uniform random pixels, with the labels of the data.
+  `vanilla_random_pixels`: without normalization, on images of uniform random pixels with the labels
+  of the data.
 
-Each method is trained at the fastest rate of a grid, chosen on separate replicates
-(`selection.csv`); `vanilla_random_pixels` takes that of `vanilla`, `vanilla_100x` 100 times it.
-Networks of one replicate start from the same draws and see the data in the same order, whatever the
-method. They are trained one after the other: each one fills the machine.
+Each method is trained at the fastest learning rate of a grid, chosen on separate replicates
+(`selection.csv`). `vanilla_random_pixels` uses the learning rate of `vanilla`, `vanilla_100x` 100
+times this rate. In one replicate, all methods start from the same random draws and see the data in
+the same order. Networks are trained one after the other because each one occupies the whole
+machine.
 """
 
 from collections.abc import Iterator, Mapping
@@ -41,9 +43,10 @@ ARCHITECTURES = {"vgg19": VGG19, "resnet50": ResNet50}
 
 @dataclass(frozen=True)
 class Method:
-    """Hold one method: the network, its initialization, its learning rate and its images.
+    """A method: the network's normalization, initialization, learning rate and images.
 
-    rate_of: the method whose rate it takes, `faster` times; empty: a rate of its own.
+    rate_of: the method whose learning rate is used, multiplied by `faster`; empty: the method's
+    own.
     """
 
     normalization: str
@@ -65,7 +68,7 @@ METHODS = {
 
 @dataclass(frozen=True)
 class UntrainedNetwork(Row):
-    """One row per method and replicate: the last hidden layer before training."""
+    """One row per method and replicate: measures of the last hidden layer before training."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("method", "replicate")
@@ -81,9 +84,9 @@ class UntrainedNetwork(Row):
 
 @dataclass(frozen=True)
 class TrialEpoch(Row):
-    """One row per method, rate, selection replicate and epoch: what a rate is chosen by.
+    """One row per method, learning rate, selection replicate and epoch, to choose learning rates.
 
-    Nan where a network has diverged.
+    Numbers of diverged networks are nan.
     """
 
     table: ClassVar[str] = "selection"
@@ -93,27 +96,27 @@ class TrialEpoch(Row):
     replicate: int
     learning_rate: float
     epoch: int
-    steps: int  # of SGD so far
+    steps: int  # steps of SGD so far
     train_loss: float  # nats; mean over the epoch's minibatches, each before its step
-    train_accuracy: float  # share of images that get their class; mean over minibatches likewise
+    train_accuracy: float  # fraction of images with the right class; mean over minibatches
     test_loss: float  # at the end of the epoch, with running statistics
-    test_accuracy: float  # share of the test images that get their class, likewise
-    rank: float  # of the last hidden layer on `samples` training images, as in UntrainedNetwork
-    rank_bound: float  # r(H), Eq. (4), of the same representation
+    test_accuracy: float  # fraction of the test images with the right class, at the same time
+    rank: float  # rank of the last hidden layer on `samples` training images
+    rank_bound: float  # r(H), lower bound of the rank, Eq. (4), of the same representation
     gradient_alignment: float  # mean |cosine| of per-sample gradients of the last layer
 
 
 @dataclass(frozen=True)
 class TrainedEpoch(TrialEpoch):
-    """One row per method, replicate and epoch, at the rate chosen for the method."""
+    """One row per method, replicate and epoch, at the learning rate chosen for the method."""
 
     table: ClassVar[str] = "training"
 
-    selected_on: str  # the replicates that the rate was chosen on
+    selected_on: str  # replicates on which the learning rate was chosen
 
 
 def run(config: Config, context: Context) -> Iterator[UntrainedNetwork | TrialEpoch | Measured]:
-    """Train each network in turn, and measure those that are judged before training, too."""
+    """Train the networks one after the other; measure the judged ones before training, too."""
     rate_of = {name: lookup("methods", name, METHODS).rate_of or name for name in config.methods}
     judged = range(config.replicates)
     tasks = trials(config, dict.fromkeys(rate_of.values()))
@@ -141,10 +144,10 @@ def run(config: Config, context: Context) -> Iterator[UntrainedNetwork | TrialEp
 def images(config: Config, context: Context, random_pixels: bool) -> Dataset:
     """Return the study's images on the device, each channel with mean zero and variance one.
 
-    Raises InputError when they cannot be had, or when there are fewer than `samples`.
+    Raises InputError if the images are unavailable or fewer than `samples`.
     """
     data = training_images(config, context)
-    probed(config, data)  # refused now, not when they are measured
+    probed(config, data)  # raises an error now, not when networks are measured
     if config.image_size is not None:
         data = data.resized(config.image_size)
     if random_pixels:
@@ -153,13 +156,13 @@ def images(config: Config, context: Context, random_pixels: bool) -> Dataset:
 
 
 def new_network(config: Config, name: str, channels: int, classes: int) -> ConvolutionalClassifier:
-    """Return a network of one method for images with these channels."""
+    """Return an uninitialized network of a method for images with `channels` channels."""
     architecture = lookup("architecture", config.architecture, ARCHITECTURES)
     return architecture(channels, classes, METHODS[name].normalization, config.multiplier)
 
 
 def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn.Module:
-    """Return a kept network as a module."""
+    """Return a stored network as a torch module. network: the network's stored name."""
     first = next(W for W in tensors.values() if W.ndim == 4)
     classes = len(tensors["classifier.weight"])
     module = new_network(config, network.partition("/")[0], first.shape[1], classes)
@@ -168,8 +171,7 @@ def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn
 
 
 def traced(config: Config, trainer: ConvolutionalTrainer) -> dict[str, Tensor]:
-    """Return the tensors of a network, the images x, and H, what its last hidden layer makes of
-    them."""
+    """Return the network's tensors, the probe images x and their last hidden representations H."""
     images = probed(config, trainer.data)
     H, _ = last_layer(trainer.network, images)
     return {"x": images.pixels, **trainer.network.state_dict(), "H": H}
@@ -178,7 +180,10 @@ def traced(config: Config, trainer: ConvolutionalTrainer) -> dict[str, Tensor]:
 def start(
     config: Config, data: Mapping[bool, Dataset], task: Task, rate: float
 ) -> ConvolutionalTrainer:
-    """Return a network before training, and what trains it. data: by whether pixels are random."""
+    """Return the trainer of a newly initialized network.
+
+    data: the images by whether their pixels are random. rate: learning rate of the grid.
+    """
     method, replicate = METHODS[task.method], task.replicate
     own = data[method.random_pixels]
     network = new_network(config, task.method, own.train.pixels.shape[1], own.classes)
@@ -196,7 +201,7 @@ def last_layer(
 ) -> tuple[Float[Tensor, "N d"], Float[Tensor, "N classes"]]:
     """Return last hidden representations and the errors `softmax - one-hot` of the logits.
 
-    Batch normalization uses the statistics of these samples.
+    Batch normalization uses the statistics of the images `on`.
     """
     network.set_mode("probe")
     H = network.hidden(on.pixels)
@@ -206,8 +211,7 @@ def last_layer(
 
 
 def measure(config: Config, trainer: ConvolutionalTrainer) -> dict[str, float]:
-    """Return the measures of the last hidden layer, by the name of their column in
-    UntrainedNetwork."""
+    """Return the measures of the last hidden layer, named like the columns of UntrainedNetwork."""
     H, errors = last_layer(trainer.network, probed(config, trainer.data))
     measured = ranks(H.mT[None], config.tau)
     values = {name: float(value[0]) for name, value in vars(measured).items()}

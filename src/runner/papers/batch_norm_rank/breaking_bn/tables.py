@@ -1,4 +1,4 @@
-"""Select from the tables of study `breaking_bn`, for its drawings and claims."""
+"""Select rows from the tables of study `breaking_bn`, for its figures and claims."""
 
 import pandas as pd
 
@@ -14,15 +14,17 @@ LABELS = Labels() | {
     "vanilla_100x": "vanilla at 100 x the rate",
     "vanilla_random_pixels": "vanilla on random pixels",
 }
-"""What legends and claims call a method."""
+"""Names of methods in legends and claims."""
 
 MEASURES = ["rank", "rank_bound", "gradient_alignment"]
-"""Known before training too."""
+"""Measures that are recorded before training, too."""
 
 
 def paths(tables: Tables) -> pd.DataFrame:
-    """Return one row per method, replicate and epoch, at the rate chosen for the method; what is
-    known before training is epoch 0."""
+    """Return one row per method, replicate and epoch, at the learning rate chosen for the method.
+
+    Measures before training have epoch 0.
+    """
     trained = with_divergence(tables["training"])
     start = tables["metrics"].rename(columns={"matrix_rank": "rank"})
     start = start[["method", "replicate", *MEASURES]].drop_duplicates(["method", "replicate"])
@@ -32,10 +34,9 @@ def paths(tables: Tables) -> pd.DataFrame:
 
 
 def chosen_rates(tables: Tables) -> pd.DataFrame:
-    """Return the rate of each method, and `end_of_grid`: whether it is the smallest or largest
-    offered.
+    """Return each method's learning rate, and `end_of_grid`: `smallest`, `largest` or empty.
 
-    A method that takes another's rate, or 100 times that, has no grid of its own.
+    The column is empty for methods whose learning rate is derived from another method's.
     """
     rates = tables["training"].groupby("method", sort=False)["learning_rate"].first().reset_index()
     tried = tables.get("selection", tables["training"]).groupby("method")["learning_rate"].unique()

@@ -1,12 +1,15 @@
-"""The pre-training of paper B (Section 4, Appendix G): raising r before any label is seen.
+"""Pre-training of paper B (Section 4, Appendix G): raising r without labels, before training.
 
-`r(H) = Tr(M)^2 / ||M||_F^2`, `M = H H^T / N` (Eq. 4). The authors' code descends on a power of it:
-`r^{-1/2}` of the last hidden layer over all layers (figure 4), and `1 / r` of the pre-activations
-`Z_l` over the weights of layers 1..l, for some layers in turn (figure 6). The text raises r(H_l) in
-each layer; r ignores scale, so that its gradient is orthogonal to the parameters of the layer and
-such steps also make them longer. Ours turn them instead.
+`r(H) = Tr(M)^2 / ||M||_F^2`, `M = H H^T / N` (Eq. 4). The authors' code for figure 4 descends on
+`r^{-1/2}` of the last hidden layer, over all layers. Their code for figure 6 takes some layers l
+one after the other, and descends on `1 / r` of the pre-activations `Z_l`, over the weights of
+layers 1..l. The paper's text raises r(H_l) in each layer. The value of r does not depend on the
+scale of the weights. Hence its gradient is orthogonal to the parameters of the layer. Gradient
+steps therefore increase the norm of the parameters. Our variant `turn` rotates the parameters
+instead.
 
-All is written for stacks: `X (R, features, N)`, samples as columns, each network its own.
+All functions work on R networks at once: `X (R, features, N)`, samples as columns, separate inputs
+for each network.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +24,7 @@ from runner.networks.mlp import MLP
 from runner.papers.batch_norm_rank import theory
 
 Move = Callable[[Sequence[Tensor], Sequence[Tensor]], None]
-"""A step, in place: parameters of a layer (W, b), and the gradient of r by them."""
+"""Step in place; arguments: parameters (W, b) of a layer, and the gradient of r by them."""
 
 
 def pre_activation(network: MLP, layer: int, H: Float[Tensor, "R _ N"]) -> Float[Tensor, "R d N"]:
@@ -33,7 +36,9 @@ def pre_activation(network: MLP, layer: int, H: Float[Tensor, "R _ N"]) -> Float
 def r_and_gradient(
     H: Float[Tensor, "R d N"],
 ) -> tuple[Float[Tensor, " R"], Float[Tensor, "R d N"]]:
-    """Return r and `dr / dH = (4 T / (N F^2)) (H - (T / F^2) M H)`; `T = Tr M`, `F = ||M||_F`."""
+    """Return r and `dr / dH = (4 T / (N F^2)) (H - (T / F^2) M H)`, where `T = Tr M`,
+    `F = ||M||_F`.
+    """
     M = theory.second_moment(H)
     T, square = theory.trace(M)[:, None, None], M.square().sum((1, 2))[:, None, None]
     D = torch.baddbmm(H, M * (T / square), H, alpha=-1).mul_(4 * T / (square * H.shape[2]))
@@ -52,8 +57,8 @@ def descend(
 ) -> None:
     """Take one step of gradient descent on `r^power` over layers 1..layer, in place.
 
-    activated: r of `H_layer`, over weights and biases; else of `Z_layer`, over weights alone.
-    Raises InputError for a network whose gradient is not written out here.
+    activated: if true, r is of `H_layer` and biases are trained, too; else r is of `Z_layer` and
+    only weights are trained. Raises InputError for networks whose gradient is not implemented here.
     """
     derivative = _derivative(network)
     hidden = [X]
@@ -74,9 +79,9 @@ def descend(
 
 
 def _derivative(network: MLP) -> Callable[[Tensor], Tensor]:
-    """Return the derivative of the activation, from its value.
+    """Return a function that computes the activation's derivative from the activation's value.
 
-    Raises InputError for an activation without one, a skip connection or a normalization.
+    Raises InputError for other activations, skip connections and normalization.
     """
     derivative = network.sigma.derivative
     if derivative is None:
@@ -87,8 +92,10 @@ def _derivative(network: MLP) -> Callable[[Tensor], Tensor]:
 
 
 def swept_layers(depth: int) -> list[int]:
-    """Return the layers that the code of figure 6 raises: 5, 9, .., 29 of 30; of less than 5 the
-    last."""
+    """Return the layers that the code of figure 6 pre-trains: 5, 9, .., 29 of 30 layers.
+
+    For less than 5 layers this is the last layer.
+    """
     return list(range(5, depth + 1, 4)) or [depth]
 
 
@@ -103,8 +110,8 @@ def raise_layer_wise(
 ) -> Iterator[int]:
     """Take `steps` (T) steps on `r(H_l(X_k))`, k = 1..M, for one layer after the other, in place.
 
-    Yields each layer that is done. With `unit_scale` it is then scaled so that its minibatches have
-    root mean square one. Raises InputError as `descend` does.
+    Yields the number of each finished layer. With `unit_scale` the layer is then scaled to root
+    mean square one on its minibatches. Raises InputError for networks that `descend` refuses, too.
     """
     derivative, hidden = _derivative(network), list(minibatches)
     for layer in range(1, network.depth + 1):
@@ -124,15 +131,16 @@ def raise_layer_wise(
 
 
 def climb(theta: Sequence[Tensor], gradient: Sequence[Tensor], step: float) -> None:
-    """Take a step of plain ascent: `theta <- theta + step * gradient`, in place."""
+    """Take a step of gradient ascent in place: `theta <- theta + step * gradient`."""
     for tensor, g in zip(theta, gradient, strict=True):
         tensor.add_(g, alpha=step)
 
 
 def turn(theta: Sequence[Tensor], gradient: Sequence[Tensor], angle: float) -> None:
-    """Rotate towards the gradient g: `theta <- cos(eta) theta + sin(eta) ||theta|| g / ||g||`.
+    """Rotate in place: `theta <- cos(eta) theta + sin(eta) ||theta|| g / ||g||`, gradient g.
 
-    In place. It keeps the length of what is orthogonal to g. What has no gradient stays.
+    The norm of theta does not change if g is orthogonal to theta. Parameters with zero gradient do
+    not change.
     """
     length, slope = _norm(theta), _norm(gradient)
     eta, moves = torch.tensor([angle]), slope > 0
@@ -150,5 +158,5 @@ def _norm(tensors: Sequence[Tensor]) -> Float[Tensor, " R"]:
 
 
 def along(values: Float[Tensor, " R"], like: Float[Tensor, "R *axes"]) -> Tensor:
-    """Return values for each network in the shape of a stack of tensors."""
+    """Return one value per network, shaped so that it broadcasts over the tensor `like`."""
     return values.view(-1, *[1] * (like.ndim - 1))

@@ -1,6 +1,6 @@
-"""State what paper B says of pre-training and of an asymmetric initialization.
+"""Statements of paper B about pre-training and asymmetric initialization.
 
-Rules follow the protocol of the authors' code.
+The rules use runs by the protocol of the authors' code.
 """
 
 from runner.papers.batch_norm_rank.pretraining.quantities import (
@@ -21,11 +21,11 @@ RECOVERS = "paper B, Section 1.2 (ii)(b)"
 ORDER = "paper B, Section 1.2 (ii)"
 
 AS_LONG = "M >= 1000"
-"""Pre-training as long as in the authors' script. Shorter pre-training is not judged."""
+"""Condition: pre-training is as long as in the authors' script. Shorter runs are not judged."""
 
 
 def advantage(name: str, statement: str, column: str, source: str, than: str) -> Claim:
-    """Return a claim that the deepest pre-trained networks are ahead in a column."""
+    """Return the claim that the deepest pre-trained networks are better than others in a column."""
     rule = ahead("pretrained", than, column).given(AS_LONG).above(0)
     return Claim(name, statement, source, rule, needs={"depth": 3})
 
@@ -172,7 +172,7 @@ CONTROLS = [
 
 
 def helps_against(name: str, others: str, network: str) -> Claim:
-    """Return a claim of ours that the deepest pre-trained networks learn faster than others."""
+    """Return the additional claim that the deepest networks learn faster after pre-training."""
     statement = (
         f"on every dataset the deepest plain networks learn faster after pre-training than {others}"
     )

@@ -1,4 +1,4 @@
-"""The parameters of study `pretraining`, and what each protocol sets of them."""
+"""Parameters of study `pretraining`, with the defaults of each protocol."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -61,7 +61,9 @@ SETTINGS = {**SETTINGS, "ours": {**SETTINGS["text"], "steps": [0.02, 0.05, 0.1, 
 
 @dataclass(frozen=True)
 class Pretraining(TrainedMLPs):
-    """Paper B, figures 4, 6, 11, 12: raising the rank before training, against batch norm."""
+    """Parameters of figures 4, 6, 11 and 12 of paper B: raising the rank before training, compared
+    with batch norm.
+    """
 
     study: ClassVar[str] = "pretraining"
     version: ClassVar[int] = 4  # protocols
@@ -118,11 +120,11 @@ class Pretraining(TrainedMLPs):
 
     @property
     def way(self) -> str:
-        """The key of SETTINGS: the authors' script, or the protocol."""
+        """Return the key in SETTINGS: the name of the authors' script, or of the protocol."""
         return self.script if self.protocol == "authors" else self.protocol
 
     def settled(self) -> "Pretraining":
-        """Return the parameters with the defaults of the protocol for every null."""
+        """Return the parameters with each null replaced by the protocol's default."""
         known = SETTINGS.get(self.way, {})
         return replace(self, **{n: v for n, v in known.items() if getattr(self, n) is None})
 
@@ -133,11 +135,11 @@ class Pretraining(TrainedMLPs):
 
     @property
     def chooses(self) -> bool:
-        """Whether a learning rate or a step is chosen from several."""
+        """Return whether learning rates or steps of the ascent are chosen from several."""
         return any(len(g) > 1 for g in (self.learning_rates, self.batch_norm_rates, self.steps))
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         if self.epochs is None:
             return self.settled().purposes()
         mine = ("glorot", "positive", "passing", "scaling", "orthogonalising", "pretraining")

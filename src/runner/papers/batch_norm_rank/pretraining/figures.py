@@ -1,5 +1,7 @@
-"""Draw the figures of study `pretraining`: 4, 6, 11 and 12, whether the rank helps at equal size of
-the weights, and the preview of one run."""
+"""Draw the figures of study `pretraining` and the preview of one run.
+
+The figures are 4, 6, 11 and 12 of paper B, and a comparison at equal norm of the weights.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -51,8 +53,10 @@ MOST = 25.0
 
 
 def curves(tables: Tables) -> pd.DataFrame:
-    """Return median and range of every measure by depth, network and epoch; a loss that is not
-    finite counts in the median and not in the range."""
+    """Return median and range of every measure by depth, network and epoch.
+
+    Losses that are not finite count in the median and not in the range.
+    """
     rows = at_chosen_rates(tables)
     keys = ["protocol", "depth", *VARIANT, "learning_rate", "epoch"]
     found = spread(rows, keys, COLUMNS)
@@ -61,8 +65,11 @@ def curves(tables: Tables) -> pd.DataFrame:
 
 
 def advantages(tables: Tables, columns: Sequence[str]) -> pd.DataFrame:
-    """Return the advantage of the pre-trained networks over each other network, by depth and epoch:
-    median and range over the replicates, positive if the pre-trained network is better."""
+    """Return how much better pre-trained networks are than each other network, by depth and epoch.
+
+    The columns hold median and range over replicates, positive if the pre-trained network is
+    better.
+    """
     rows, keys = at_chosen_rates(tables).replace(np.inf, np.nan), ["depth", "epoch", "replicate"]
     ours = nonempty(rows[rows["method"] == "pretrained"], "pre-trained networks")
     pairs = rows[rows["method"] != "pretrained"].merge(ours, on=keys, suffixes=("", " ours"))
@@ -73,16 +80,16 @@ def advantages(tables: Tables, columns: Sequence[str]) -> pd.DataFrame:
 
 
 WIDE = {"linewidth": 5.0, "markersize": 12, "zorder": 1.9}
-"""Looks of a line that lies under others."""
+"""Line style for lines under other lines."""
 
 
 def _lines(
     axes: Axes, drawn: pd.DataFrame, column: str, place: Callable = np.asarray, bands: bool = True
 ) -> list[tuple[float, str, Look]]:
-    """Draw a line and a band for each network; return where they end: height, name, look.
+    """Draw a line and a band for each network; return height, name and look at each line's end.
 
-    place: returns the heights of values. Without bands the line of plain networks is wide and lies
-    under the others.
+    place: function from values to heights. Without bands the line of plain networks is wide and
+    lies under the others.
     """
     ends, several = [], len(set(drawn["pretraining_steps"]) - {0}) > 1
     for (method, steps), rows in drawn.sort_values("epoch").groupby(VARIANT):
@@ -101,7 +108,7 @@ def _lines(
 def draw_by_depth(
     tables: Tables, first: str, columns: Sequence[str]
 ) -> tuple[Figure, pd.DataFrame]:
-    """Draw figures 4, 11 and 12: a column for each depth; networks, then differences."""
+    """Draw figures 4, 11 and 12: a column of panels per depth, differences below networks."""
     drawn, letters = curves(tables), iter(ascii_lowercase)
     trained, depths = drawn[drawn["epoch"] > 0], sorted(set(drawn["depth"]))
     size = {"height": 3.4 + 2.4 * len(columns), "left": 1.2, "right": 1.3, "between": 0.75}
@@ -129,12 +136,14 @@ def draw_by_depth(
 
 
 OF_DIFFERENCES = ("above 0: better", "lines: medians", "bands: range")
-"""Titles of the panels of differences: what their marks are."""
+"""Titles of the panels of differences, which explain the marks."""
 
 
 def _widen(axes: Axes, rows: pd.DataFrame, column: str) -> None:
-    """Set limits that hold all medians and most of the bands. Where the first epoch alone would
-    stretch the axis, its medians are written instead."""
+    """Set limits that include all medians and most of the bands.
+
+    Medians of the first epoch are written as numbers if they would stretch the axis.
+    """
     first = rows[rows["epoch"] == rows["epoch"].min()]
     later = rows if len(first) == len(rows) else rows.drop(first.index)
     low = np.nanmin([later[column].min(), later[f"{column}_low"].quantile(0.1), -0.01])
@@ -155,8 +164,10 @@ def _widen(axes: Axes, rows: pd.DataFrame, column: str) -> None:
 
 
 def _scale(row: Sequence[Axes], values: pd.Series) -> Callable:
-    """Give the axes of a row their scale, logarithmic for losses, with a rail where some diverged;
-    return what places values."""
+    """Scale the axes of a row of panels; return the function from values to heights.
+
+    Losses have a logarithmic axis, and diverged networks a separate line at its upper end.
+    """
     if "loss" not in str(values.name):
         row[0].set_ylim(0, 1.03)
         return np.asarray
@@ -175,7 +186,7 @@ def _scale(row: Sequence[Axes], values: pd.Series) -> Callable:
 
 
 def say_by_depth(tables: Tables) -> str:
-    """Say what panels, lines and bands of figures 4, 11 and 12 are, and the learning rates."""
+    """Return the caption of figures 4, 11 and 12: panels, lines, bands, learning rates."""
     return (
         "A column for each depth. Top: the networks by epoch. Below: pre-trained networks against"
         " the two others, pair by pair; above 0 pre-training is better. Lines are medians, bands"
@@ -185,7 +196,7 @@ def say_by_depth(tables: Tables) -> str:
 
 
 def _rates(tables: Tables) -> str:
-    """Return the commonest learning rate, and the others with their networks."""
+    """Return the most frequent learning rate, and the other rates with their networks."""
     rows = at_chosen_rates(tables).drop_duplicates(["depth", *VARIANT])
     usual, *others = rows["learning_rate"].value_counts().index
     words = [f"{usual:g}"]
@@ -197,18 +208,22 @@ def _rates(tables: Tables) -> str:
 
 
 def middle(rows: pd.DataFrame, network: str, column: str) -> float:
-    """Return the median of a column over the deepest networks of a name, by the authors'
-    protocol."""
+    """Return the median of a column over the deepest networks of protocol `authors`.
+
+    network: the networks' name.
+    """
     return float(named(of_protocol(deepest(rows), "authors"), network)[column].median())
 
 
 ENOUGH = 1000
-"""Minibatches of the authors' pre-training. After fewer minibatches no winner is named."""
+"""Smallest number of pre-training minibatches for which a headline compares with batch norm."""
 
 
 def say_helps(tables: Tables, column: str, helps: str, beats: str) -> str:
-    """Say whether pre-training helps plain networks, where both end, and if it beats batch norm;
-    if plain networks end ahead of batch norm in every replicate, that both do."""
+    """Return the headline: whether pre-training helps plain networks and beats batch norm.
+
+    The headline also says if plain networks end better than batch norm in every replicate.
+    """
     rows = last_epochs(tables)
     ours, plain = (middle(rows, name, column) for name in ("pretrained", "vanilla"))
     if rows["pretraining_steps"].max() < ENOUGH or not np.isfinite([ours, plain]).all():
@@ -220,7 +235,7 @@ def say_helps(tables: Tables, column: str, helps: str, beats: str) -> str:
 
 
 def _ahead_in_all(rows: pd.DataFrame, network: str, than: str, column: str) -> bool:
-    """Return whether the deepest networks of a name are ahead of others in every replicate."""
+    """Return whether the deepest networks of a name end better than others in every replicate."""
     own = of_protocol(deepest(rows), "authors")
     values, others = (named(own, name).set_index("replicate")[column] for name in (network, than))
     lead = values - others
@@ -228,8 +243,11 @@ def _ahead_in_all(rows: pd.DataFrame, network: str, than: str, column: str) -> b
 
 
 def say_slower(tables: Tables, column: str) -> str:
-    """Say that deep networks learn more slowly after a shorter pre-training than the authors',
-    where they do in every replicate, in the mean over the epochs."""
+    """Return the headline: short pre-training slows deep networks, or an empty string.
+
+    Short means shorter than the authors'. Networks are slower if their mean over epochs is worse in
+    every replicate.
+    """
     rows = through_training(tables)
     ours, plain = (middle(rows, name, column) for name in ("pretrained", "vanilla"))
     M = rows["pretraining_steps"].max()
@@ -242,8 +260,7 @@ def say_slower(tables: Tables, column: str) -> str:
 
 
 def say_against_batch_norm(tables: Tables, column: str, words: str) -> str:
-    """Say where the deepest pre-trained networks are against batch norm, in the mean over the
-    epochs."""
+    """Return how the deepest pre-trained networks compare with batch norm, over all epochs."""
     rows = through_training(tables)
     ours, other = (middle(rows, name, column) for name in ("pretrained", "batch_norm"))
     if not np.isfinite([ours, other]).all():
@@ -253,7 +270,7 @@ def say_against_batch_norm(tables: Tables, column: str, words: str) -> str:
 
 
 def say_ends(tables: Tables, column: str) -> str:
-    """Say what networks reach after a shorter pre-training than the authors', and without it."""
+    """Return the headline: the last values after short pre-training and without pre-training."""
     rows = last_epochs(tables)
     ours, plain = (middle(rows, name, column) for name in ("pretrained", "vanilla"))
     M = rows["pretraining_steps"].max()
@@ -287,7 +304,7 @@ ONLY_IN_TRAINING = (
 
 
 NEAR_CHANCE, AT_CHANCE = 0.02, "plain = chance"
-"""An accuracy that is nearer to chance level is named so."""
+"""Largest distance from chance level at which an accuracy counts as chance, and its label."""
 
 
 def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -316,7 +333,10 @@ def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_more(tables: Tables, more: str) -> str:
-    """Say what the longest and no pre-training reach, and whether more is always better."""
+    """Return the headline: accuracies after the longest and without pre-training.
+
+    more: the verdict of the claim that more pre-training gives faster learning.
+    """
     ends = last_epochs(tables)
     most, plain = (middle(ends, name, "train_accuracy") for name in ("M = 75", "vanilla"))
     return (
@@ -330,12 +350,14 @@ MORE = {
     "undecided": "",
     "fails": "; but more is not always faster",
 }
-"""By the verdict of the claim that more pre-training gives faster learning."""
+"""End of the headline, by the verdict of the claim that more pre-training gives faster learning."""
 
 
 def ordered(tables: Tables) -> pd.DataFrame:
-    """Return the judged networks, with r before training and the accuracy of the last epoch. A
-    diverged network has the accuracy of chance level."""
+    """Return the judged networks with r before training and the accuracy of the last epoch.
+
+    Diverged networks have the accuracy of chance level.
+    """
     keys = ["protocol", *VARIANT, "replicate"]
     start = before_training(tables).set_index(keys)[["rank_bound"]]
     end = last_epochs(tables).set_index(keys)[["train_accuracy", "train_loss", "learning_rate"]]
@@ -357,14 +379,13 @@ STARTS = {
     ("authors", "orthogonalised_half"): ("half orthogonalized", ""),
     ("authors", "orthogonalised"): ("orthogonalized", ""),
 }
-"""Names in the figure of controls, by protocol and method, and a marker if another protocol has
-the same look."""
+"""Name by protocol and method in the figure of controls; marker if two protocols share a look."""
 
 ASIDE = {"he": 1.2, "unit_scale": 0.86}
-"""By what r of a method is multiplied in the picture, where markers would lie on each other."""
+"""Factors on r by method, which separate overlapping markers in the picture."""
 
 NEAR = 0.15
-"""Range of accuracies in the second panel, below the best one."""
+"""Height of the second panel, in accuracy, below the best network."""
 
 
 def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -406,12 +427,11 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 Kind = tuple[str, str, int]
-"""Protocol, method and steps of pre-training."""
+"""A kind of network: protocol, method, number of pre-training steps."""
 
 
 def _twins(found: list[Kind]) -> list[tuple[Kind, Kind]]:
-    """Return the pairs of pre-trained networks and of random ones with the size of their
-    weights."""
+    """Return pairs of kinds: pre-trained networks, random networks with weights of equal norm."""
     pairs = []
     for random in found:
         same = [each for each in found if each[:2] == (random[0], "pretrained")]
@@ -421,7 +441,7 @@ def _twins(found: list[Kind]) -> list[tuple[Kind, Kind]]:
 
 
 def say_scale(tables: Tables, verdict: str) -> str:
-    """Say whether the rank helps networks whose weights have equal size."""
+    """Return the headline: whether the rank helps networks with weights of equal norm."""
     ends = last_epochs(tables)
     ours, same = (f"{middle(ends, n, 'train_accuracy'):.2f}" for n in ("M = 75", "scale_matched"))
     if verdict == "holds":
@@ -434,13 +454,13 @@ def say_scale(tables: Tables, verdict: str) -> str:
 
 
 AGAINST = ("batch_norm", "vanilla", "scale_matched")
-"""Networks with which pre-training is compared, from left to right at each depth."""
+"""Networks to which pre-training is compared, from left to right at each depth."""
 
 RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 5, 10, 20)
 
 
 def draw_against(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the loss of other networks / the loss of pre-trained networks, against depth."""
+    """Draw the ratio of losses, other networks / pre-trained networks, against depth."""
     rows = against_pretraining(tables)
     shown = rows["ratio"][rows["ratio"] <= MOST]
     low, top = (shown.min(), shown.max()) if len(shown) else (1, 1)
@@ -494,7 +514,7 @@ def caption_against(tables: Tables) -> str:
 
 
 def say_against(tables: Tables, helps: str, beats: str) -> str:
-    """Say whether deep pre-trained networks beat plain ones, and random ones of their size."""
+    """Return the headline: whether deep pre-trained networks beat plain and scale-matched ones."""
     rows = tables["training"]
     every = " on every dataset" * (rows["data"].nunique() > 1)
     return f"At depth {rows['depth'].max()} {helps}{every}; {beats.format(every=every)}"
@@ -505,11 +525,11 @@ AT_EQUAL_SIZE = {
     "fails": "pre-trained weights do not beat random weights of the same size{every}",
     "undecided": "whether pre-trained weights beat random weights of the same size is undecided",
 }
-"""Second half of the headline, by the verdict at equal size of the weights."""
+"""Second half of the headline, by the verdict of the comparison at equal norm of the weights."""
 
 
 def against_findings() -> Iterator[Finding]:
-    """Yield a sentence for each pair of verdicts: against plain networks, and at equal size."""
+    """Yield a headline for each pair of verdicts: against plain networks, and at equal norm."""
     for (plain, helps), (equal, beats) in product(HELPS.items(), AT_EQUAL_SIZE.items()):
         needs: dict[str, list[str]] = {plain: ["helps-against-nothing"]}
         needs[equal] = [*needs.get(equal, []), "helps-beyond-scale"]
@@ -517,7 +537,7 @@ def against_findings() -> Iterator[Finding]:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the preview of one run: figure 6; return the first and last numbers of each network."""
+    """Draw figure 6 of one run as its preview; return first and last values of each network."""
     picture, _ = draw_rank_and_accuracy(tables)
     rows = ordered(tables)
     shown = rows.groupby([*VARIANT, "learning_rate"], sort=False).median(numeric_only=True)
@@ -525,7 +545,7 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 LOOKS = METHODS | CONTROLS
-"""Looks in the picture of a sweep."""
+"""Line styles in the picture of a sweep, by method."""
 
 HEADLINE = ["rank_bound", "train_accuracy", "test_accuracy"]
 
@@ -533,8 +553,8 @@ HEADLINE = ["rank_bound", "train_accuracy", "test_accuracy"]
 def by_depth(figure: str, claim: str, first: str, *columns: str) -> Drawing:
     """Return the drawing of figure 4, 11 or 12.
 
-    claim: states that pre-trained networks beat plain networks in the first column. first: the
-    column of which the networks are drawn. columns: the columns of which differences are drawn.
+    claim: the claim that pre-trained networks beat plain networks in the first column. first: the
+    column in the upper panels. columns: the columns whose differences are in the lower panels.
     """
     against = {"faster-than-vanilla": "faster-than-batch-norm"}.get(claim, "better-accuracy")
     findings = [Finding(partial(say_slower, column=first), undecided=[claim])]

@@ -1,9 +1,10 @@
-"""Measure deep networks, pre-trained and others, replicate by replicate.
+"""Measure deep networks, pre-trained and others, in each replicate.
 
-A network is named by its method, a pre-trained one by its M, as `M = 75`; of a figure with one M it
-is `pretrained`. Networks of a replicate share initialization and data. How fast a network learns is
-its training loss in the mean of all epochs: several networks end at a perfect fit, sooner or later.
-A network that has diverged has an infinite loss and the accuracy zero from there on.
+Networks are named by their method. Pre-trained networks are named by their M, as `M = 75`, or
+`pretrained` in figures with one M. Networks of a replicate share initialization and data. The speed
+of learning is the training loss, averaged over all epochs: several networks reach a perfect fit,
+sooner or later. Diverged networks have infinite loss and accuracy zero from the epoch of divergence
+on.
 """
 
 import numpy as np
@@ -31,7 +32,7 @@ COLUMNS = {
     "training accuracy": "train_accuracy",
     "test loss": "test_loss",
 }
-"""What the columns of the tables are called in rules."""
+"""Column of the tables, by its name in rules."""
 
 PRINTED = {
     "pretrained": "pre-trained networks",
@@ -43,11 +44,11 @@ PRINTED = {
     "M = 75": "pre-trained networks (75 steps)",
     "r before training": "mean r before training",
 }
-"""What rules print for networks and columns."""
+"""Printed names of networks and columns."""
 
 
 def _rows(tables: Tables, column: str, protocol: str) -> pd.DataFrame:
-    """Return the rows from which a column of COLUMNS is read, of the runs of a protocol."""
+    """Return the rows of a protocol that contain a column of COLUMNS."""
     when = before_training if "before" in column else last_epochs if "after" in column else None
     return of_protocol((when or through_training)(tables), protocol)
 
@@ -113,14 +114,14 @@ def doublings(tables: Tables) -> pd.DataFrame:
 
 
 OF_EPOCHS = {"r of the last layer": "rank_bound", "mean r": "mean_rank_bound"}
-"""What the columns of r by epoch are called in rules."""
+"""Column of r by epoch, by its name in rules."""
 
 
 @quantity(unit="difference")
 def order_kept(tables: Tables, column: str) -> pd.Series:
     """log₂({column} of the network that begins higher / of the other), in the worst pair and epoch
 
-    Two networks of one depth are a pair.
+    A pair is two networks of one depth.
     """
     rows = of_protocol(at_chosen_rates(tables), "authors")
     index, values = ["replicate", "epoch"], OF_EPOCHS[column]

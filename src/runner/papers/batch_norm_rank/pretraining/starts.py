@@ -1,4 +1,4 @@
-"""Initialize networks: as the authors do, and controls that independent weights do not give."""
+"""Initialize networks as the authors do, and initialize control networks."""
 
 from collections.abc import Iterator
 from math import sqrt
@@ -12,7 +12,7 @@ from runner.papers.batch_norm_rank.pretraining.ascent import along
 
 
 class TanhBatchNorm(MLP):
-    """The batch-norm network of the authors' figure 6: tanh, its first layer not normalized."""
+    """The network with batch norm in the authors' figure 6: tanh, first layer not normalized."""
 
     def __init__(self, weights: list[Tensor], biases: list[Tensor]) -> None:
         super().__init__(weights, biases, "tanh", "batch")
@@ -24,14 +24,14 @@ class TanhBatchNorm(MLP):
     def layer(
         self, layer: int, H: Float[Tensor, "R _ N"], mode: Mode = "train"
     ) -> Float[Tensor, "R d N"]:
-        """Return the hidden representations of layer 1..L from those of the layer before."""
+        """Return the hidden representations of a layer, given those one layer below."""
         if layer > 1:
             return super().layer(layer, H, mode)
         return self.sigma.function(self._affine(1, H))
 
 
 def draw_glorot(network: MLP, streams: list[Generator]) -> None:
-    """Draw weights `N(0, 2 / (in + out))` in place; biases stay.
+    """Draw weights `N(0, 2 / (in + out))` in place; biases do not change.
 
     streams: one for each network.
     """
@@ -43,7 +43,7 @@ def draw_glorot(network: MLP, streams: list[Generator]) -> None:
 
 
 def draw_positive(network: MLP, largest: float, streams: list[Generator]) -> None:
-    """Draw every parameter uniform on [0, largest], in place, also those of the normalization."""
+    """Draw all parameters uniform on [0, largest] in place, including those of normalization."""
     for tensor in network.parameters.values():
         for r, stream in enumerate(streams):
             drawn = torch.rand(tensor.shape[1:], generator=stream, dtype=torch.float64)
@@ -61,10 +61,10 @@ def sizes(network: MLP, X: Float[Tensor, "R features N"]) -> Iterator[Float[Tens
 def scale_layers(
     network: MLP, X: Float[Tensor, "R features N"], wanted: list[Float[Tensor, " R"]]
 ) -> None:
-    """Scale weights and biases of each hidden layer so that `H_l` has this root mean square on X.
+    """Scale weights and biases in place so that `H_l` has a given root mean square on X.
 
-    One layer after the other, in place; a ReLU layer only changes the scale of its output by that.
-    A layer that is off on all of X stays as it is.
+    wanted: the root mean squares. Layers are scaled one after the other: a factor on a ReLU layer
+    multiplies its output. Layers whose output on X is zero do not change.
     """
     H = X
     for layer, size in enumerate(wanted, start=1):
@@ -78,18 +78,20 @@ def scale_layers(
 
 @torch.no_grad()
 def orthogonalise(network: MLP, X: Float[Tensor, "R features N"], power: float) -> None:
-    """Orthogonalize as published, in place: Daneshmand, Joudaki and Bach 2021.
+    """Orthogonalize in place as Daneshmand, Joudaki and Bach (2021) published.
 
     `W_l = U[:d] S^{-power} V^T` with `H_{l-1}^T = U S V^T` on X, for l > 1, scaled so that
-    `W_l H_{l-1}` has Frobenius norm one. power: 1 in their code of MLPs, 1/2 in that of
-    convolutional networks. No biases; the first layer is theirs too, Glorot uniform times sqrt 2.
-    Singular values within rounding of zero are left out, where their code divides by them.
+    `W_l H_{l-1}` has Frobenius norm one. There are no biases. The first layer is Glorot uniform
+    times sqrt 2, as in the published code. Singular values that are zero up to rounding are
+    excluded; the published code divides by them.
+
+    power: 1 in the published code of MLPs, 1/2 in its code of convolutional networks.
     """
     p = network.parameters
     for layer in range(1, network.depth + 2):
         p[f"b{layer}"].zero_()
     d, features = p["W1"].shape[1:]
-    p["W1"] *= sqrt(12 * features / (d + features))  # from uniform on 1 / sqrt(features)
+    p["W1"] *= sqrt(12 * features / (d + features))  # weights were uniform on 1 / sqrt(features)
     H = network.layer(1, X)
     for layer in range(2, network.depth + 1):
         U, S, Vt = torch.linalg.svd(H.mT.double(), full_matrices=False)

@@ -1,22 +1,23 @@
-"""Study `pretraining`: raising the rank before training, against batch norm (paper B, Section 4,
-figures 4, 6, 11, 12).
+"""Study `pretraining`: raising the rank before training, compared with batch norm (paper B, Section
+4, figures 4, 6, 11, 12).
 
-ReLU networks of one shape start from the same draws. Pre-training raises r, the lower bound (4) of
-the rank of a hidden representation, by M minibatches and without labels; then SGD trains. It is
-compared with the plain network (`vanilla`, M = 0) and with batch norm, from the usual and from an
-asymmetric initialization. The protocol says how:
+ReLU networks of one shape start from the same random draws. Pre-training raises r, the lower bound
+(4) of the rank of a hidden representation, on M minibatches without labels. SGD then trains the
+network. The study compares it with the plain network (`vanilla`, M = 0) and with batch norm, from
+the usual and from an asymmetric initialization. The protocols are:
 
-- `authors`, figure 4 (`script=fig4`): pixels 0 to 255, weights Glorot normal; descent on r^{-1/2}
-  of the last hidden layer, all layers at once. Figure 6 (`script=fig6`): pixels 0 to 1; descent on
-  1/r of the pre-activations of layers 5, 9, ..., in turn; batch norm before a tanh;
-- `text`: ascent on r(H_l) in each layer, from torch's initialisation; `ours`: the same in turns of
-  one angle, at unit scale.
+- `authors`, figure 4 (`script=fig4`): pixels 0 to 255, Glorot normal weights; descent on r^{-1/2}
+  of the last hidden layer, over all layers.
+- `authors`, figure 6 (`script=fig6`): pixels 0 to 1; descent on 1/r of the pre-activations of
+  layers 5, 9, ..., one after the other; batch norm before tanh.
+- `text`: ascent on r(H_l) in each layer, from torch's initialization.
+- `ours`: as `text`, with rotations by a fixed angle, at unit scale.
 
-Controls are methods like others: `scale_matched` (random weights, each layer scaled to the size
-that the pre-trained network has there), `unit_scale`, `he`, and the published orthogonalisation
-with the power 1 and 1/2 of the singular values. Every network is trained at every rate of its grid;
-`tables.py` chooses one, on replicates that are not judged. The step of the ascent is chosen on the
-same replicates, by r, before anything is trained.
+Controls are further methods. `scale_matched` has random weights, each layer scaled to the size of
+the pre-trained network's layer. The others are `unit_scale`, `he`, and the published
+orthogonalization with the power 1 and 1/2 of the singular values. Every network is trained at every
+learning rate of its grid; `tables.py` chooses one on replicates that are not judged. The step of
+the ascent is chosen on the same replicates by r, before any training.
 """
 
 from collections.abc import Iterator
@@ -47,11 +48,11 @@ from runner.training.cuda_graph import Captured
 CPU = torch.device("cpu")
 
 LARGEST_WEIGHT = 0.1
-"""Of the authors' asymmetric start: all parameters are uniform up to it."""
+"""Largest weight of the authors' asymmetric initialization: parameters are uniform on [0, 0.1]."""
 
 
 class Variant(NamedTuple):
-    """Hold a method and the length M of its pre-training; 0: none."""
+    """A method and the length M of its pre-training (0: none)."""
 
     method: str
     steps: int = 0
@@ -64,27 +65,27 @@ class Variant(NamedTuple):
 class LayerRank(Row):
     """One row per method, M, step, replicate and layer, before training.
 
-    Of a selection replicate: the last layer, at the largest M, for each step that was tried.
+    Selection replicates have rows of the last layer at the largest M, for each step that was tried.
     """
 
     table: ClassVar[str] = "pretraining"
     keys: ClassVar[tuple[str, ...]] = ("method", "pretraining_steps", "step", "replicate", "layer")
 
     method: str
-    pretraining_steps: int  # M; 0: none
-    step: float  # size of a step of the ascent; 0: none
+    pretraining_steps: int  # M, length of pre-training; 0: none
+    step: float  # step size of the ascent; 0: none
     replicate: int
-    judged: bool  # false: one of those that rates and steps are chosen on
+    judged: bool  # false: a replicate on which rates and steps are chosen
     layer: int  # 0: the input
     matrix_rank: float  # singular values above sigma_max d eps; nan if not finite
     soft_rank: float  # rank_tau of the representation scaled to Tr M = d
-    rank_bound: float  # r(H), Eq. (4)
-    root_mean_square: float  # of the entries of H
+    rank_bound: float  # r(H), lower bound of the rank, Eq. (4)
+    root_mean_square: float  # root mean square of the entries of H
 
 
 @dataclass(frozen=True)
 class TrainedEpoch(Row):
-    """One row per method, M, replicate, rate and epoch; epoch 0: before training."""
+    """One row per method, M, replicate, learning rate and epoch; epoch 0: before training."""
 
     table: ClassVar[str] = "training"
     keys: ClassVar[tuple[str, ...]] = (
@@ -98,20 +99,20 @@ class TrainedEpoch(Row):
     method: str
     pretraining_steps: int
     replicate: int
-    judged: bool  # false: one of those that rates and steps are chosen on
+    judged: bool  # false: a replicate on which rates and steps are chosen
     learning_rate: float
     epoch: int
     train_loss: float  # nats; mean over minibatches, each before its step; epoch 0: on `samples`
-    train_accuracy: float  # share of images that get their class, likewise
-    test_loss: float  # at the end of the epoch; the authors': statistics of all test images
-    test_accuracy: float  # share of test images that get their class, likewise
-    rank: float  # of the last hidden layer on `samples` training images; nan if diverged
-    rank_bound: float  # r(H), Eq. (4), of the same representation
-    mean_rank_bound: float  # as figure 6 plots it: 1 / mean of 1 / r over layers, last minibatch
+    train_accuracy: float  # fraction of images with the right class; mean as train_loss
+    test_loss: float  # at the end of the epoch; protocol authors: statistics of all test images
+    test_accuracy: float  # fraction of test images with the right class, as test_loss
+    rank: float  # rank of the last hidden layer on `samples` training images; nan if diverged
+    rank_bound: float  # r(H), lower bound of the rank, Eq. (4), of the same representation
+    mean_rank_bound: float  # mean r of figure 6: 1 / (mean of 1 / r over layers), last minibatch
 
 
 class Task(NamedTuple):
-    """Hold what is computed for which replicates: the judged ones, then those of the selection."""
+    """Parameters, images and replicates of a run: the judged replicates, then the others."""
 
     config: Config
     data: Dataset
@@ -119,22 +120,26 @@ class Task(NamedTuple):
     context: Context
 
     def streams(self, purpose: str) -> list[torch.Generator]:
-        """Return a stream for each replicate."""
+        """Return one random stream per replicate."""
         return [self.config.stream(replicate, purpose) for replicate in self.replicates]
 
     def minibatches(
         self, M: int, purpose: str, size: int | None = None
     ) -> list[Float[Tensor, "R features N"]]:
-        """Return M minibatches of N or `size` training images, separate ones for each replicate,
-        drawn with replacement."""
+        """Return M minibatches of N or `size` training images, drawn with replacement.
+
+        Each replicate has separate minibatches.
+        """
         images, shape = self.data.train.flat(), (M, size or self.config.pretraining_batch_size)
         streams = self.streams(purpose)
         chosen = torch.stack([torch.randint(len(images), shape, generator=s) for s in streams])
         return [images[of_batch].mT for of_batch in chosen.to(images.device).unbind(1)]
 
     def passing(self, M: int) -> Float[Tensor, "R features N"]:
-        """Return minibatch M = 1, 2, ... of the code of figure 4: one order of the images without
-        its first minibatch, repeated."""
+        """Return minibatch M = 1, 2, ... of the authors' code for figure 4.
+
+        The code shuffles the images once, drops the first minibatch, and repeats the rest.
+        """
         images, N = self.data.train.flat(), self.config.pretraining_batch_size
         streams = self.streams("passing")
         order = torch.stack([torch.randperm(len(images), generator=s) for s in streams])
@@ -144,7 +149,7 @@ class Task(NamedTuple):
 
 
 def run(config: Config, context: Context) -> Iterator[LayerRank | TrainedEpoch | Measured]:
-    """Choose the step, pre-train, measure the ranks, train everything."""
+    """Choose the step, pre-train, measure ranks, train; yield the rows."""
     config = config.settled()
     data = images_of(config, context).to(context.device)
     R, S = config.replicates, config.selection_replicates if config.chooses else 0
@@ -155,20 +160,20 @@ def run(config: Config, context: Context) -> Iterator[LayerRank | TrainedEpoch |
         for variant, network in networks.items():
             own = network.select(torch.arange(R))
             yield from ranks_before(task, variant, step if variant.steps else 0.0, own)
-    else:  # what is restored has been pre-trained
+    else:  # restored networks are pre-trained
         networks = untouched(task)
     yield from train(task, networks)
 
 
 def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn.Module:
-    """Return a kept network as a module."""
+    """Return a stored network as a torch module. network: the network's stored name."""
     normalized = network.startswith("batch_norm")
     activation = "tanh" if normalized and config.way == "fig6" else "relu"
     return modules.mlp(tensors, activation, "batch" if normalized else "none")
 
 
 def images_of(config: Config, context: Context) -> Dataset:
-    """Return the images, as the protocol feeds them: pixels 0 to 255, 0 to 1, or standardized."""
+    """Return the images with the protocol's pixels: 0 to 255, 0 to 1, or standardized."""
     if not lookup("protocol", config.protocol, {"authors": True, "text": False, "ours": False}):
         return training_images(config, context).standardized()
     largest = lookup("script", config.script, {"fig4": 255.0, "fig6": 1.0})
@@ -176,7 +181,7 @@ def images_of(config: Config, context: Context) -> Dataset:
 
 
 def untouched(task: Task) -> dict[Variant, MLP]:
-    """Return what is compared, before anything is done to it, in the order of the methods.
+    """Return the initialized networks that are compared, in the order of the methods.
 
     Raises InputError for an unknown method.
     """
@@ -191,7 +196,7 @@ def untouched(task: Task) -> dict[Variant, MLP]:
 
 
 def initialised(task: Task, method: str) -> MLP:
-    """Return the stack that a method starts from, one network per replicate."""
+    """Return a method's initialized networks, one per replicate."""
     config, data, ours = task.config, task.data, task.config.protocol != "authors"
     normalized, asymmetric = method.startswith("batch_norm"), method.endswith("asymmetric")
     has_tanh = normalized and config.way == "fig6"
@@ -215,9 +220,9 @@ def initialised(task: Task, method: str) -> MLP:
 
 
 def choose_step(task: Task) -> Iterator[LayerRank]:
-    """Yield the rows of every step that is tried on the selection replicates, at the largest M.
+    """Yield the rows of every step tried on the selection replicates, at the largest M.
 
-    The generator returns the step that raises r most; 0 where nothing is pre-trained.
+    The generator returns the step that raises r most, or 0 without pre-training.
     """
     config, steps, rows = task.config, task.config.steps, []
     if not {"pretrained", "scale_matched"} & set(config.methods):
@@ -235,9 +240,11 @@ def choose_step(task: Task) -> Iterator[LayerRank]:
 
 
 def raising_most(rows: list[LayerRank]) -> float:
-    """Return the step of the ascent with the largest r, in the worst replicate that it has; a
-    network that is not finite has none. rows: last layers of selection replicates, before
-    training."""
+    """Return the step of the ascent with the largest r in its worst replicate.
+
+    Networks that are not finite exclude their step. rows: last layers of the selection replicates
+    before training.
+    """
     worst: dict[float, float] = {}
     for row in rows:
         r = -inf if isnan(row.rank_bound) else row.rank_bound
@@ -246,7 +253,7 @@ def raising_most(rows: list[LayerRank]) -> float:
 
 
 def starting_networks(task: Task, step: float) -> dict[Variant, MLP]:
-    """Return all networks as SGD finds them."""
+    """Return all networks before training by SGD, pre-trained ones included."""
     networks = untouched(task)
     budgets = sorted({each.steps for each in networks} - {0})
     raised = pretrained(task, step, budgets) if budgets else {}
@@ -265,13 +272,16 @@ def starting_networks(task: Task, step: float) -> dict[Variant, MLP]:
 
 
 def pretrained(task: Task, step: float, budgets: list[int]) -> dict[int, MLP]:
-    """Return the networks after the pre-training of each length M."""
+    """Return the pre-trained networks by the length M of pre-training."""
     ways = {"fig4": end_to_end, "fig6": by_sweeps, "text": by_layers, "ours": by_layers}
     return ways[task.config.way](task, initialised(task, "pretrained"), step, budgets)
 
 
 def end_to_end(task: Task, network: MLP, step: float, budgets: list[int]) -> dict[int, MLP]:
-    """Pre-train as code_fig_4_pre_training.py: T steps on r^{-1/2}(H_L) of each minibatch."""
+    """Pre-train as code_fig_4_pre_training.py: T steps on r^{-1/2}(H_L) of each minibatch.
+
+    Returns the networks by M.
+    """
     found = {}
     of_last = {"layer": network.depth, "power": -0.5, "step": step, "activated": True}
     descend = Captured(partial(ascent.descend, network, **of_last))
@@ -287,8 +297,11 @@ def end_to_end(task: Task, network: MLP, step: float, budgets: list[int]) -> dic
 
 
 def by_sweeps(task: Task, network: MLP, step: float, budgets: list[int]) -> dict[int, MLP]:
-    """Pre-train as code_fig_6.ipynb: M steps of descent on 1 / r(Z_l), l = 5, 9, ..., on one
-    minibatch, for each M of the configuration: the next goes on from the one before."""
+    """Pre-train as code_fig_6.ipynb: M steps of descent on 1 / r(Z_l), l = 5, 9, ...
+
+    All steps use one minibatch. A larger M continues the network of the next smaller M. Returns the
+    networks by M.
+    """
     found, layers = {}, ascent.swept_layers(network.depth)
     (X,) = task.minibatches(1, "pretraining")
     every = sorted(task.config.pretraining_steps)
@@ -303,8 +316,10 @@ def by_sweeps(task: Task, network: MLP, step: float, budgets: list[int]) -> dict
 
 
 def by_layers(task: Task, start: MLP, step: float, budgets: list[int]) -> dict[int, MLP]:
-    """Pre-train as the paper describes: T steps of ascent on r(H_l) on each of M minibatches, one
-    layer after the other; return the networks by M."""
+    """Pre-train as the paper describes: T steps of ascent on r(H_l) on each of M minibatches.
+
+    Layers are pre-trained one after the other. Returns the networks by M.
+    """
     found, ours, T = {}, task.config.protocol == "ours", task.config.gradient_steps
     move = partial(ascent.turn, angle=step) if ours else partial(ascent.climb, step=step)
     with task.context.progress(start.depth * len(budgets), "pre-training", unit="layers") as bar:
@@ -317,7 +332,7 @@ def by_layers(task: Task, start: MLP, step: float, budgets: list[int]) -> dict[i
 
 
 def ranks_before(task: Task, variant: Variant, step: float, network: MLP) -> Iterator[LayerRank]:
-    """Yield the ranks by layer of a stack of one network per replicate, before training."""
+    """Yield the ranks by layer before training of networks, one per replicate."""
     config, context = task.config, task.context
     inputs = probed(config, task.data).flat().expand(len(network), -1, -1)
     with context.progress(network.depth + 1, "measuring", unit="layers") as bar:
@@ -328,7 +343,7 @@ def ranks_before(task: Task, variant: Variant, step: float, network: MLP) -> Ite
 
 
 def train(task: Task, networks: dict[Variant, MLP]) -> Iterator[TrainedEpoch | Measured]:
-    """Train all networks side by side by SGD, at each of their rates; yield their epochs."""
+    """Train all networks together by SGD at each of their learning rates; yield their epochs."""
     config, data, context = task.config, task.data, task.context
     groups = {
         str(each): group(network.to(CPU), config.rates_of(each.method), task.replicates)
@@ -354,7 +369,7 @@ def scored(
 ) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
     """Return mean loss, in this dtype, and accuracy of each network on all images at once.
 
-    probe: by the statistics of these images.
+    In mode `probe`, batch normalization uses the statistics of these images.
     """
     R = len(network)
     logits = network.logits(images.flat().expand(R, -1, -1), mode).to(dtype)
@@ -365,7 +380,7 @@ def scored(
 def epoch_rows(
     task: Task, trainer: StackTrainer, variant: Variant, epoch: int, scores: Scores
 ) -> Iterator[TrainedEpoch | Measured]:
-    """Yield what is measured of a group at the end of an epoch."""
+    """Yield the rows of a group of networks at the end of an epoch."""
     config, of, data = task.config, trainer.groups[str(variant)], trainer.data
     network, probe = of.network, probed(config, data).flat()
     mode: Mode = "probe" if config.protocol == "authors" else "evaluate"
@@ -386,14 +401,16 @@ def epoch_rows(
 
 
 MEASURED = (1, 5, 10, 15, 20, 25, 29)
-"""The layers of figure 6's rank, counted from 0 in its code."""
+"""Layers over which figure 6 averages the rank, counted from 0 as in the authors' code."""
 
 
 @torch.no_grad()
 def mean_rank_bound(network: MLP, X: Float[Tensor, "R features N"]) -> Float[Tensor, " R"]:
-    """Return what figure 6 plots: 1 over the mean of 1 / r over layers 1, 5, 10, .., 29, as far as
-    there are, counted from 0: of pre-activations, and with batch norm of what follows its
-    layers."""
+    """Return the mean r of figure 6: 1 / (mean of 1 / r over layers 1, 5, 10, .., 29).
+
+    Layers are counted from 0; layers beyond the depth are skipped. r is that of the
+    pre-activations, with batch norm of their normalized values.
+    """
     first = 1 + isinstance(network, starts.TanhBatchNorm)
     last = network.depth - first
     layers = [layer for layer in MEASURED if layer < last] + [last]

@@ -1,4 +1,4 @@
-"""Choose and select from the tables of study `pretraining`."""
+"""Choose learning rates and select rows from the tables of study `pretraining`."""
 
 import pandas as pd
 
@@ -7,25 +7,25 @@ from runner.results.claims import Tables
 from runner.results.rows import nonempty
 
 VARIANT = ["method", "pretraining_steps"]
-"""The columns that say what a network starts as."""
+"""Columns that identify a variant: method and length of pre-training."""
 
 NETWORK = ["depth", "protocol", *VARIANT, "network", "replicate"]
-"""Those that say which network it is, of all runs of a figure."""
+"""Columns that identify a network among all runs of a figure."""
 
 
 def at_chosen_rates(tables: Tables) -> pd.DataFrame:
     """Return the training of the judged replicates, each network at one rate (`learning_rate`).
 
-    Of several rates it is that with the lowest training loss in the last epoch, as the authors'
-    code of figure 4 chooses, in the worst of the selection replicates; what diverges is infinite.
-    Networks are named in the column `network`.
+    Of several learning rates, the one with the lowest training loss in the last epoch is chosen, as
+    in the authors' code for figure 4. The loss is the largest of the selection replicates; diverged
+    networks have infinite loss. The column `network` names the networks.
     """
     rows = with_divergence(tables["training"])
     lengths = "M = " + rows["pretraining_steps"].astype(str)
     rows = rows.assign(network=rows["method"].mask(rows["method"] == "pretrained", lengths))
     kind = ["run", *VARIANT]
     last = rows[rows["epoch"] == rows.groupby("run")["epoch"].transform("max")]
-    alone = last.groupby(kind)["judged"].transform("all")  # one rate, nothing to choose
+    alone = last.groupby(kind)["judged"].transform("all")  # one learning rate, no choice
     tried = last[alone | ~last["judged"]]
     worst = tried.groupby([*kind, "learning_rate"], as_index=False)["train_loss"].max()
     chosen = worst.sort_values(["train_loss", "learning_rate"]).drop_duplicates(kind)
@@ -33,7 +33,7 @@ def at_chosen_rates(tables: Tables) -> pd.DataFrame:
 
 
 def through_training(tables: Tables) -> pd.DataFrame:
-    """Return one row for each network: the means over all epochs of its training."""
+    """Return one row for each network with means over all epochs of its training."""
     rows = at_chosen_rates(tables)
     columns = ["train_loss", "train_accuracy", "test_loss", "test_accuracy"]
     trained = rows[rows["epoch"] > 0]
@@ -41,10 +41,10 @@ def through_training(tables: Tables) -> pd.DataFrame:
 
 
 def against_pretraining(tables: Tables) -> pd.DataFrame:
-    """Return the training loss of every network that is not pre-trained, divided by the loss of the
-    pre-trained network of its dataset, depth and replicate (`ratio`).
+    """Return ratios of training losses: each other network / the pre-trained network (`ratio`).
 
-    Losses are means over all epochs. `M` is the length of the pre-training.
+    Networks of one ratio share dataset, depth and replicate. Losses are means over all epochs. `M`
+    is the length of the pre-training.
     """
     rows, place = at_chosen_rates(tables), ["data", "depth", "replicate"]
     trained = rows[rows["epoch"] > 0].groupby([*place, *VARIANT], as_index=False)["train_loss"]
@@ -57,25 +57,27 @@ def against_pretraining(tables: Tables) -> pd.DataFrame:
 
 
 def before_training(tables: Tables) -> pd.DataFrame:
-    """Return the networks as SGD finds them."""
+    """Return the networks before training by SGD."""
     rows = at_chosen_rates(tables)
     return rows[rows["epoch"] == 0]
 
 
 def last_epochs(tables: Tables) -> pd.DataFrame:
-    """Return the networks at the end."""
+    """Return the networks after the last epoch."""
     rows = at_chosen_rates(tables)
     return rows[rows["epoch"] == rows.groupby("run")["epoch"].transform("max")]
 
 
 def of_protocol(rows: pd.DataFrame, protocol: str) -> pd.DataFrame:
-    """Return the rows of a protocol. Raises NoRows where there are none."""
+    """Return the rows of a protocol. Raises NoRows if the protocol was not run."""
     return nonempty(rows[rows["protocol"] == protocol], f"rows: protocol={protocol}")
 
 
 def named(rows: pd.DataFrame, network: str) -> pd.DataFrame:
-    """Return the rows of a network, by its name or its method. Raises NoRows where it was not
-    run."""
+    """Return the rows of a network. Raises NoRows if it was not run.
+
+    network: its name or its method.
+    """
     found = rows[(rows["network"] == network) | (rows["method"] == network)]
     return nonempty(found, f"rows: {network}")
 

@@ -1,13 +1,14 @@
-"""Figures 3a and 3b as the authors' code computes them: a chain of M, not of H, in float64.
+"""Figures 3a and 3b as the authors' code computes them: a Markov chain of M, not of H, in float64.
 
-`code_fig_3_a.ipynb` and `code_fig_3_b.ipynb` of
-github.com/jonaskohler/Batchnorm_prevents_rank_collpase:
+The code is `code_fig_3_a.ipynb` and `code_fig_3_b.ipynb` of
+github.com/jonaskohler/Batchnorm_prevents_rank_collpase. It differs from the text:
 
-- 3a: M starts as the identity, gamma is 0.01; every 10 000th layer is looked at; what is drawn as
-  the rank is the mean of one list with two numbers for each look, `matrix_rank(M)` and how many
-  singular values of M are above 1e-9;
-- 3b: the inputs are one number everywhere, with noise of 1e-5; weights of deviation 100 at gamma =
-  0.01, that is gamma = 1; what is drawn are the eigenvalues of M, squares of singular values of H.
+- 3a: M starts as the identity, and gamma is 0.01. Every 10 000th layer is measured. The plotted
+  rank is the mean of a list with two numbers for each measurement: `matrix_rank(M)`, and the number
+  of singular values of M above 1e-9.
+- 3b: all inputs are one number, with noise of 1e-5. The weights have standard deviation 100 at
+  gamma = 0.01, which is equivalent to gamma = 1. The plot shows the eigenvalues of M, squares of
+  singular values of H.
 """
 
 from collections.abc import Iterator
@@ -19,16 +20,16 @@ from torch import Tensor
 from runner.networks.spectra import svdvals
 
 ABOVE = 1e-9
-"""Singular values of M that count (3a)."""
+"""Threshold of the singular values of M that are counted (3a)."""
 
 NOISE = 1e-5
-"""Of the inputs (3b)."""
+"""Standard deviation of the noise of the inputs (3b)."""
 
 Covariances = Float[Tensor, "chains d d"]
 
 
 def nearly_constant(chains: int, width: int, stream: torch.Generator) -> Covariances:
-    """Return `M = H H^T` of `H = x . x + noise`: x is a vector, so that `x . x` is a number."""
+    """Return `M = H H^T` of `H = x . x + noise`; x is a vector, hence `x . x` a number."""
     x = torch.randn(chains, width, 1, generator=stream, dtype=torch.float64)
     noise = torch.randn(chains, width, width, generator=stream, dtype=torch.float64)
     H = x.mT @ x + NOISE * noise

@@ -1,4 +1,4 @@
-"""Average over depth (paper B, Eq. 49), with errors that hold for correlated layers."""
+"""Averages over depth (paper B, Eq. 49) with standard errors that allow for correlated layers."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -16,17 +16,17 @@ from runner.papers.batch_norm_rank.rank_chain.engines import Chain
 log = logging.getLogger("runner")
 
 OBSERVABLES = ("soft_rank", "rank_bound", "frobenius", "diagonal", "cubic")
-"""`rank_tau`, `r`, `||M||_F^2`, `Tr(diag(M^2)^2)` and `Tr(M^3)`, in this order."""
+"""Names of `rank_tau`, `r`, `||M||_F^2`, `Tr(diag(M^2)^2)` and `Tr(M^3)`, in this order."""
 
 
 LARGE = 1e100
-"""Squares of numbers of this size, and sums of these, are still floats."""
+"""Largest magnitude for which squares, and sums of squares, are finite floats."""
 
 
 def observe(G: Float[Tensor, "chains d K"], tau: float) -> Float[Tensor, "chains 5"]:
-    """Return the `OBSERVABLES` of normalised `H = sqrt(N) G`, all from the `K x K` matrix `G^T G`.
+    """Return the `OBSERVABLES` of normalized `H = sqrt(N) G`, from the `K x K` matrix `G^T G`.
 
-    It has the non-zero eigenvalues of `M = G G^T`; and `(M^2)_ii = g_i^T (G^T G) g_i` for row
+    `G^T G` has the non-zero eigenvalues of `M = G G^T`, and `(M^2)_ii = g_i^T (G^T G) g_i` for row
     `g_i`.
     """
     S = G.mT @ G
@@ -43,10 +43,10 @@ def observe(G: Float[Tensor, "chains d K"], tau: float) -> Float[Tensor, "chains
 
 @dataclass(frozen=True)
 class Plan:
-    """Hold how many layers a network has, and which are measured.
+    """Number of layers of a chain, and the layers that are measured.
 
     burn_in: layers before the first measurement. stride: layers from one measurement to the next.
-    batches, count: the measurements of one chain are cut into `batches` runs of `count`.
+    batches, count: the measurements of a chain are divided into `batches` batches of `count`.
     """
 
     burn_in: int
@@ -56,9 +56,10 @@ class Plan:
 
     @classmethod
     def of(cls, layers: int, chains: int, stride: int, burn_in: int) -> "Plan":
-        """Return a plan of at least `layers` measured layers for each of `chains` chains.
+        """Return a plan with at least `layers` measured layers for each of `chains` chains.
 
-        Whole chains are the batches where there are 32 of them; fewer chains are cut into pieces.
+        With 32 chains or more, a batch is a whole chain. Fewer chains are divided into several
+        batches.
         """
         measurements = ceil(layers / stride)
         batches = min(ceil(32 / chains), measurements)
@@ -66,16 +67,16 @@ class Plan:
 
     @property
     def layers(self) -> int:
-        """Return layers of one chain that are averaged over."""
+        """Return the number of layers of one chain that enter the average."""
         return self.stride * self.batches * self.count
 
 
 def sample(
     chain: Chain, plan: Plan, tau: float, tick: Callable[[int], None] = lambda strides: None
 ) -> Float[Tensor, "2 batches 5"]:
-    """Run the chain by plan: mean and mean square of each observable over each batch of each chain.
+    """Run the chain; return mean and mean square of each observable over each batch of each chain.
 
-    `tick` is called with the strides of layers done, here after every one.
+    tick: called with the number of strides done, here after every stride.
     """
     for _ in range(ceil(plan.burn_in / plan.stride)):
         chain.advance(plan.stride)
@@ -93,9 +94,9 @@ def sample(
 
 
 def tell_nan(values: Float[Tensor, "chains *rest"], point: str) -> None:
-    """Say in one line how many of the chains ended in nan, if any did.
+    """Log how many chains ended in nan, if any did.
 
-    values: numbers of each chain at its end. point: where in the run that is.
+    values: last numbers of each chain. point: name of the point in the run.
     """
     ended = int(values.isnan().view(len(values), -1).any(dim=1).sum())
     if ended:
@@ -104,11 +105,11 @@ def tell_nan(values: Float[Tensor, "chains *rest"], point: str) -> None:
 
 @dataclass(frozen=True)
 class BatchMeans:
-    """Means of the observables over batches of consecutive measurements (as `sample` gives them).
+    """Means of the observables over batches of consecutive measurements, as `sample` returns them.
 
-    The spread of the batch means gives the standard error of the grand mean, whatever the
-    correlation within a batch, as long as a batch is many autocorrelation times long; and the same
-    numbers give that time.
+    The spread of the batch means gives the standard error of the grand mean, for any correlation
+    within a batch. A batch must be much longer than the autocorrelation time, which the same
+    numbers estimate.
 
     moments: mean and mean square of each observable in each batch. count: measurements in a batch.
     """
@@ -120,17 +121,17 @@ class BatchMeans:
         return self.moments[0, :, OBSERVABLES.index(name)].tolist()
 
     def mean(self, name: str) -> tuple[float, float]:
-        """Return mean of an observable and its standard error (nan with a single batch)."""
+        """Return the mean of an observable and its standard error (nan with a single batch)."""
         return mean_and_error(self._means(name))
 
     def deviation(self, name: str) -> float:
         """Return the standard deviation of an observable from one measurement to the next."""
         square = _mean(self.moments[1, :, OBSERVABLES.index(name)].tolist())
         mean = _mean(self._means(name))
-        return sqrt(max(square - _square(mean), 0.0))  # nan, if first, stays nan
+        return sqrt(max(square - _square(mean), 0.0))  # a nan as first argument remains nan
 
     def ratio(self, numerator: str, denominator: str) -> tuple[float, float]:
-        """Return ratio of two means and its standard error, linearised (the delta method)."""
+        """Return the ratio of two means and its standard error, linearized (delta method)."""
         a, b = self._means(numerator), self._means(denominator)
         below = _mean(b)
         if below == 0:
@@ -140,10 +141,10 @@ class BatchMeans:
         return ratio, error
 
     def autocorrelation(self, name: str) -> float:
-        """Return integrated autocorrelation time `1 + 2 sum_t rho_t`, in measurements.
+        """Return the integrated autocorrelation time `1 + 2 sum_t rho_t`, in measurements.
 
-        The mean of `n` correlated measurements varies as the mean of `n` over that time independent
-        ones. Nan with a single batch, or where the observable never moved.
+        The mean of `n` correlated measurements has the variance of `n` / (this time) independent
+        measurements. Nan with a single batch, or if the observable is constant.
         """
         means, single = self._means(name), self.deviation(name) ** 2
         if len(means) < 2 or single <= 0:
@@ -152,9 +153,9 @@ class BatchMeans:
 
 
 def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
-    """Return mean of independent values and its standard error (nan for one value).
+    """Return the mean of independent values and its standard error (nan for one value).
 
-    The sums are exact, so that they do not depend on the machine.
+    The sums are exact, hence equal on all machines.
     """
     scaled, power = _of_order_one(values)
     error = sqrt(_variance(scaled) / len(values)) if len(values) > 1 else nan
@@ -178,8 +179,10 @@ def _variance(values: Sequence[float]) -> float:
 
 
 def _of_order_one(values: Sequence[float]) -> tuple[list[float], int]:
-    """Return values and 0; where their squares leave the range of a float, the values times a power
-    of two, and the power that undoes it."""
+    """Return values scaled by a power of two, and the exponent that reverses the scaling.
+
+    The exponent is 0, and values are unscaled, unless their squares leave the range of a float.
+    """
     largest = max((abs(value) for value in values if isfinite(value)), default=1.0)
     if largest == 0 or 1 / LARGE < largest < LARGE:
         return list(values), 0

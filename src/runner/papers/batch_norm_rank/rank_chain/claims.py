@@ -1,10 +1,10 @@
-"""State what paper B says of very deep linear networks: Section 3, Appendix E, Theorem 14."""
+"""Statements of paper B about very deep linear networks: Section 3, Appendix E, Theorem 14."""
 
 from runner.papers.batch_norm_rank.rank_chain import quantities as q
 from runner.results.claims import Claim
 
 OF_THE_FIGURES = "(γ == 1 or γ == 0.1)"
-"""The γ of figures 8 and 9."""
+"""Condition: γ is that of figures 8 and 9."""
 
 SOFT_RANK_GROWTH = Claim(
     "soft-rank-growth",

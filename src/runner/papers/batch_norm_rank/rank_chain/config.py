@@ -1,4 +1,4 @@
-"""The parameters of study `rank_chain`, in the paper's notation."""
+"""Parameters of study `rank_chain`, in the paper's notation."""
 
 from dataclasses import dataclass
 from math import ceil, inf, isinf, sqrt
@@ -8,19 +8,19 @@ from runner.core.errors import InputError
 from runner.core.studies import LARGEST_FACTOR, MOST, StudyConfig, parameter
 
 SLOWEST = 1e-15
-"""gamma^2 below which no number of layers is enough for the burn-in."""
+"""Smallest gamma^2 for which the burn-in has a feasible number of layers."""
 
 LOST = {"float64": 2.0**-52, "float32": 2.0**-23}
-"""gamma below which W is lost in the rounding of the skip connection, by dtype."""
+"""Smallest gamma, by dtype, at which W is not lost in the rounding of the skip connection."""
 
 SMALLEST = 1e-6
-"""gamma below which differences of its square, as Lemmas 3 and 7 speak of, are lost in rounding."""
+"""Smallest gamma whose square changes more than rounding, as Lemmas 3 and 7 need."""
 
 LARGEST_EXPANDED = 1e100
-"""gamma above which squares leave the range of float64 (measure=expansion)."""
+"""Largest gamma whose squares are within the range of float64 (measure=expansion)."""
 
 EVERY = 10_000
-"""Layers from one look to the next in the authors' code for figure 3a."""
+"""Number of layers between two measurements in the authors' code for figure 3a."""
 
 _OF_NO_AVERAGE = ("columns", "samples", "engine", "tau", "dtype", "centred", "input_noise")
 
@@ -38,12 +38,15 @@ UNUSED_BY_AUTHORS = ("columns", "burn_in", "stride", "samples", "engine", "tau",
 
 @dataclass(frozen=True)
 class RankChain(StudyConfig):
-    """Paper B: very deep linear networks, `H_{l+1} = BN(H_l + gamma W_l H_l)`.
+    """Parameters of very deep linear networks of paper B, `H_{l+1} = BN(H_l + gamma W_l H_l)`.
 
-    `measure` says what is measured: `average`, ranks and norms averaged over depth (Figures 3a, 8,
-    9); `spectrum`, singular values by layer from nearly collinear inputs (3b); `product`, the
-    collapse without normalization (Lemma 3); `expansion`, the change of the norm over one layer
-    (Lemma 7); `input_rank`, how many directions survive from inputs of lower rank.
+    `measure` selects what is measured:
+
+    - `average`: ranks and norms averaged over depth (Figures 3a, 8, 9);
+    - `spectrum`: singular values by layer from nearly collinear inputs (Figure 3b);
+    - `product`: the collapse without normalization (Lemma 3);
+    - `expansion`: the change of the norm over one layer (Lemma 7);
+    - `input_rank`: the number of directions that survive from inputs of lower rank.
     """
 
     study: ClassVar[str] = "rank_chain"
@@ -125,7 +128,7 @@ class RankChain(StudyConfig):
             self._check_width(width)
 
     def engine_on(self, device: str) -> str:
-        """Return the engine of averages over depth on a `cpu` or a `cuda` device."""
+        """Return the engine that averages over depth on a `cpu` or a `cuda` device."""
         if self.engine != "auto":
             return self.engine
         if self._not_rotated():
@@ -133,8 +136,7 @@ class RankChain(StudyConfig):
         return "kernel" if device == "cpu" else "rotated"
 
     def _unlike_the_authors(self) -> str | None:
-        """Return what the authors' code for figures 3a and 3b cannot do; None if it can be
-        followed."""
+        """Return why the authors' code for figures 3a and 3b cannot run this, else None."""
         if self.measure not in ("average", "spectrum"):
             return "figures 3a and 3b are measure=average and measure=spectrum"
         if (self.law, self.dtype, self.centred) != (
@@ -148,7 +150,7 @@ class RankChain(StudyConfig):
         return None
 
     def _not_rotated(self) -> str | None:
-        """Return why W G cannot be drawn as Z R; None if it can."""
+        """Return the reason why W G cannot be drawn as Z R, else None."""
         engines = "engines kernel and rotated"
         if self.law != "gaussian":
             return f"law={self.law}: {engines} know gaussian weights only"
@@ -159,7 +161,7 @@ class RankChain(StudyConfig):
         return None
 
     def _check_engine(self) -> None:
-        """Raise InputError for an engine or a gamma that cannot measure what is asked for."""
+        """Raise InputError for an engine or a gamma that cannot measure what `measure` selects."""
         reason = self._not_rotated()
         if self.measure == "average" and self.engine in ("kernel", "rotated") and reason:
             raise InputError(f"{reason}. Use engine=direct")
@@ -207,31 +209,31 @@ class RankChain(StudyConfig):
             )
 
     def layers_of_chain(self) -> int:
-        """Layers of one chain that enter an average: `layers` shared out, rounded up."""
+        """Return the number of averaged layers of one chain: `layers` / `chains`, rounded up."""
         return ceil(self.layers / self.chains)
 
     def stride_of(self, width: int) -> int:
-        """Layers between two measurements; by rule far below the autocorrelation time."""
+        """Return the layers between two measurements, far below the autocorrelation time."""
         return self.stride if self.stride is not None else max(2, width // 16)
 
     def burn_in_of(self, width: int, skip: float) -> int:
-        """Layers before the first measurement: 300, and ten times the time `1 / (gamma^2 sqrt(d))`.
+        """Return the layers before the first measurement, 300 + `10 / (gamma^2 sqrt(d))`.
 
-        Lemma 7: a layer moves `||M||_F^2`, which is about `d^1.5`, by up to `2 gamma^2 d^2`; so it
-        forgets its start within about that time.
+        By Lemma 7 one layer moves `||M||_F^2`, which is about `d^1.5`, by up to `2 gamma^2 d^2`.
+        The chain therefore forgets its initial state within about this time.
         """
         if self.burn_in is not None:
             return self.burn_in
         return 300 if isinf(skip * skip) else 300 + ceil(10 / (skip**2 * sqrt(width)))
 
     def samples_of(self, width: int) -> int:
-        """Return the batch size N; the paper takes N = d."""
+        """Return the batch size N; the paper uses N = d."""
         return self.samples if self.samples is not None else width
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         points = [f"d={width} gamma={skip}" for width in self.widths for skip in self.skips]
-        blocks = range(self.chains)  # at most so many stacks of chains
+        blocks = range(self.chains)  # at most one stack per chain
         names = {
             "average": [f"average {point} block={block}" for point in points for block in blocks],
             "spectrum": [f"spectrum {point}" for point in points],

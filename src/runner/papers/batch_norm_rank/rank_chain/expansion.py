@@ -1,4 +1,4 @@
-"""Estimate by Monte Carlo the change of `||M||_F^2` over one layer (paper B, Lemma 7)."""
+"""Monte Carlo estimate of the change of `||M||_F^2` over one layer (paper B, Lemma 7)."""
 
 from collections.abc import Callable
 
@@ -22,9 +22,9 @@ def frobenius_step(
 ) -> tuple[float, float]:
     """Return `E_W ||M_+||_F^2 - ||M||_F^2` for `M = G G^T`, and its standard error (Eq. 42, 43).
 
-    `draws` pairs `W, -W`: they have the same law (Definition 1), and their mean is free of the term
-    linear in `gamma`, which would drown the quadratic one that Lemma 7 speaks of. `tick` is told of
-    draws that are done. Raises InputError for an unknown law.
+    draws: number of pairs `W, -W`. Both have the same distribution (Definition 1). The mean of a
+    pair has no term linear in `gamma`. That term would hide the quadratic term of Lemma 7. tick:
+    called with the number of draws done. Raises InputError for an unknown distribution.
     """
     width = len(G)
     before = (G.mT @ G).square().sum()

@@ -49,33 +49,33 @@ NUMBERS += ["frobenius_se", "soft_rank", "soft_rank_se", "soft_rank_sd"]
 NUMBERS += ["rank_bound", "rank_bound_se", "rank_bound_sd"]
 """Columns of averages over depth in the table of a figure."""
 
-SKIPS = {  # 1 and infinity lie on each other, 0.5 next to them
+SKIPS = {  # lines of 1 and infinity coincide, 0.5 is next to them
     inf: Look(style.BLUE, "", width=3.4),
     1.0: Look(style.NAVY, "o", "", hollow=True),
     0.5: Look(style.NAVY, "^", ""),
     0.1: Look(style.SKY, "D", DASHED),
 }
-"""Looks by gamma, drawn below each other in this order."""
+"""Looks by gamma, in drawing order from bottom to top."""
 
 SIZES = {1.0: 9, 0.5: 5}
-"""Sizes of markers that lie within each other."""
+"""Sizes of markers that overlap, by gamma."""
 
 OTHER = Look(style.NAVY, "v", style.DOTTED, hollow=True)
-"""Look of a gamma that the paper does not use."""
+"""Look of gammas that the paper does not use."""
 
 TWO = {
     inf: Look(style.BLUE),
     1.0: Look(style.NAVY, hollow=True),
     0.1: Look(style.SKY, "D", DASHED, hollow=True),
 }
-"""Looks by gamma in pictures in which no three lines coincide."""
+"""Looks by gamma in pictures where at most two lines coincide."""
 
 BY_WIDTH = ("#8cc9ee", style.BLUE, style.NAVY)
 """Colors by width, darker for wider networks."""
 
 
 def over_layers(text: str) -> Said:
-    """Return a caption that says, at `{layers}`, over how many layers each mean is taken."""
+    """Return a function that replaces `{layers}` in a caption by the layers of each mean."""
 
     def say(tables: Tables) -> str:
         least = int(averages(tables)["layers"].min())
@@ -94,7 +94,7 @@ def _doubling(*axes: Axis) -> None:
 
 
 def _by_gamma(axes: Axes, rows: pd.DataFrame, column: str, looks: dict[float, Look]) -> None:
-    """Draw a column against the width: a line for each gamma, the smaller above the larger."""
+    """Draw a column against the width, one line for each gamma, with smaller gammas on top."""
     rows = rows.sort_values(["skip", "width"], ascending=[False, True])
     for skip, of in rows.groupby("skip", sort=False):
         look, size = looks.get(skip, OTHER), SIZES.get(skip, 7)
@@ -103,7 +103,7 @@ def _by_gamma(axes: Axes, rows: pd.DataFrame, column: str, looks: dict[float, Lo
 
 
 def _within(at: float, widths: np.ndarray | pd.Series) -> float:
-    """Return a width at which a name is written, brought into the range of those drawn."""
+    """Return the width at which a line's name is written, within the range of the widths."""
     return float(np.clip(at, widths.min(), max(widths.min(), widths.max() / 1.6)))
 
 
@@ -123,20 +123,23 @@ def _name(axes: Axes, rows: pd.DataFrame, column: str, look: Look, text: str, at
 
 
 def _key(axes: Axes, rows: pd.DataFrame, y: float) -> None:
-    """Write which line of TWO has which gamma, from a height downwards."""
+    """Write the gammas of the lines of TWO, from a height downwards."""
     for place, skip in enumerate(sorted(set(rows["skip"]), reverse=True)):
         mark = "solid" if skip >= 1 else "broken"
         TWO.get(skip, OTHER).note(axes, 0.04, y - 0.07 * place, f"{mark}: {gamma(skip)}")
 
 
 def _exponents(rows: pd.DataFrame, by: list[str], x: str, y: str) -> pd.Series:
-    """Return the fitted power of y in x for each group. Raises NoRows if none has two points."""
+    """Return the fitted power of y in x for each group.
+
+    Raises NoRows if no group has two points.
+    """
     each = rows.assign(replicate=rows.groupby(by).ngroup())
     return nonempty(slopes(each, x, y, log=True).dropna(), f"two of {x}")
 
 
 def say_growth(tables: Tables) -> str:
-    """Say the fitted powers of the width, gamma by gamma."""
+    """Return the headline: the fitted powers of the width for each gamma."""
     rows = powers_of_two(averages(tables))
     powers = _exponents(rows, ["skip"], "width", "soft_rank")
     return (
@@ -184,15 +187,17 @@ SMALL_SKIPS["gaussian"] = Look(style.SKY, "D", DASHED)
 
 
 def _relative_to_gaussian(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return soft ranks divided by the soft rank of Gaussian weights without skips. Raises NoRows
-    without it."""
+    """Return soft ranks / the soft rank of Gaussian weights without skips.
+
+    Raises NoRows if the networks with Gaussian weights were not run.
+    """
     plain = select(metrics, skip=inf, law="gaussian").set_index("width")["soft_rank"]
     ranks = metrics[["soft_rank", "soft_rank_se"]]
     return metrics.assign(**ranks.div(metrics["width"].map(plain), axis=0))
 
 
 def _by_law(axes: Axes, metrics: pd.DataFrame) -> None:
-    """Draw soft ranks, means over the small gammas, with bands of two standard errors."""
+    """Draw soft ranks, averaged over small gammas, with bands of two standard errors."""
     for (is_small, law), rows in metrics.groupby([in_lemma_5(metrics), "law"]):
         of, look = rows.groupby("width"), (SMALL_SKIPS if is_small else LAWS)[law]
         mean = of["soft_rank"].mean()
@@ -203,7 +208,7 @@ def _by_law(axes: Axes, metrics: pd.DataFrame) -> None:
 
 
 def say_laws(tables: Tables) -> str:
-    """Say how far the bound is below the rank, and how little the distribution matters."""
+    """Return the headline: how far the bound is below the rank; effect of the distribution."""
     metrics = averages(tables)
     plain = select(_relative_to_gaussian(metrics), skip=inf)
     bound = rank_bound(metrics, metrics["tau"])
@@ -265,7 +270,7 @@ def say_needed(tables: Tables) -> str:
 
 
 def say_also_without(tables: Tables) -> str:
-    """Say this, and which branches keep the rank without batch norm."""
+    """Return the headline of `say_needed`, and which branches keep the rank without batch norm."""
     kept = [each for each in scaled_products(tables)["branch"].unique() if "L" in each]
     return (
         f"{say_needed(tables)}; without batch norm a branch of weight"
@@ -320,7 +325,7 @@ def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_nearer(tables: Tables) -> str:
-    """Say how near r is to √d at the largest width. Say nothing unless r rises towards √d."""
+    """Return the headline: how near r is to √d at the largest width, if r rises towards √d."""
     rows = select(averages(tables), skip=inf).sort_values("width")
     over, widest = (rows["rank_bound"] / rows["width"] ** 0.5).to_numpy(), rows["width"].iloc[-1]
     if over[-1] >= 1 or (np.diff(over) < 0).any():
@@ -329,7 +334,7 @@ def say_nearer(tables: Tables) -> str:
 
 
 def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw soft rank and r divided by √d, up to d = 1024, and their exponent between two widths."""
+    """Draw soft rank and r divided by √d, up to d = 1024, and exponents between two widths."""
     metrics, ranks = averages(tables), ["soft_rank", "rank_bound"]
     over = metrics.assign(**metrics[ranks].div(metrics["width"] ** 0.5, axis=0))
     logs = np.log(metrics[["width", *ranks]])
@@ -363,12 +368,12 @@ def say_regular(tables: Tables) -> str:
 
 
 def say_more_regular(tables: Tables) -> str:
-    """Say this, and that the regularity constant falls."""
+    """Return the headline of `say_regular`, and that the regularity constant falls."""
     return f"The regularity constant α falls with d; {say_regular(tables)}"
 
 
 def draw_fig8(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figures 8 and 9: alpha against d, and the norm of M."""
+    """Draw figures 8 and 9: alpha against d, and the norm of M against d."""
     metrics = averages(tables)
     skips = paper_skips(metrics)
     metrics = metrics[metrics["skip"].isin(skips)].assign(bound=norm_bound)
@@ -392,11 +397,11 @@ def draw_fig8(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 SOFT = 0.5**0.5
-"""Threshold of the soft rank for a singular value."""
+"""Threshold of the soft rank, as a singular value."""
 
 
 def say_apart(tables: Tables) -> str:
-    """Say how fast the soft rank rises."""
+    """Return the headline: how fast the soft rank rises."""
     rank, layer = _soft_ranks(select(tables["spectrum"], skip=inf))
     return (
         f"Batch norm pulls nearly parallel inputs apart: within {layer} layers the soft rank rises"
@@ -405,7 +410,7 @@ def say_apart(tables: Tables) -> str:
 
 
 def _soft_ranks(rows: pd.DataFrame) -> tuple[pd.Series, int]:
-    """Return the mean soft rank of each layer, and the layer that is spoken of."""
+    """Return the mean soft rank of each layer, and the layer that the headline names."""
     keys = [rows[key] for key in ("width", "skip", "replicate", "layer")]
     rank = (rows["singular_value"] >= SOFT).groupby(keys).sum().groupby("layer").mean()
     return rank, min(10, rank.index.max())
@@ -456,7 +461,7 @@ GAP = Look(style.INK, "", style.DOTTED, 1.6)
 
 
 def say_collapse(tables: Tables) -> str:
-    """Say how fast the ratio falls at the largest γ."""
+    """Return the headline: how fast the ratio falls at the largest γ."""
     products = select(tables["products"], law="gaussian")
     strong = products["skip"].max()
     products = select(products, skip=strong)
@@ -474,7 +479,7 @@ def say_moving(tables: Tables) -> str:
 
 
 def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw Lemma 3: sigma_2 / sigma_1 without normalization, and how far H~ moves in a layer."""
+    """Draw Lemma 3: sigma_2 / sigma_1 without normalization, and the change of H~ in one layer."""
     products = tables["products"].assign(ratio=lambda rows: np.exp(rows["log_ratio"]))
     keys, columns = ["skip", "law", "layer"], ["ratio", "step_length"]
     found, groups = spread(products, keys, columns), products.groupby(keys)[columns]
@@ -505,7 +510,7 @@ def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_expansion(tables: Tables) -> str:
-    """Say how many matrices there are, and the power of the remainder."""
+    """Return the headline: the number of matrices, and the power of the remainder."""
     count = len(tables["expansions"].drop_duplicates(["width", "law", "replicate"]))
     return (
         f"Lemma 7 predicts the change of ‖M‖² in all {count} matrices; its error falls like"
@@ -514,14 +519,14 @@ def say_expansion(tables: Tables) -> str:
 
 
 def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw Lemma 7: the measured change against delta_F at the smallest gamma; the remainder."""
+    """Draw Lemma 7: measured change against delta_F at the smallest gamma, and the remainder."""
     expansions = tables["expansions"]
     smallest = expansions[expansions["skip"] == expansions["skip"].min()]
     colors = shades(sorted(expansions["width"].unique()), *BY_WIDTH)
     picture, ((left, right),) = sheet(gap=0.95, right=1.0)
 
     def draw(axes: Axes, rows: pd.DataFrame, x: str, y: str, **options) -> list:
-        """Draw a line for each width and law; return names in the order of d, where lines end."""
+        """Draw a line for each width and distribution; return their names in the order of d."""
         ends = []
         for (width, law), of in rows.groupby(["width", "law"]):
             hollow = law == "uniform"
@@ -565,7 +570,7 @@ STAR = Look(style.VERMILION, "o")
 
 
 def say_live(tables: Tables) -> str:
-    """Say how many directions survive at the smallest and the largest width."""
+    """Return the headline: surviving directions at the smallest and the largest width."""
     stars = select(crossings(tables), skip=inf).sort_values("width")
     first, last = stars.iloc[0], stars.iloc[-1]
     return (
@@ -576,7 +581,7 @@ def say_live(tables: Tables) -> str:
 
 
 def draw_live(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the rank of deep layers for each rank of the input, and how many directions survive."""
+    """Draw the rank of deep layers by the rank of the input, and the surviving directions."""
     ranks = tables["input_ranks"].sort_values(["skip", "width", "input_rank"])
     strongest = ranks["skip"].max()
     shown = ranks[(ranks["skip"] == strongest) & (ranks["input_rank"] > 1)]
@@ -617,11 +622,11 @@ OVERVIEW = {
     "expansions": draw_lemma7,
     "input_ranks": draw_live,
 }
-"""Drawings by the table of a run."""
+"""Drawing of the preview, by the table of a run."""
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the preview of one run: the drawing for its tables."""
+    """Draw the preview of one run with the drawing of its table."""
     picture, drawn = next(draw for table, draw in OVERVIEW.items() if table in tables)(tables)
     return picture, drawn if len(drawn) <= 40 else drawn.iloc[:: len(drawn) // 20]
 

@@ -1,12 +1,12 @@
-"""The chain of `RotatedChain`, compiled for the CPU: eight chains side by side, one in each lane.
+"""The algorithm of `RotatedChain`, compiled for the CPU: eight chains together, one in each lane.
 
-Every number below stands for eight, one of each chain, so that the algorithms read as for a single
-chain and vectorise at every width. LLVM may neither reorder nor contract what is written here (no
-`fastmath`), logarithm and sines are polynomials of its own, and the loops know nothing of the
-machine's vectors: a seed gives the same bytes on any x86-64.
+Each value in the code below is a vector of eight numbers, one of each chain. The algorithms read as
+for a single chain and vectorize at every width. LLVM may neither reorder nor contract operations
+(no `fastmath`). The logarithm and sines are polynomials of this file, and the loops do not depend
+on the vector length of the machine. A seed gives the same bytes on any x86-64.
 
-All compiled code stands in this file, since numba's cache watches no other; importing it compiles
-nothing.
+All compiled code is in this file because numba's cache watches no other file. Importing the module
+compiles nothing.
 """
 
 import operator
@@ -28,20 +28,20 @@ from runner.papers.batch_norm_rank.rank_chain.batch_means import OBSERVABLES, Pl
 from runner.papers.batch_norm_rank.rank_chain.engines import LANES, RotatedChain
 
 ALIGNMENT = 64
-"""Bytes: a line of the cache, and the longest vector."""
+"""Alignment in bytes: a line of the cache, and the longest vector."""
 
 ROWS = 8
 """Rows of G that stay in the nearest cache while they are added to `G^T G`."""
 
 MULTIPLICATIONS_OF_A_CALL = 30_000_000
-"""Of eight lanes: a tenth of a second or less, after which a run can be stopped."""
+"""Multiplications of eight lanes in a call of at most 0.1 s; a run can be stopped between calls."""
 
 
 # Eight numbers as one value of compiled code
 
 
 class Lanes(types.Type):
-    """Eight numbers of one `dtype`."""
+    """Type of eight numbers of one `dtype`."""
 
     def __init__(self, dtype: types.Number):
         super().__init__(f"{dtype}x{LANES}")
@@ -59,7 +59,7 @@ doubles, singles, words = Lanes(types.float64), Lanes(types.float32), Lanes(type
 
 
 def _splat(builder, value, lanes):
-    """`value` in every lane."""
+    """Return `value` in every lane."""
     vector = ir.Constant(lanes, ir.Undefined)
     for lane in range(LANES):
         vector = builder.insert_element(vector, value, ir.Constant(ir.IntType(32), lane))
@@ -67,9 +67,9 @@ def _splat(builder, value, lanes):
 
 
 def _define(function: Callable, real: str | None, integer: str | None) -> None:
-    """`function(a, b)`, lane by lane, by LLVM's instruction for reals or integers.
+    """Define `function(a, b)` lane by lane as an LLVM instruction for reals or integers.
 
-    A single number stands for itself in every lane.
+    A single number is copied to every lane.
     """
 
     @type_callable(function)
@@ -108,8 +108,10 @@ for _function, _real, _integer in (
 
 
 def _function_of_one(build: Callable, target: Lanes | None = None) -> Callable:
-    """Return a function of one value: `build(builder, x, type)` in LLVM, of its type or of
-    `target`."""
+    """Return a function of one value, built by `build(builder, x, type)` in LLVM.
+
+    target: type of the result; by default that of the argument.
+    """
 
     @intrinsic
     def function(typing, x):
@@ -124,7 +126,7 @@ def _function_of_one(build: Callable, target: Lanes | None = None) -> Callable:
 
 
 def _square_root(builder, x, lanes):
-    """Correctly rounded."""
+    """Return the square root, correctly rounded."""
     name = f"llvm.sqrt.v{LANES}{lanes.element.intrinsic_name}"
     function = builder.module.globals.get(name)
     function = function or ir.Function(builder.module, ir.FunctionType(lanes, [lanes]), name)
@@ -151,7 +153,7 @@ not_negative, is_zero = _indicator(">="), _indicator("==")
 
 
 def _pointer(context, builder, signature, arguments):
-    """Where lane 0 of `array[i, j]` lies, as a pointer to all lanes, and its alignment in bytes."""
+    """Return a pointer to all lanes of `array[i, j]`, and its alignment in bytes."""
     (kind, *_), (array, i, j, *_) = signature.args, arguments
     struct = context.make_array(kind)(context, builder, array)
     place = builder.add(builder.mul(i, builder.extract_value(struct.shape, 1)), j)
@@ -162,7 +164,7 @@ def _pointer(context, builder, signature, arguments):
 
 @intrinsic
 def load(typing, array, i, j):
-    """`array[i, j]` of an array `(rows, columns, LANES)`."""
+    """Load `array[i, j]` of an array `(rows, columns, LANES)`."""
 
     def codegen(context, builder, signature, arguments):
         pointer, alignment = _pointer(context, builder, signature, arguments)
@@ -173,7 +175,7 @@ def load(typing, array, i, j):
 
 @intrinsic
 def store(typing, array, i, j, value):
-    """`array[i, j] = value`."""
+    """Store `array[i, j] = value`."""
 
     def codegen(context, builder, signature, arguments):
         pointer, alignment = _pointer(context, builder, signature, arguments)
@@ -184,14 +186,14 @@ def store(typing, array, i, j, value):
 
 
 def compiled(function: Callable, **options: Any) -> Callable:
-    """For the use of compiled code alone, without checks of bounds and of division by zero."""
+    """Compile a function for compiled callers, without checks of bounds and of division by zero."""
     return numba.njit(
         error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, **options
     )(unwrap(function))
 
 
 inlined = partial(compiled, inline="always")
-"""The same for what is short: compiled where it is used."""
+"""Compile a short function into its callers."""
 
 
 # Normal numbers
@@ -202,13 +204,15 @@ SQRT_HALF = 0x3F3504F3  # the bits of sqrt(1/2) in float32
 MANTISSA, SIGN = 0x007FFFFF, 0x80000000
 SINE = tuple((-1) ** n * (2 * pi) ** (2 * n + 1) / factorial(2 * n + 1) for n in range(6))
 COSINE = tuple((-1) ** n * (2 * pi) ** (2 * n) / factorial(2 * n) for n in range(7))
-"""Taylor's coefficients of sin(2 pi x) / x and cos(2 pi x) in x^2; what they leave out is below
-float32's rounding, 6e-8, on |x| <= 1/4."""
+"""Taylor coefficients of sin(2 pi x) / x and cos(2 pi x) in x^2.
+
+On |x| <= 1/4 the remainder is below float32's rounding, 6e-8.
+"""
 
 
 @inlined
 def natural_log(x):
-    """`log x` for `0 < x <= 1` in float32, by the series of `2 artanh((m - 1) / (m + 1))`."""
+    """Return float32 `log x` for `0 < x <= 1`, by the series of `2 artanh((m - 1) / (m + 1))`."""
     place = bits(x) - SQRT_HALF + (64 << 23)  # x = 2^exponent m with m from sqrt(1/2) to sqrt(2)
     exponent = signed(place >> 23) - 64.0
     m = from_bits((place & MANTISSA) + SQRT_HALF)
@@ -220,7 +224,7 @@ def natural_log(x):
 
 @inlined
 def polynomial(coefficients, x):
-    """`sum_n coefficients[n] x^n`, by Horner's rule."""
+    """Return `sum_n coefficients[n] x^n`, by Horner's rule."""
     last = len(coefficients) - 1
     value = coefficients[last] * x + coefficients[last - 1]
     for n in range(2, last + 1):
@@ -230,11 +234,11 @@ def polynomial(coefficients, x):
 
 @inlined
 def box_muller(a, b):
-    """Two independent standard normal numbers in float32 from two words of 32 random bits."""
+    """Return two independent standard normal float32 numbers from two words of 32 random bits."""
     uniform = (signed(a >> 1) + 0.5) * 2.0**-31
     radius = root(-2.0 * natural_log(uniform))
     turn = signed(b) * 2.0**-32  # from -1/2 to 1/2
-    x = from_bits(bits(turn) & 0x7FFFFFFF) - 0.25  # the angle 2 pi |turn| less a right one
+    x = from_bits(bits(turn) & 0x7FFFFFFF) - 0.25  # the angle 2 pi |turn| minus a right angle
     x2 = x * x
     sine = from_bits(bits(polynomial(COSINE, x2)) ^ (bits(turn) & SIGN))
     return radius * (x * polynomial(SINE, x2)), radius * sine
@@ -242,13 +246,13 @@ def box_muller(a, b):
 
 @inlined
 def rotate(x, count):
-    """The bits of a word turned to the left."""
+    """Return the bits of a word rotated to the left."""
     return (x << count) | (x >> (32 - count))
 
 
 @inlined
 def random_words(s0, s1, s2, s3):
-    """xoshiro128++ (Blackman, Vigna 2021): a word, and the next state."""
+    """Return a random word and the next state of xoshiro128++ (Blackman, Vigna 2021)."""
     word = rotate(s0 + s3, 7) + s0
     t = s1 << 9
     s2 = s2 ^ s0
@@ -258,7 +262,7 @@ def random_words(s0, s1, s2, s3):
 
 @compiled
 def draw_normals(stream, Z):
-    """Fill `Z` with iid standard normal numbers; its columns are even in number."""
+    """Fill `Z` with iid standard normal numbers; `Z` has an even number of columns."""
     s0, s1, s2, s3 = load(stream, 0, 0), load(stream, 1, 0), load(stream, 2, 0), load(stream, 3, 0)
     for i in range(Z.shape[0]):
         for j in range(0, Z.shape[1], 2):
@@ -277,7 +281,7 @@ def draw_normals(stream, Z):
 
 
 class Chains(NamedTuple):
-    """Eight chains and room to work; d and K are rounded up to even numbers, filled with zeros."""
+    """Eight chains and their work arrays; d and K are padded with zeros to even numbers."""
 
     G: np.ndarray  # (d, K, LANES) the state
     S: np.ndarray  # (K, K, LANES) G^T G
@@ -289,7 +293,7 @@ class Chains(NamedTuple):
 
 @compiled
 def cholesky(S, floor, kept, L):
-    """`L L^T = S + floor I`; the lower half of S is read."""
+    """Compute `L` with `L L^T = S + floor I` from the lower half of S."""
     for j in range(kept):
         pivot = load(S, j, j) + floor
         for k in range(j):
@@ -306,7 +310,7 @@ def cholesky(S, floor, kept, L):
 
 @compiled
 def times_lower(A, first, L, out):
-    """`out = A[first : first + 2] L^T` for a lower triangular L: a sum of four at a time."""
+    """Compute `out = A[first : first + 2] L^T` for a lower triangular L, as sums of four terms."""
     for j in range(0, L.shape[0], 2):
         a = b = c = d = splat(0.0)
         for k in range(j + 2):
@@ -324,7 +328,7 @@ def times_lower(A, first, L, out):
 
 @compiled
 def add_gram(G, first, last, S):
-    """`S += G^T G` over the rows from `first` to `last`; the lower half, and what is next to it."""
+    """Add `G^T G` of the rows from `first` to `last` to S: its lower half and adjacent entries."""
     for j in range(0, S.shape[0], 2):
         for k in range(0, j + 2, 2):
             a, b = load(S, j, k), load(S, j, k + 1)
@@ -344,10 +348,10 @@ def add_gram(G, first, last, S):
 
 @inlined
 def next_row(G, i, product, which, inverse_skip):
-    """Row `i` of G becomes `G / gamma + W G`, at unit norm.
+    """Replace row `i` of G by `G / gamma + W G`, at unit norm.
 
-    A row that is exactly zero has one number, and was drawn as zero by rounding (see
-    `engines.without_zeros`): it keeps a sign.
+    A row that is exactly zero has one number, which rounding made zero (see
+    `engines.without_zeros`). It becomes one.
     """
     square = splat(0.0)
     for k in range(G.shape[1]):
@@ -363,7 +367,7 @@ def next_row(G, i, product, which, inverse_skip):
 
 @compiled
 def step(chains, width, kept, inverse_skip, floor):
-    """One layer: a new G, row by row, and its S."""
+    """Advance by one layer: compute a new G, row by row, and its S."""
     G, S = chains.G, chains.S
     cholesky(S, floor, kept, chains.L)
     for j in range(S.shape[0]):
@@ -385,7 +389,7 @@ def step(chains, width, kept, inverse_skip, floor):
 
 @compiled
 def count_above(S, tau, kept, A):
-    """Eigenvalues of S that are at least tau: the positive pivots of `S - tau I = L D L^T`."""
+    """Return the number of eigenvalues of S >= tau: positive pivots of `S - tau I = L D L^T`."""
     for j in range(kept):
         for k in range(j + 1):
             store(A, j, k, load(S, j, k))
@@ -403,7 +407,7 @@ def count_above(S, tau, kept, A):
 
 @compiled
 def spectral_moments(S):
-    """`||S||_F^2` and `Tr S^3`, from both halves of S."""
+    """Return `||S||_F^2` and `Tr S^3`, from both halves of S."""
     square = cube = splat(0.0)
     for j in range(S.shape[0]):
         for k in range(j + 1):
@@ -419,7 +423,10 @@ def spectral_moments(S):
 
 @compiled
 def squared_diagonal(G, S, A, product):
-    """`Tr(diag(M^2)^2)`, the sum of `(g^T S g)^2` over the rows `g` of G; from the lower half."""
+    """Return `Tr(diag(M^2)^2)`, the sum of `(g^T S g)^2` over the rows `g` of G.
+
+    Only the lower half of S is read.
+    """
     for j in range(S.shape[0]):
         for k in range(j):
             store(A, j, k, 2.0 * load(S, j, k))
@@ -437,21 +444,24 @@ def squared_diagonal(G, S, A, product):
 
 @compiled
 def observables(chains, width, kept, tau):
-    """The `OBSERVABLES` of the chains as they are, in their order; all are nan where one is."""
+    """Return the `OBSERVABLES` of the chains, in their order; all are nan if one is."""
     S = chains.S
     for j in range(S.shape[0]):
         for k in range(j):
             store(S, k, j, load(S, j, k))
     frobenius, cubic = spectral_moments(S)
     diagonal = squared_diagonal(chains.G, S, chains.L, chains.product)
-    soft_rank = count_above(S, tau, kept, chains.L) + (frobenius - frobenius)  # a nan stays nan
+    soft_rank = count_above(S, tau, kept, chains.L) + (frobenius - frobenius)  # nan remains nan
     return soft_rank, float(width * width) / frobenius, frobenius, diagonal, cubic
 
 
 @compiling.compiled
 def advance(chains, width, kept, inverse_skip, floor, strides, stride, tau, measured, sums):
-    """`strides` times `stride` layers. Where `measured`, the observables after each and their
-    squares are added to `sums (2, 5, LANES)`."""
+    """Advance by `strides` times `stride` layers.
+
+    If `measured`, the observables after each stride, and their squares, are added to
+    `sums (2, 5, LANES)`.
+    """
     for _ in range(strides):
         for _ in range(stride):
             step(chains, width, kept, inverse_skip, floor)
@@ -462,14 +472,17 @@ def advance(chains, width, kept, inverse_skip, floor, strides, stride, tau, meas
                 store(sums, 1, n, load(sums, 1, n) + values[n] * values[n])
 
 
-# What the study uses
+# Interface for the study
 
 
 class CompiledChains:
-    """Eight chains of one width and gamma with Gaussian inputs, in the law of `RotatedChain`."""
+    """Eight chains of one width and gamma with Gaussian inputs, distributed like `RotatedChain`."""
 
     def __init__(self, width: int, columns: int, skip: float, seed: int):
-        """Inputs `(width, columns)`; `skip` is gamma, inf allowed; `seed`: of their stream."""
+        """Start with inputs `(width, columns)`.
+
+        skip: gamma; inf is allowed. seed: seed of the random stream.
+        """
         d, K = width + width % 2, columns + columns % 2
         S = _zeros(K, K)
         S[range(columns), range(columns)] = 1  # a layer from G = 0 and S = I: Gaussian inputs
@@ -482,14 +495,17 @@ class CompiledChains:
 
     @property
     def state(self) -> Float[np.ndarray, "8 d K"]:
-        """`G = H / sqrt(N)` of each chain."""
+        """Return `G = H / sqrt(N)` of each chain."""
         width, columns, *_ = self.law
         return np.moveaxis(self.chains.G[:width, :columns], -1, 0).copy()
 
     def sample(
         self, plan: Plan, tau: float, tick: Callable[[int], None] = lambda strides: None
     ) -> Float[np.ndarray, "2 batches 8 5"]:
-        """As `batch_means.sample`; `tick` is called with the strides done, ten times a second."""
+        """Return the same as `batch_means.sample`.
+
+        tick: called with the number of strides done, ten times a second.
+        """
         self._run(ceil(plan.burn_in / plan.stride), plan.stride, tick)
         sums = [self._run(plan.count, plan.stride, tick, tau) for _ in range(plan.batches)]
         return np.stack(sums, axis=1).swapaxes(2, 3) / plan.count
@@ -497,7 +513,7 @@ class CompiledChains:
     def _run(
         self, strides: int, stride: int, tick: Callable[[int], None], tau: float | None = None
     ) -> Float[np.ndarray, "2 5 8"]:
-        """Sums over so many measurements, one after each stride; zeros without `tau`."""
+        """Return sums over `strides` measurements, one after each stride; zeros without `tau`."""
         sums = _zeros(2, len(OBSERVABLES))
         while strides > 0:
             now = min(strides, max(1, self.strides_of_call // stride))
@@ -508,7 +524,7 @@ class CompiledChains:
 
 
 def _zeros(rows: int, columns: int, dtype: type = np.float64) -> np.ndarray:
-    """`(rows, columns, LANES)`, at an address that vectors like."""
+    """Return zeros `(rows, columns, LANES)`, aligned for vector instructions."""
     size = rows * columns * LANES * np.dtype(dtype).itemsize
     memory = np.zeros(size + ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % ALIGNMENT

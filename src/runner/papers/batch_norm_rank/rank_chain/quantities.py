@@ -1,8 +1,8 @@
 """Measure very deep linear networks: averages over depth with errors, and single networks.
 
-Averages carry errors from independent networks, or from long pieces of one network. Networks that
-are too short to forget their inputs are not judged. d is the width, γ the weight
-of the branch beside the skip (∞: no skip).
+The errors come from independent networks, or from long batches of one network. Networks that are
+too short to forget their inputs are not judged. d is the width. γ is the weight of the residual
+branch (∞: no skip connection).
 """
 
 from collections.abc import Iterator
@@ -36,16 +36,16 @@ PRINTED = {
     "asymmetric": "only positive",
     "law == 'gaussian'": "the weights are Gaussian",
 }
-"""What rules print for columns, distributions and conditions."""
+"""Printed names of columns, distributions and conditions."""
 
 LAYERS = {"layer": 50}
-"""Layers that a rate by depth needs."""
+"""Smallest number of layers for a rate by depth."""
 
 ROUNDING = -30.0
-"""log(σ₂ / σ₁) in float64 ends near -36; a line is fitted above this."""
+"""Smallest log(σ₂ / σ₁) in the fit of a line; float64 rounds to about -36."""
 
 EXACT = 1e-9
-"""Rounding of a mean r: networks that all have rank one differ by less."""
+"""Rounding of a mean r: networks of rank one differ by less."""
 
 
 def _averages(tables: Tables, where: str = "") -> pd.DataFrame:
@@ -53,8 +53,10 @@ def _averages(tables: Tables, where: str = "") -> pd.DataFrame:
 
 
 def _long_enough(rows: pd.DataFrame, where: str = "") -> pd.DataFrame:
-    """Return the rows of a condition with `n` for their errors. Raises NoRows if a network is too
-    short."""
+    """Return the rows of a condition with `n` for their errors.
+
+    Raises NoRows if a network is too short.
+    """
     rows = rows.assign(d=rows["width"], γ=rows["skip"])
     rows = nonempty(rows.query(where), f"averages of {where}") if where else rows
     if words := too_short(rows):
@@ -63,9 +65,9 @@ def _long_enough(rows: pd.DataFrame, where: str = "") -> pd.DataFrame:
 
 
 def _over(rows: pd.DataFrame, column: str, bound: pd.Series) -> pd.DataFrame:
-    """Return an average divided by its bound in α, which is proportional to √(1 − α).
+    """Return an average / its bound in α, which is proportional to √(1 − α).
 
-    The errors of both are added: they are not independent.
+    The errors of average and bound are added because they are not independent.
     """
     relative = rows[f"{column}_se"] / rows[column]
     relative += rows["regularity_se"] / (2 * (1 - rows["regularity"]))
@@ -165,10 +167,10 @@ def stretch(tables: Tables, where: str, layer: int) -> pd.Series:
 
 
 def _falls(tables: Tables) -> Iterator[pd.DataFrame]:
-    """Yield how fast log(σ₂ / σ₁) falls, per layer, in each network, for each distribution and γ.
+    """Yield the rate at which log(σ₂ / σ₁) falls per layer, for each distribution and γ.
 
-    `first` and `second` in the halves of the layers before rounding, `rate` without the first
-    quarter, where the network still forgets its inputs.
+    Each row is a network. `first` and `second` are the rates in the halves of the layers before
+    rounding. `rate` excludes the first quarter, in which the network forgets its inputs.
     """
     for (law, γ), rows in tables["products"].groupby(["law", "skip"]):
         mean = rows.groupby("layer")["log_ratio"].mean()
@@ -191,7 +193,8 @@ def fall_a_layer(tables: Tables) -> pd.DataFrame:
 def fall_beyond_half(tables: Tables, one: str, other: str) -> pd.DataFrame:
     """fall of log(σ₂ / σ₁) per layer in the {one} half of the layers − half the fall in the {other}
 
-    If the ratio fell with the root of the depth, or its logarithm, the second half would have less.
+    If the ratio fell with the square root or the logarithm of the depth, the second half would fall
+    less.
     """
     return pd.concat(_falls(tables)).assign(value=lambda rows: rows[one] - rows[other] / 2)
 

@@ -1,4 +1,4 @@
-"""Multiply random matrices without normalization (paper B, Section 3.2, Lemma 3)."""
+"""Products of random matrices without normalization (paper B, Section 3.2, Lemma 3)."""
 
 from collections.abc import Iterator
 
@@ -19,12 +19,12 @@ def collapse(
     generator: Generator,
     device: torch.device,
 ) -> Iterator[tuple[Float[Tensor, " chains"], Float[Tensor, " chains"]]]:
-    """Yield `H~_l = B_l X / ||B_l X||_F` by layer, `B_l` the product of `I + gamma W_k` (Eq. 6).
+    """Yield `log(sigma_2 / sigma_1)` and the step of `H~_l = B_l X / ||B_l X||_F` for each layer.
 
-    `X (d, d)` is Gaussian; `skip=inf` leaves the identity out. Yields for each layer `log(sigma_2 /
-    sigma_1)` of `H~_l` and the distance `||H~_l - H~_{l-1}||_F`; float64, so that ratios below
-    about 1e-15 are rounding; on `device`. The matrix is divided by its norm at every layer, which
-    keeps it in range and leaves the ratio alone. Raises InputError for an unknown law.
+    `B_l` is the product of `I + gamma W_k` (Eq. 6), without the identity for `skip=inf`. `X (d, d)`
+    is Gaussian. The step is `||H~_l - H~_{l-1}||_F`. Ratios below about 1e-15 are rounding of
+    float64. The matrix is divided by its norm at every layer; this keeps it in range and does not
+    change the ratio. Raises InputError for an unknown distribution.
     """
     H = gaussian_inputs(chains, width, width, generator, torch.float64).to(device)
     H = H / _norm(H)

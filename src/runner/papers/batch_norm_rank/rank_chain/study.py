@@ -1,13 +1,13 @@
 """Study `rank_chain`: depth as a Markov chain (paper B, Sections 3.1 and 3.2, Appendices E and F).
 
 The hidden representations of a linear network, H_{l+1} = BN(H_l + gamma W_l H_l) (Eq. 1), form a
-Markov chain in l. `measure` chooses what is looked at:
+Markov chain in l. `measure` selects what is measured:
 
 - `average`: ranks, norms and regularity averaged over depth (Figures 3a, 8, 9): `metrics.csv`;
 - `spectrum`: singular values by layer from nearly collinear inputs (Figure 3b): `spectrum.csv`;
-- `product`: the same network without normalisation (Eq. 6, Lemma 3): `products.csv`;
+- `product`: the same network without normalization (Eq. 6, Lemma 3): `products.csv`;
 - `expansion`: the change of ||M||_F^2 over one layer against Lemma 7: `expansions.csv`;
-- `input_rank`: what inputs of lower rank end in, and whether that is stable: `input_ranks.csv`.
+- `input_rank`: the limit of inputs of lower rank, and its stability: `input_ranks.csv`.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,35 +35,36 @@ from runner.papers.batch_norm_rank.rank_chain.random_products import collapse
 from runner.papers.batch_norm_rank.rank_chain.workers import average, plan_of
 
 TOP_SINGULAR_VALUES = 10
-"""As many as Figure 3b shows."""
+"""Number of singular values in Figure 3b."""
 
 GAP_NUMBERS = 4_000_000
-"""Random numbers spent on the expected rate of Lemma 3: it is then known better than measured."""
+"""Random numbers that estimate the expected rate of Lemma 3 more precisely than it is measured."""
 
 
 @dataclass(frozen=True)
 class ChainAverage(Row):
-    """One row per width and gamma: averages over depth, each with its standard error (`_se`), and
-    standard deviations over depth (`_sd`)."""
+    """One row per width and gamma: averages over depth, with standard errors (`_se`) and standard
+    deviations over depth (`_sd`).
+    """
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law")
 
-    width: int  # d
+    width: int  # d, width of the network
     skip: float  # gamma; inf: no skip connection
-    law: str  # of the weights
-    soft_rank: float  # rank_tau (Eq. 3)
+    law: str  # distribution of the weights
+    soft_rank: float  # soft rank rank_tau (Eq. 3)
     soft_rank_se: float  # standard error of soft_rank
     soft_rank_sd: float  # standard deviation of soft_rank over depth
-    rank_bound: float  # r(H) (Eq. 4)
+    rank_bound: float  # r(H), lower bound of the rank (Eq. 4)
     rank_bound_se: float  # standard error of rank_bound
     rank_bound_sd: float  # standard deviation of rank_bound over depth
-    frobenius: float  # ||M||_F^2
+    frobenius: float  # squared norm ||M||_F^2
     frobenius_se: float  # standard error of frobenius
-    regularity: float  # alpha (Definition 3)
+    regularity: float  # regularity constant alpha (Definition 3)
     regularity_se: float  # standard error of regularity
     autocorrelation: float  # integrated autocorrelation time of the soft rank, in layers
-    layers: int  # L: layers averaged over, of all chains
+    layers: int  # L: layers in the average, over all chains
 
 
 @dataclass(frozen=True)
@@ -75,15 +76,15 @@ class SingularValue(Row):
 
     width: int
     skip: float
-    layer: int  # 0: the input, normalised
-    replicate: int  # which independent chain, from 0
+    layer: int  # 0: the normalized input
+    replicate: int  # index of the independent chain, from 0
     index: int  # 1: the largest
-    singular_value: float  # of H_l / sqrt(N)
+    singular_value: float  # singular value of H_l / sqrt(N)
 
 
 @dataclass(frozen=True)
 class ProductLayer(Row):
-    """One row per chain and layer without normalisation, H~_l = B_l X / ||B_l X||_F."""
+    """One row per chain and layer without normalization, H~_l = B_l X / ||B_l X||_F."""
 
     table: ClassVar[str] = "products"
     keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law", "replicate", "layer")
@@ -91,17 +92,17 @@ class ProductLayer(Row):
     width: int
     skip: float
     law: str
-    replicate: int  # which independent chain, from 0
+    replicate: int  # index of the independent chain, from 0
     layer: int
     log_ratio: float  # log(sigma_2 / sigma_1)
     step_length: float  # ||H~_l - H~_{l-1}||_F
-    gap: float  # expected fall of log_ratio in a layer: lambda_1 - lambda_2 for Gaussian weights
+    gap: float  # expected fall of log_ratio per layer: lambda_1 - lambda_2 for Gaussian weights
     gap_se: float  # standard error of gap
 
 
 @dataclass(frozen=True)
 class NormExpansion(Row):
-    """One row per matrix M drawn from the invariant law."""
+    """One row per matrix M drawn from the invariant distribution."""
 
     table: ClassVar[str] = "expansions"
     keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law", "replicate")
@@ -109,32 +110,32 @@ class NormExpansion(Row):
     width: int
     skip: float
     law: str
-    replicate: int  # which independent chain, from 0
-    change: float  # (E ||M_+||_F^2 - ||M||_F^2) / gamma^2, Monte-Carlo over W
+    replicate: int  # index of the independent chain, from 0
+    change: float  # (E ||M_+||_F^2 - ||M||_F^2) / gamma^2, Monte Carlo over W
     change_se: float  # standard error of change
     predicted: float  # delta_F(M) of Lemma 7
 
 
 @dataclass(frozen=True)
 class InputRank(Row):
-    """One row per width, gamma and rank of the input: the invariant law that it ends in."""
+    """One row per width, gamma and rank of the input: the invariant distribution of this rank."""
 
     table: ClassVar[str] = "input_ranks"
     keys: ClassVar[tuple[str, ...]] = ("width", "skip", "input_rank")
 
     width: int
     skip: float
-    input_rank: int  # k
-    soft_rank: float  # rank_tau (Eq. 3)
+    input_rank: int  # k, rank of the input
+    soft_rank: float  # soft rank rank_tau (Eq. 3)
     soft_rank_se: float  # standard error of soft_rank
-    rank_bound: float  # r(H) (Eq. 4)
+    rank_bound: float  # r(H), lower bound of the rank (Eq. 4)
     rank_bound_se: float  # standard error of rank_bound
-    exponent: float  # growth of one more direction, nats a layer: the law is stable where it is < 0
+    exponent: float  # growth of one more direction in nats per layer; stable if below 0
     exponent_se: float  # standard error of exponent
 
 
 def run(config: RankChain, context: Context) -> Iterator[Row]:
-    """Yield the rows of what `measure` asks for."""
+    """Yield the rows of the measurement that `measure` selects."""
     if (config.measure, config.protocol) == ("average", "text"):
         yield from averages(config, context)
         return
@@ -153,7 +154,7 @@ def run(config: RankChain, context: Context) -> Iterator[Row]:
 
 
 def work(config: RankChain, width: int, skip: float, rank: int = 0) -> int:
-    """Layers that the chains of a point go through; for `expansion` also the draws of all."""
+    """Return the number of layers of all chains of a point; for `expansion`, draws included."""
     if config.measure == "expansion":
         return config.burn_in_of(width, inf) + config.chains * config.draws
     if config.measure == "input_rank":
@@ -176,7 +177,7 @@ def averages(config: RankChain, context: Context) -> Iterator[ChainAverage]:
 
 
 Tick = Callable[[int], None]
-"""Is told of layers (draws) that are done."""
+"""Function that is called with the number of layers (or draws) done."""
 
 
 def spectra(
@@ -199,7 +200,7 @@ def spectra(
 def authors_average(
     config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
 ) -> Iterator[ChainAverage]:
-    """Yield one row with what their figure 3a draws as the rank in the place of `rank_tau`."""
+    """Yield one row whose `rank_tau` is the rank of figure 3a by the authors' code."""
     stream = config.stream(0, f"M d={width} gamma={skip}")
     start = torch.eye(width, dtype=torch.float64, device=device).expand(config.chains, -1, -1)
     chain, counts, norms = authors.layers(start, skip, stream), [], []
@@ -241,8 +242,7 @@ def _largest(
 def products(
     config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
 ) -> Iterator[ProductLayer]:
-    """Yield the two largest singular values without normalisation, at about 200 of `layers`
-    layers."""
+    """Yield the two largest singular values without normalization, at about 200 layers."""
     stream = config.stream(0, f"product d={width} gamma={skip} {config.law}")
     gap, gap_se = _lyapunov_gap(config, width, skip)
     stride = config.stride or max(1, config.layers // 200)
@@ -259,7 +259,7 @@ def products(
 
 
 def _lyapunov_gap(config: RankChain, width: int, skip: float) -> tuple[float, float]:
-    """`lambda_1 - lambda_2` for Gaussian weights and its standard error (0 where it is exact)."""
+    """Return `lambda_1 - lambda_2` for Gaussian weights and its standard error (0 if exact)."""
     if isinf(skip):
         return theory.lyapunov_gap_ginibre(width), 0.0
     stream = config.stream(0, f"gap d={width} gamma={skip}")
@@ -269,10 +269,10 @@ def _lyapunov_gap(config: RankChain, width: int, skip: float) -> tuple[float, fl
 def expansions(
     config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
 ) -> Iterator[NormExpansion]:
-    """`chains` matrices M from the invariant law at gamma = inf.
+    """Yield the expansions of `chains` matrices M from the invariant distribution at gamma = inf.
 
-    Matrices and weights are the same for every gamma, so that what Lemma 7 leaves over can be seen
-    far below the noise of each change.
+    Matrices and weights are the same for every gamma. The remainder of Lemma 7 is therefore
+    measured more precisely than each change alone.
     """
     stream, kept = config.stream(0, f"invariant law d={width}"), engines.columns(width)
     inputs = engines.gaussian_inputs(config.chains, width, kept, stream, torch.float64).to(device)
@@ -289,7 +289,7 @@ def expansions(
 def input_ranks(
     config: RankChain, width: int, skip: float, rank: int, device: torch.device, tick: Tick
 ) -> Iterator[InputRank]:
-    """Yield one row: the chains of one rank of the input."""
+    """Yield one row: chains whose inputs have one rank."""
     plan = plan_of(config, width, burn_in=0)
     stream = config.stream(rank, f"input rank d={width} gamma={skip}")
     inputs = engines.gaussian_inputs(config.chains, width, rank, stream, torch.float64).to(device)
@@ -304,7 +304,7 @@ def input_ranks(
 
 
 def input_ranks_of(config: RankChain, width: int) -> range:
-    """Return every rank up to what the rotated engine keeps, less one for the probe."""
+    """Return the ranks up to the columns of the rotated engine, except one for the perturbation."""
     return range(1, min(engines.columns(width), config.samples_of(width), width - 1) + 1)
 
 
@@ -317,4 +317,4 @@ PROTOCOLS = {
     },
     "authors": {"average": authors_average, "spectrum": authors_spectra},
 }
-"""By `protocol` and `measure`, what yields the rows of one point."""
+"""Functions that yield the rows of one point, by `protocol` and `measure`."""

@@ -1,4 +1,4 @@
-"""Select and summarize the tables of study `rank_chain`, for its drawings and claims."""
+"""Select and summarize the tables of study `rank_chain`, for its figures and claims."""
 
 from math import ceil, isinf
 
@@ -9,33 +9,34 @@ from runner.results.claims import Tables
 from runner.results.rows import NoRows
 
 BATCHES = 32
-"""Batches that an error is estimated from: the chains, cut into pieces where there are fewer."""
+"""Smallest number of batches from which an error is estimated; fewer chains are divided."""
 
 MEMORIES = 20
-"""Times that a chain must have forgotten its start before its average is judged."""
+"""Times that a chain must have forgotten its initial state before its average is judged."""
 
 
 def gamma(skip: float) -> str:
-    """Return `gamma = ...` as a label."""
+    """Return `γ = ...` as a label."""
     return "γ = ∞" if isinf(skip) else f"γ = {skip:g}"
 
 
 def in_lemma_5(rows: pd.DataFrame) -> pd.Series:
-    """Return whether gamma is at or below 1 / (8 d), as Lemma 5 prints it. (Its proof has 1 / (8 B
-    d) for weights within [-B, B]: all of it for Rademacher weights, up to 1 / (13.9 d) for uniform
-    ones, none for Gaussian ones.)"""
+    """Return whether gamma is at or below 1 / (8 d), as Lemma 5 prints it.
+
+    Its proof has 1 / (8 B d) for weights within [-B, B]. This is 1 / (8 d) for Rademacher weights
+    and 1 / (13.9 d) for uniform weights. It excludes Gaussian weights.
+    """
     return rows["skip"] <= 1 / (8 * rows["width"])
 
 
 def averages(tables: Tables) -> pd.DataFrame:
-    """Return the averages over depth, by law, gamma and width."""
+    """Return the averages over depth by distribution, gamma and width."""
     return tables["metrics"].sort_values(["law", "skip", "width"], ignore_index=True)
 
 
 def norm_bound(rows: pd.DataFrame) -> pd.Series:
-    """Lemma 13's upper bound on the mean of ||M||_F^2, row by row; nan where alpha is not below 1,
-    and it says nothing."""
-    from runner.papers.batch_norm_rank.theory import frobenius_bound  # late: torch
+    """Return Lemma 13's upper bound on the mean of ||M||_F^2 for each row; nan unless alpha < 1."""
+    from runner.papers.batch_norm_rank.theory import frobenius_bound  # late import of torch
 
     pairs = zip(rows["width"], rows["regularity"], strict=True)
     bound = [frobenius_bound(d, alpha) if alpha < 1 else np.nan for d, alpha in pairs]
@@ -43,24 +44,24 @@ def norm_bound(rows: pd.DataFrame) -> pd.Series:
 
 
 def rank_bound(rows: pd.DataFrame, tau: float | pd.Series) -> pd.Series:
-    """Theorem 14's lower bound on the mean of rank_tau, row by row; nan where alpha is not below
-    1. tau: one, or the column of the rows."""
+    """Return Theorem 14's lower bound on the mean of rank_tau for each row; nan unless alpha < 1.
+
+    tau: a number, or a column of the rows.
+    """
     return (1 - tau) ** 2 * rows["width"] ** 2 / norm_bound(rows)
 
 
 def paper_skips(metrics: pd.DataFrame) -> list[float]:
-    """Return the gammas of Figures 8 and 9, 1 and 0.1, as far as there are runs; else all there
-    are."""
+    """Return the gammas of Figures 8 and 9 (1 and 0.1) that were run; if none, all gammas."""
     there = list(metrics["skip"].unique())
     return [skip for skip in (1.0, 0.1) if skip in there] or sorted(there)
 
 
 def left_over(tables: Tables) -> pd.DataFrame:
-    """By width, law, matrix and gamma: what Lemma 7 leaves over.
+    """Return the remainder of Lemma 7 by width, distribution, matrix and gamma.
 
-    `left_over` is the change over gamma^2, less the same at the smallest gamma with the same
-    weights, over d^2: what is common to both, delta_F and most of the noise, drops out. Raises
-    NoRows for a single gamma.
+    `left_over` = |`change` - `change` at the smallest gamma with the same weights| / d^2. The
+    common terms, delta_F and most of the noise, cancel. Raises NoRows for a single gamma.
     """
     keys = ["width", "law", "replicate"]
     rows = tables["expansions"].set_index([*keys, "skip"])["change"].unstack("skip")
@@ -73,9 +74,11 @@ def left_over(tables: Tables) -> pd.DataFrame:
 
 
 def powers_left_over(tables: Tables) -> pd.Series:
-    """By width, law and matrix: the p for which `left_over` grows as gamma^p, less that of the
-    smallest gamma, from the second to the third smallest. p: 0.05 to 6. Raises NoRows for fewer
-    than three gammas."""
+    """Return the p with `left_over` ∝ gamma^p by width, distribution and matrix, from 0.05 to 6.
+
+    p is fitted between the second and third smallest gamma, with the value of the smallest gamma
+    subtracted. Raises NoRows for fewer than three gammas.
+    """
     keys = ["width", "law", "replicate"]
     left = left_over(tables).pivot(index=keys, columns="skip", values="left_over")
     if len(left.columns) < 2:
@@ -88,15 +91,20 @@ def powers_left_over(tables: Tables) -> pd.Series:
 
 
 def remainders(tables: Tables) -> pd.DataFrame:
-    """By width, law and gamma: `remainder`, the root mean square of `left_over` over matrices."""
+    """Return `remainder`, the root mean square of `left_over` over matrices.
+
+    Rows are by width, distribution and gamma.
+    """
     rows = left_over(tables)
     squares = rows.assign(remainder=rows["left_over"] ** 2).groupby(["width", "law", "skip"])
     return np.sqrt(squares["remainder"].mean()).reset_index()
 
 
 def crossings(tables: Tables) -> pd.DataFrame:
-    """By width and gamma, k* as a real number: `crossing`, where the exponent, between two ranks,
-    is zero; no row where it does not cross zero."""
+    """Return `crossing`, the k* as a real number, by width and gamma.
+
+    The exponent, interpolated between two ranks, is zero there. Without a zero there is no row.
+    """
     rows = tables["input_ranks"].sort_values(["skip", "width", "input_rank"])
     after = rows.groupby(["skip", "width"])["exponent"].shift(-1)
     crossing = rows["input_rank"] + rows["exponent"] / (rows["exponent"] - after)
@@ -105,23 +113,21 @@ def crossings(tables: Tables) -> pd.DataFrame:
 
 
 def powers_of_two(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the widths 8, 16, ... of figure 3a, so that crowded widths do not weigh
-    more."""
+    """Return the rows of widths 8, 16, ... of figure 3a, so that all widths count equally."""
     return rows[np.log2(rows["width"]) % 1 == 0]
 
 
 def pieces(rows: pd.DataFrame) -> pd.Series:
-    """Return how many independent batches the error of each average comes from (see
-    `batch_means`)."""
+    """Return the number of independent batches for each average's error (see `batch_means`)."""
     return rows["chains"] * rows["chains"].map(lambda chains: ceil(BATCHES / chains))
 
 
 def too_short(rows: pd.DataFrame) -> str:
-    """Return which of the averages is over batches that are too short to be judged; empty if none
-    is.
+    """Return which average is over batches that are too short to be judged, or an empty string.
 
-    A chain forgets its start within about d / 4 layers, which is how its autocorrelation times grow
-    without skips, and 1 / (gamma^2 sqrt(d)) with skips (Lemma 7, as for the burn-in).
+    A chain forgets its initial state within about d / 4 layers without skips, the growth of its
+    autocorrelation times. With skips the time is 1 / (gamma^2 sqrt(d)) (Lemma 7, as for the
+    burn-in).
     """
     memory = rows["width"] / 4 + 1 / (rows["skip"] ** 2 * np.sqrt(rows["width"]))
     layers = rows["layers"] / pieces(rows)
@@ -134,9 +140,9 @@ def too_short(rows: pd.DataFrame) -> str:
 
 
 def scaled_products(tables: Tables) -> pd.DataFrame:
-    """Return the last layer of each product: `log_ratio` by L, replicate and how gamma goes with L.
+    """Return `log_ratio` of each product's last layer by L, replicate and the branch's weight.
 
-    `branch` is c / L, where gamma L is the same at every L, else gamma itself.
+    `branch` is c / L if gamma L is equal at every L, else gamma.
     """
     rows = tables["products"]
     last = rows[rows["layer"] == rows["layers"]].rename(columns={"layers": "L"})

@@ -1,9 +1,9 @@
 """Averages over depth for many widths and gammas at once, on all cores.
 
-A point is one width and one gamma. Its chains are split into stacks; each stack has a
-random stream of its own, so that a point does not depend on the other points of the run, nor a
-number on how many threads there were. Torch and compiled code let other threads run, hence a thread
-for each core, each with kernels of one thread: far better than many threads on one small kernel.
+A point is one width and one gamma. Its chains are divided into stacks. Each stack has its own
+random stream, so results depend neither on the run's other points nor on the number of threads.
+Torch and compiled code release the interpreter lock. One thread per core, with kernels of one
+thread each, is much faster than many threads on one small kernel.
 """
 
 import threading
@@ -25,13 +25,16 @@ from runner.papers.batch_norm_rank.rank_chain.batch_means import Plan, sample, t
 from runner.papers.batch_norm_rank.rank_chain.config import RankChain
 
 NUMBERS_IN_STACK = 2**17
-"""Numbers in the state `G` of a stack: what stays in the cache of a core. The compiled engine takes
-`LANES` chains instead. Part of what a seed means, hence the same on every device."""
+"""Numbers in the state `G` of a stack that fit in the cache of a core.
+
+Compiled stacks have `LANES` chains instead. Results of a seed depend on this number, so all devices
+use the same number.
+"""
 
 
 @dataclass(frozen=True)
 class ChainStack:
-    """Some of the chains of one point: a unit of work."""
+    """A group of chains of one point that are computed together."""
 
     width: int
     skip: float
@@ -41,23 +44,23 @@ class ChainStack:
 
     @property
     def name(self) -> str:
-        """The key of its result in a checkpoint, and the purpose of its random stream."""
+        """Return the stack's key in a checkpoint and purpose of its random stream."""
         return f"average d={self.width} gamma={self.skip} block={self.index}"
 
     @property
     def layers(self) -> int:
-        """Layers that it costs, over all its chains, the burn-in included."""
+        """Return the total number of layers over all chains, the burn-in included."""
         return self.chains * (self.plan.layers + self.plan.burn_in)
 
 
 class Stopped(Exception):
-    """The run ends early: what a thread raises to leave its stack."""
+    """Raised in a thread to leave its stack when the run ends early."""
 
 
 def average(
     config: RankChain, context: Context
 ) -> Iterator[tuple[int, float, Plan, Float[Tensor, "2 batches 5"]]]:
-    """Width, gamma, plan and the batch means of the chains (see `batch_means.sample`), by point.
+    """Yield width, gamma, plan and the chains' batch means (see `batch_means.sample`) by point.
 
     Raises InputError for engine=kernel on a GPU.
     """
@@ -81,9 +84,9 @@ def average(
 
 
 def plan_stacks(config: RankChain, device: str) -> list[ChainStack]:
-    """Return all stacks of a run, the most expensive first, so that the threads end together.
+    """Return all stacks of a run, the most expensive first, so that threads end together.
 
-    `device` is cpu or cuda.
+    device: cpu or cuda.
     """
     stacks = []
     for width in config.widths:
@@ -97,12 +100,12 @@ def plan_stacks(config: RankChain, device: str) -> list[ChainStack]:
 
 
 def plan_of(config: RankChain, width: int, burn_in: int) -> Plan:
-    """Return how each chain of a width runs and is looked at."""
+    """Return the plan of each chain of a width: its layers and measurements."""
     return Plan.of(config.layers_of_chain(), config.chains, config.stride_of(width), burn_in)
 
 
 def chains_in_stack(config: RankChain, width: int, device: str) -> int:
-    """Return how many chains of a width advance together, where there are so many."""
+    """Return the largest number of chains of a width that advance together."""
     if config.engine_on(device) == "kernel":
         return engines.LANES
     return max(1, NUMBERS_IN_STACK // (width * engines.columns(width)))
@@ -111,7 +114,10 @@ def chains_in_stack(config: RankChain, width: int, device: str) -> int:
 def compute(
     stacks: list[ChainStack], config: RankChain, device: torch.device, report: Callable[[int], None]
 ) -> Iterator[tuple[ChainStack, Float[Tensor, "2 batches 5"]]]:
-    """Yield each stack with its batch means, as they are ready; `report` is told of layers done."""
+    """Yield each stack with its batch means when they are ready.
+
+    report: called with the number of layers done.
+    """
     threads = torch.get_num_threads()
     workers = threads if device.type == "cpu" else 1
     stop, lock = threading.Event(), threading.Lock()
@@ -141,15 +147,15 @@ def compute(
 def batch_means(
     stack: ChainStack, config: RankChain, device: torch.device, tick: Callable[[int], None]
 ) -> Float[Tensor, "2 batches 5"]:
-    """Return those of the chains of a stack, by the engine that the run asks for."""
+    """Return the batch means of a stack's chains, by the engine that the run selects."""
     if config.engine_on(device.type) != "kernel":
         return sample(make_chain(stack, config, device), stack.plan, config.tau, tick).cpu()
-    from runner.papers.batch_norm_rank.rank_chain import kernel  # late: imports a compiler
+    from runner.papers.batch_norm_rank.rank_chain import kernel  # late import of a compiler
 
     seed = stream_seed(config.seed, stack.index, stack.name)
     chains = kernel.CompiledChains(stack.width, kept_columns(stack.width, config), stack.skip, seed)
     moments = torch.from_numpy(chains.sample(stack.plan, config.tau, tick))
-    return moments[:, :, : stack.chains].flatten(1, 2)  # without the lanes left over
+    return moments[:, :, : stack.chains].flatten(1, 2)  # without unused lanes
 
 
 def make_chain(stack: ChainStack, config: RankChain, device: torch.device) -> engines.Chain:
@@ -169,5 +175,5 @@ def make_chain(stack: ChainStack, config: RankChain, device: torch.device) -> en
 
 
 def kept_columns(width: int, config: RankChain) -> int:
-    """Columns K of the rotated state: no more than there are samples."""
+    """Return the columns K of the rotated state, at most the number of samples."""
     return min(config.columns or engines.columns(width), config.samples_of(width))

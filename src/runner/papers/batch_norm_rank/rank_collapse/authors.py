@@ -1,17 +1,17 @@
-"""Compute figures 1 and 2 as the authors' code does where it differs from the text.
+"""Figures 1 and 2 as the authors' code computes them, where it differs from the text.
 
-Their code is github.com/jonaskohler/Batchnorm_prevents_rank_collpase. For `code_fig_2.ipynb` see
-`layers_of_figure_2`. `code_fig_1.py`:
+The code is github.com/jonaskohler/Batchnorm_prevents_rank_collpase. `layers_of_figure_2` describes
+`code_fig_2.ipynb`. `code_fig_1.py` has:
 
 - pixels in [0, 1]; minibatches drawn with replacement;
-- without batch norm: torch's layers, SGD at the rate 0.01 whatever the depth;
-- with batch norm: layers without biases; each unit less its mean over the minibatch, over its
-  unbiased standard deviation, before the ReLU; nothing is learned of it, and no epsilon; Adam, at a
-  rate for each range of depths;
-- accuracy: on 1000 training images, drawn with replacement, by the statistics of these;
+- without batch norm: torch's layers, SGD at the learning rate 0.01 for all depths;
+- with batch norm: layers without biases. Before the ReLU, the mean over the minibatch is subtracted
+  from each unit, and the result is divided by the unbiased standard deviation. There are no trained
+  scales or shifts and no epsilon. Adam has a learning rate for each range of depths;
+- accuracy: on 1000 training images, drawn with replacement, with the statistics of these images;
 - rank: of the last hidden layer on the first minibatch.
 
-What is trained is a stack of replicates, `H_l (R, d, N)` with samples as columns.
+Replicates are trained together, `H_l (R, d, N)` with samples as columns.
 """
 
 from collections.abc import Iterator
@@ -34,10 +34,10 @@ from runner.training.optimizers import SGD, Adam
 
 RATE_OF_SGD = 0.01
 RATES_OF_ADAM = {1: 0.01, 9: 0.05, 23: 0.005, 31: 0.0005}
-"""From so many hidden layers on; the argument of their script is one less."""
+"""Learning rate of Adam from a number of hidden layers on; the script's argument is one less."""
 
 SCORED = 1000
-"""Images that an accuracy is measured on."""
+"""Number of images on which an accuracy is measured."""
 
 
 class Networks(MLP):
@@ -48,7 +48,7 @@ class Networks(MLP):
     """
 
     def __init__(self, config: RankCollapse, normalization: str, data: Dataset) -> None:
-        """As torch starts them; those of one replicate from the same draws with and without."""
+        """Initialize as torch does. A replicate's draws are equal with and without batch norm."""
         sizes = [data.train.flat().shape[1], *[config.width] * config.depth, data.classes]
         streams = [config.stream(r, "initialisation") for r in range(config.replicates)]
         weights, biases = draw("pytorch", sizes, streams)
@@ -58,8 +58,10 @@ class Networks(MLP):
             self.running = {}
 
     def as_mlp(self, batch_size: int) -> MLP:
-        """Return a stack that shares these parameters and computes the same of minibatches of this
-        size: its scales make the standard deviations unbiased."""
+        """Return an MLP that shares these parameters and computes the same on minibatches.
+
+        Its scales make the standard deviations of minibatches of `batch_size` images unbiased.
+        """
         weights = [self.parameters[f"W{layer}"] for layer in range(1, self.depth + 2)]
         zeros = [W.new_zeros(W.shape[:2]) for W in weights]
         biases = [self.parameters.get(f"b{n}", zero) for n, zero in enumerate(zeros, start=1)]
@@ -72,7 +74,7 @@ class Networks(MLP):
     def layer(
         self, layer: int, H: Float[Tensor, "R _ N"], mode: Mode = "probe"
     ) -> Float[Tensor, "R d N"]:
-        """`H_l` from `H_{l-1}`, by the statistics of these N."""
+        """Return `H_l` from `H_{l-1}`, with the statistics of these N samples."""
         Z = self._affine(layer, H)
         if self.centred:
             Z = (Z - Z.mean(dim=-1, keepdim=True)) / Z.std(dim=-1, keepdim=True)
@@ -84,12 +86,12 @@ class Networks(MLP):
 
 
 class Trainer(EpochTrainer[Scores]):
-    """Trains the networks of one normalization; goes on from a state."""
+    """Trainer of the networks of one normalization; can continue from a checkpoint."""
 
     def __init__(
         self, normalization: str, data: Dataset, config: RankCollapse, context: Context
     ) -> None:
-        """Networks and data are moved to the device of the context."""
+        """Initialize the networks; move them and the data to the device of the context."""
         data = data.to(context.device)
         super().__init__(data, config.batch_size, config.streams().generator, config.replicates)
         self.networks = Networks(config, normalization, data).to(self.device)
@@ -107,7 +109,7 @@ class Trainer(EpochTrainer[Scores]):
         return self._drawn(f"minibatches of epoch {self.epoch}", self.steps * self.batch_size)
 
     def first_minibatch(self) -> Float[Tensor, "R B features"]:
-        """Return what ranks are measured on: the first images that each replicate is trained on."""
+        """Return the images on which ranks are measured: the first minibatch of each replicate."""
         chosen = self._drawn("minibatches of epoch 1", self.batch_size)
         return self.data.train.flat()[chosen].float()
 
@@ -128,14 +130,14 @@ class Trainer(EpochTrainer[Scores]):
         return losses.detach()
 
     def end_epoch(self) -> Scores:
-        """Return the mean loss of the minibatches; accuracy on separate images."""
+        """Return the mean loss of the minibatches, and the accuracy on separately drawn images."""
         loss = (self.losses / self.steps).cpu()
         self.losses.zero_()
         return Scores(loss, self.score(self.data.train, "training")[1])
 
     @torch.no_grad()
     def score(self, images: Images, which: str) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
-        """Return loss and accuracy on 1000 images, drawn with replacement, by their statistics."""
+        """Return loss and accuracy on 1000 images drawn with replacement, with their statistics."""
         chosen = self._drawn(f"{which} images scored in epoch {self.epoch}", SCORED, len(images))
         x, labels = images.flat()[chosen].float(), images.labels[chosen]
         losses, hits = loss_and_hits(self.networks.logits(x), labels)
@@ -154,11 +156,12 @@ class Trainer(EpochTrainer[Scores]):
 def layers_of_figure_2(
     x: Float[Tensor, "R d N"], activation: str, streams: list[torch.Generator]
 ) -> Iterator[dict[str, Float[Tensor, "R d N"]]]:
-    """Yield what they measure the rank of, layer by layer, by normalization; d = N, in float64.
+    """Yield for each layer the matrices whose rank figure 2 shows, by normalization.
 
-    Weights are uniform, of variance one, and the same with and without batch norm. Without it
-    `H <- W sigma(H)`, divided by its Frobenius norm, before the activation; with it
-    `H <- sigma(BN(W H))`, whose mean is subtracted, after it.
+    d = N, in float64. Weights are uniform, of variance one, and equal with and without batch norm.
+    Without batch norm `H <- W sigma(H)`, divided by its Frobenius norm; the rank is measured before
+    the activation. With batch norm `H <- sigma(BN(W H))`, with mean subtraction; the rank is
+    measured after the activation.
     """
     sigma, H, plain = activation_of(activation).function, x, x
     W = torch.empty(len(x), *[x.shape[1]] * 2, dtype=x.dtype)

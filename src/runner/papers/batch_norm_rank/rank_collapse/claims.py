@@ -1,4 +1,4 @@
-"""State what paper B says of depth, rank and training: figures 1 and 2."""
+"""Statements of paper B about depth, rank and training: figures 1 and 2."""
 
 from runner.papers.batch_norm_rank.learning import DEEP, LEARNED, LITTLE
 from runner.papers.batch_norm_rank.rank_collapse import quantities as q
@@ -49,7 +49,7 @@ FIGURE_1 = [
 
 
 def by_layer(activation: str, name: str) -> list[Claim]:
-    """Return what figure 2 shows of the networks of one activation."""
+    """Return the claims of figure 2 about networks of one activation."""
     return [
         Claim(
             f"{activation}-vanilla-rank-one",

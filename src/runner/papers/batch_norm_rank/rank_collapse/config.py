@@ -1,4 +1,4 @@
-"""The parameters of study `rank_collapse`."""
+"""Parameters of study `rank_collapse`."""
 
 from dataclasses import dataclass
 from math import inf
@@ -10,15 +10,15 @@ from runner.core.studies import parameter
 from runner.papers.batch_norm_rank.mlp_config import TrainedMLPs
 
 AUTHORS_RATES = "rates of the authors' code"
-"""Value of `selected_on` with protocol=authors: no replicate of ours chose these rates."""
+"""Value of `selected_on` with protocol=authors: no replicate of ours chose these learning rates."""
 
 
 @dataclass(frozen=True)
 class RankCollapse(TrainedMLPs):
-    """Paper B, figures 1 and 2: rank at initialization and training by depth."""
+    """Parameters of figures 1 and 2 of paper B: rank at initialization and training, by depth."""
 
     study: ClassVar[str] = "rank_collapse"
-    version: ClassVar[int] = 3  # rates are chosen on separate replicates, by the worst of them
+    version: ClassVar[int] = 3  # learning rates are chosen by the worst of separate replicates
 
     protocol: str = parameter(
         "text: SGD at the best of several learning rates for each network, as the paper describes"
@@ -53,7 +53,7 @@ class RankCollapse(TrainedMLPs):
             raise InputError(f"protocol=authors: {reason}. Use protocol=text")
 
     def _unlike_the_authors(self) -> str | None:
-        """Return what the authors' code cannot do; None if it can be followed."""
+        """Return the reason why the authors' code cannot run this, or None."""
         if (self.init, self.skip) != ("pytorch", inf):
             return "init and skip are those of their code"
         if "batch_no_mean" in self.normalizations:
@@ -68,7 +68,7 @@ class RankCollapse(TrainedMLPs):
         return None
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         parts = ("minibatches of", "training images scored in", "test images scored in")
         authors = [f"{part} epoch {e}" for part in parts for e in range(1, self.epochs + 1)]
         return (*super().purposes(), "data", "weights", *authors)

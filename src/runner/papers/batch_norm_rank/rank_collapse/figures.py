@@ -27,11 +27,11 @@ from runner.results.style import (
 )
 
 MARKED = (1, 2, 4, 8, 16, 32, 3, 5, 9, 17, 33)
-"""Depths with a tick: all others are too near to each other."""
+"""Depths with a tick on the x-axis; other depths are too near to these."""
 
 
 def by_depth(tables: Tables) -> pd.DataFrame:
-    """Return mean rank before and accuracy after training, with the learning rate."""
+    """Return by depth mean rank before training, mean accuracy after it, and learning rate."""
     keys = ["depth", "normalization"]
     rank = rank_of_last_layer(tables["metrics"]).groupby(keys)[["matrix_rank", "rank_bound"]]
     ends = trained(tables).groupby([*keys, "learning_rate"], sort=False)
@@ -59,7 +59,7 @@ def say_rates(tables: Tables) -> str:
 
 
 def _by_stretch(rows: pd.DataFrame) -> str:
-    """Return the learning rates in words, with the depths at which they begin if they are few."""
+    """Return the learning rates, with the depths at which they begin if these are few."""
     words, before = [], 0.0
     for depth, rate in rows[["depth", "learning_rate"]].sort_values("depth").to_numpy():
         if rate != before:
@@ -70,7 +70,7 @@ def _by_stretch(rows: pd.DataFrame) -> str:
 
 
 def say_collapse(tables: Tables) -> str:
-    """Say the rank of the deepest networks without batch norm."""
+    """Return the headline: the rank of the deepest networks without batch norm."""
     plain = select(by_depth(tables), normalization="none").sort_values("depth")
     rank = nonempty(plain[plain["depth"] > DEEP], "deep networks")["matrix_rank"].iloc[-1]
     return (
@@ -82,9 +82,9 @@ def say_collapse(tables: Tables) -> str:
 def _by_depth(
     axes: Axes, rows: pd.DataFrame, column: str, reference: float, text: str
 ) -> list[tuple[float, str, Look]]:
-    """Draw every replicate as a dot, the mean as a line; shade the depths that the paper judges.
+    """Draw every replicate as a dot, the mean as a line; shade depths above ten.
 
-    Returns the ends of the lines: height, name, look.
+    Returns height, name and look at each line's end.
     """
     depths, ends = sorted(rows["depth"].unique()), []
     for kind, of in rows.groupby("normalization"):
@@ -101,7 +101,7 @@ def _by_depth(
 
 
 def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure 1: rank and r of the last layer before training, accuracy after it, by depth."""
+    """Draw figure 1 by depth: rank and r of the last layer before, accuracy after training."""
     start, ends = rank_of_last_layer(tables["metrics"]), trained(tables)
     width, epochs = start["width"].iloc[0], ends["epoch"].max()
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.6, right=1.05)
@@ -118,7 +118,7 @@ def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_layers(tables: Tables) -> str:
-    """Say the ranks of the last layers with and without batch norm."""
+    """Return the headline: the ranks of the last layers with and without batch norm."""
     last = rank_of_last_layer(tables["metrics"])
     plain = select(last, normalization="none")["matrix_rank"].max()
     lost = "1" if plain < 2 else f"1 or {plain:.0f}"
@@ -131,7 +131,7 @@ def say_layers(tables: Tables) -> str:
 def draw_by_layer(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw figure 2: rank against depth for Gaussian inputs, one panel for each activation.
 
-    Bold in single precision, thin and dashed in double.
+    Lines are bold in single precision, thin and dashed in double precision.
     """
     metrics = tables["metrics"]
     keys = ["activation", "dtype", "normalization", "layer"]
@@ -162,12 +162,14 @@ LOOKED_AT = {
     "rank_bound": ("metrics", "layer", "r"),
     "train_accuracy": ("training", "epoch", "training accuracy"),
 }
-"""Columns of the preview: table, what they are drawn against, title."""
+"""Columns of the preview: table, column on the x-axis, title."""
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the preview of one run: rank and r by layer before training, accuracy by epoch; in the
-    table medians of the replicates, as in the picture."""
+    """Draw the preview of one run: rank and r by layer before training, accuracy by epoch.
+
+    The returned table has medians over replicates, as drawn.
+    """
     last = rank_of_last_layer(tables["metrics"])
     picture, (panels,) = sheet(1, 3, height=3.2, gap=0.7)
     for axes, letter, column in zip(panels, "abc", LOOKED_AT, strict=True):
@@ -191,7 +193,7 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 LOOKS = NORMALIZATIONS
-"""Looks in the picture of a sweep."""
+"""Line styles in the picture of a sweep, by normalization."""
 
 HEADLINE = ["matrix_rank", "soft_rank", "rank_bound", "test_accuracy"]
 

@@ -1,7 +1,6 @@
 """Measure networks by depth (figure 1) and by layer (figure 2), in each replicate.
 
-Depth is judged only if a network has more than ten layers. A network that has diverged has learned
-nothing.
+Only networks of more than ten layers are judged as deep. Diverged networks have learned nothing.
 """
 
 import numpy as np
@@ -23,7 +22,7 @@ PRINTED = {
     "depth == depth.min()": "the depth is the smallest",
     "depth == depth.max()": "the depth is the largest",
 }
-"""What rules print for networks, columns and conditions."""
+"""Printed names of networks, columns and conditions."""
 
 NORMALIZATION = {"vanilla": "none", "batch norm": "batch"}
 
@@ -77,7 +76,7 @@ def accuracy_lost(tables: Tables, networks: str, share: float, of: str) -> pd.Se
 def rank_of_deepest(tables: Tables, activation: str) -> pd.Series:
     """median rank of the deepest third of the layers, plain {activation} networks"""
     rows = select(tables["metrics"], activation=activation, normalization="none")
-    deepest = rows[rows["layer"] > rows["depth"] * 2 / 3]  # of single layers rounding may add one
+    deepest = rows[rows["layer"] > rows["depth"] * 2 / 3]  # rounding may add one to single ranks
     return deepest.groupby(["dtype", "replicate"])["matrix_rank"].median()
 
 

@@ -1,11 +1,11 @@
-"""Study `rank_collapse`: rank at initialisation, and training, against depth (paper B, Section
-1.1).
+"""Study `rank_collapse`: rank at initialization, and training, by depth (paper B, Section 1.1).
 
 Fully connected networks with and without batch normalization start from the same weights. The rank
 of their hidden representations is measured layer by layer before training (`metrics.csv`; Figure 2,
-and Figure 1 left). Separate replicates are trained by SGD at every rate of a grid, side by side
-(`selection.csv`), then all others at the rate that was fastest there (`training.csv`; Figure 1
-right). `protocol=authors` measures and trains as the authors' code for Figure 1 does (`authors`).
+and Figure 1 left). Selection replicates are trained by SGD at every learning rate of a grid, all at
+once (`selection.csv`). All other replicates are trained at the rate that was fastest
+(`training.csv`; Figure 1 right). `protocol=authors` measures and trains as the authors' code for
+Figure 1 does (`authors`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -55,16 +55,19 @@ class LayerRank(Row):
 
     normalization: str
     replicate: int
-    layer: int  # 0: the input; every layer up to 64, some of those beyond
+    layer: int  # 0: the input; every layer up to 64, then some layers
     matrix_rank: float  # singular values above sigma_max d eps; nan if not finite
     soft_rank: float  # rank_tau of the representation scaled to Tr M = d
-    rank_bound: float  # r(H), Eq. (4)
-    root_mean_square: float  # of the entries of H
+    rank_bound: float  # r(H), lower bound of the rank, Eq. (4)
+    root_mean_square: float  # root mean square of the entries of H
 
 
 @dataclass(frozen=True)
 class TrialEpoch(Row):
-    """One row per normalization, rate, selection replicate and epoch: what a rate is chosen by."""
+    """One row per normalization, learning rate, selection replicate and epoch.
+
+    The learning rate is chosen from these rows.
+    """
 
     table: ClassVar[str] = "selection"
     keys: ClassVar[tuple[str, ...]] = ("normalization", "replicate", "learning_rate", "epoch")
@@ -74,30 +77,30 @@ class TrialEpoch(Row):
     learning_rate: float
     epoch: int
     train_loss: float  # nats; mean over the epoch's minibatches, each before its step
-    train_accuracy: float  # share of images that get their class; mean over minibatches likewise
+    train_accuracy: float  # fraction of images with the right class; mean over minibatches
 
 
 @dataclass(frozen=True)
 class TrainedEpoch(TrialEpoch):
-    """One row per normalization, replicate and epoch, at the rate chosen for the normalization."""
+    """One row per normalization, replicate and epoch, at the chosen learning rate."""
 
     table: ClassVar[str] = "training"
 
     test_loss: float  # at the end of the epoch, with running statistics
-    test_accuracy: float  # share of the test images that get their class, likewise
-    rank: float  # of the last hidden layer on `samples` training images; nan if diverged
-    rank_bound: float  # r(H), Eq. (4), of the same representation
-    selected_on: str  # the replicates that the rate was chosen on
+    test_accuracy: float  # fraction of the test images with the right class, at the same time
+    rank: float  # rank of the last hidden layer on `samples` training images; nan if diverged
+    rank_bound: float  # r(H), lower bound of the rank, Eq. (4), of the same representation
+    selected_on: str  # replicates on which the learning rate was chosen
 
 
 def run(config: RankCollapse, context: Context) -> Iterator[LayerRank | TrialEpoch | Measured]:
-    """Yield ranks by layer, then training, by the protocol that is asked for."""
+    """Yield ranks by layer, then training, by the protocol of the configuration."""
     protocols = {"text": as_the_text, "authors": as_the_authors}
     yield from lookup("protocol", config.protocol, protocols)(config, context)
 
 
 Start = Callable[[str, range], MLP]
-"""The networks of one normalization at the start, one for each of some replicates."""
+"""Function that initializes the networks of one normalization, one for each of some replicates."""
 
 
 def as_the_text(
@@ -122,7 +125,7 @@ def as_the_text(
                     found.append(row)
                     yield row
                 yield from hand_over(context, normalization, network, inputs, 0)
-                del network  # before the next stack is drawn
+                del network  # before the next networks are drawn
         tell_ranks(found)
     if config.train:
         yield from choose_and_train(config, context, data, start)
@@ -131,9 +134,10 @@ def as_the_text(
 def choose_and_train(
     config: RankCollapse, context: Context, data: Dataset, start: Start
 ) -> Iterator[TrialEpoch | Measured]:
-    """Yield the training that rates are chosen on, where there are several, and the judged one.
+    """Yield the training that selects among several learning rates, then the judged training.
 
-    A checkpoint also holds the scores that rates are chosen by, and which of the two it is made in.
+    start: initializes networks. A checkpoint also has the scores of the learning rates, and which
+    of the two stages was running.
     """
     grid, names, restored = config.learning_rates, config.normalizations, context.restored
     selection = selection_range(config.replicates, config.selection_replicates)
@@ -179,9 +183,10 @@ def choose_and_train(
 
 
 def as_the_authors(config: RankCollapse, context: Context) -> Iterator[LayerRank | TrainedEpoch]:
-    """Yield each normalization in turn: ranks of the first minibatch by layer, then training.
+    """Yield for each normalization the ranks of the first minibatch by layer, then training.
 
-    Rows of training have the rank of that minibatch; `test_*` are as the training accuracy is.
+    The rows of training repeat the rank on this minibatch. `test_*` are measured like the training
+    accuracy, on 1000 images.
     """
     if config.data == "gaussian":
         yield from figure_2_as_the_authors(config, context)
@@ -210,7 +215,7 @@ def as_the_authors(config: RankCollapse, context: Context) -> Iterator[LayerRank
 
 
 def figure_2_as_the_authors(config: RankCollapse, context: Context) -> Iterator[LayerRank]:
-    """Yield the ranks of every normalization by layer."""
+    """Yield the ranks by layer of every normalization, as in the authors' code for figure 2."""
     x = gaussian_inputs(config).mT.to(context.device)
     streams = [config.stream(r, "weights") for r in range(config.replicates)]
     layers = authors.layers_of_figure_2(x, config.activation, streams)
@@ -226,8 +231,8 @@ def figure_2_as_the_authors(config: RankCollapse, context: Context) -> Iterator[
 
 
 def tell_ranks(rows: list[LayerRank]) -> None:
-    """Report the ranks long before training ends: medians at some of the layers."""
-    known = {row.layer for row in rows} - {0}  # beyond 64 not all are measured
+    """Log the median ranks at some of the layers before training begins."""
+    known = {row.layer for row in rows} - {0}  # beyond 64 not all layers are measured
     layers = sorted({min(known, key=lambda n: abs(n - 2**k)) for k in range(16)} | {max(known)})
     log.info("rank before training, and r, by layer:  %s", "".join(f"{n:>7}" for n in layers))
     for name in dict.fromkeys(row.normalization for row in rows):
@@ -238,13 +243,13 @@ def tell_ranks(rows: list[LayerRank]) -> None:
 
 
 def torch_module(config: RankCollapse, network: str, tensors: dict[str, Tensor]) -> nn.Module:
-    """Return a kept network as a module."""
+    """Return a stored network as a torch module. network: the network's stored name."""
     normalization, *_ = network.split("/")
     return modules.mlp(tensors, config.activation, normalization, config.skip)
 
 
 def gaussian_inputs(config: RankCollapse) -> Float[Tensor, "R N d"]:
-    """Return standard Gaussian inputs of the network's width, one batch a replicate; float64."""
+    """Return standard Gaussian inputs of the network's width, one float64 batch per replicate."""
     streams = [config.stream(r, "data") for r in range(config.replicates)]
     shape = (config.samples, config.width)
     return torch.stack([torch.randn(shape, generator=s, dtype=torch.float64) for s in streams])
@@ -253,7 +258,10 @@ def gaussian_inputs(config: RankCollapse) -> Float[Tensor, "R N d"]:
 def layer_rows(
     normalization: str, layers: Iterable[tuple[int, Mapping[str, Float[Tensor, " R"]]]]
 ) -> Iterator[LayerRank]:
-    """Yield what was measured of each layer of a stack with one network per replicate."""
+    """Yield one row for each layer and network; the networks are the replicates.
+
+    layers: number and measures of each layer.
+    """
     for layer, columns in layers:
         for replicate, of in enumerate(by_network(columns)):
             yield LayerRank(normalization, replicate, layer, **of)

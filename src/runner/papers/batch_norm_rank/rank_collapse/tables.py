@@ -1,4 +1,4 @@
-"""Select from the tables of study `rank_collapse`, for its drawings and claims."""
+"""Select rows from the tables of study `rank_collapse`, for its figures and claims."""
 
 import pandas as pd
 
@@ -8,12 +8,16 @@ from runner.results.rows import last_epoch
 
 
 def rank_of_last_layer(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the last hidden layer before training, one per depth, normalization,
-    replicate."""
+    """Return the rows of the last hidden layer before training.
+
+    There is one row per depth, normalization and replicate.
+    """
     return metrics[metrics["layer"] == metrics["depth"]]
 
 
 def trained(tables: Tables) -> pd.DataFrame:
-    """Return the last epoch, one row per depth, normalization and replicate; what has diverged has
-    learned nothing."""
+    """Return the last epoch, one row per depth, normalization and replicate.
+
+    Diverged networks have learned nothing.
+    """
     return with_divergence(last_epoch(tables["training"]))

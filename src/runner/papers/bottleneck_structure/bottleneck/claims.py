@@ -1,4 +1,4 @@
-"""State what paper D says of figure 1: the best solutions of many depths, and training."""
+"""Statements of paper D about figure 1: the best solutions of many depths, and training."""
 
 from runner.papers.bottleneck_structure.bottleneck import quantities as q
 from runner.papers.bottleneck_structure.bottleneck.tables import ENOUGH, FITTED
@@ -10,13 +10,13 @@ TRUE_RANK = 2
 """Rank k* of the task of figure 1."""
 
 LONG = f"depths >= {ENOUGH}"
-"""Condition on the number of depths of a range."""
+"""Condition: a range has enough depths for a line."""
 
 DOUBT = (
     "the losses of the best two solutions of a depth differ by {doubt.median:.2%} (median), at most"
     " by {doubt.max:.2%}"
 )
-"""Possible error of the loss of a best solution."""
+"""Printed uncertainty: by how much the loss of a best solution may be too high."""
 
 ZERO = 0.01
 """Bound on ‖θ‖² below which a network counts as zero."""

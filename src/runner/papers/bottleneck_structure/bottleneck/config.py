@@ -1,4 +1,4 @@
-"""The parameters of study `bottleneck`, in the paper's notation."""
+"""Parameters of study `bottleneck`, in the paper's notation."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,7 +10,7 @@ from runner.papers.bottleneck_structure.purposes import initialization
 
 @dataclass(frozen=True)
 class Bottleneck(TrainingConfig):
-    """Paper D, figure 1: norm and singular values by depth, on a task of known rank."""
+    """Parameters of figure 1 of paper D: norm and spectra by depth, on a task of known rank."""
 
     study: ClassVar[str] = "bottleneck"
     version: ClassVar[int] = 4  # parallel neurons become one
@@ -78,6 +78,6 @@ class Bottleneck(TrainingConfig):
             raise InputError(f"start_depths={sorted(strange)} are not among the depths")
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         starts = [initialization(L, number) for L in self.depths for number in range(self.starts)]
         return ("data", *starts)

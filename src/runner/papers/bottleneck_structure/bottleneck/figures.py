@@ -1,4 +1,4 @@
-"""Draw figure 1 of paper D, where training ends, and the preview of one run."""
+"""Draw figure 1 of paper D, the results of training, and the preview of one run."""
 
 from typing import Any
 
@@ -31,14 +31,16 @@ ZERO = 0.01
 
 
 def _deep(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the networks from depth 6 on, or all if none is so deep: shallower networks have no
-    bottleneck."""
+    """Return the networks from depth 6 on, or all networks if none is so deep.
+
+    Shallower networks have no bottleneck.
+    """
     deep = metrics[metrics["depth"] >= 6]
     return deep if len(deep) else metrics
 
 
 def _from_depth(metrics: pd.DataFrame) -> str:
-    """Say from which depth on networks are drawn, where some are not."""
+    """Return a phrase that names the smallest depth that is drawn, or nothing if all are drawn."""
     first = _deep(metrics)["depth"].min()
     return f", from depth {first} on" * bool(first > metrics["depth"].min())
 
@@ -49,7 +51,7 @@ def _minima(tables: Tables) -> pd.DataFrame:
 
 
 def say_slope(tables: Tables) -> str:
-    """State the rank of the deepest solutions, and that a layer adds nearly this rank."""
+    """Return the headline: rank of the deepest solutions; a layer adds nearly this rank."""
     best = _minima(tables)
     rank = int(best.loc[best["depth"] == best["depth"].max(), "rank"].median())
     return (
@@ -59,8 +61,10 @@ def say_slope(tables: Tables) -> str:
 
 
 def _norms(axes: Axes, best: pd.DataFrame, plain: pd.DataFrame) -> None:
-    """Draw the best solution of each depth, one task bold, and ordinary training hollow; crosses
-    are networks that ended at zero."""
+    """Draw each depth's best solution, one task bold, and ordinary training with hollow markers.
+
+    Crosses are networks that converged to zero.
+    """
     dead = plain[plain["parameter_norm"] < ZERO]
     alive = plain.drop(dead.index)
     for rows, marker, color, size in ((alive, "o", GREY, 3.5), (dead, "x", INK, 4.5)):
@@ -98,8 +102,10 @@ def _norms(axes: Axes, best: pd.DataFrame, plain: pd.DataFrame) -> None:
 
 
 def _name_ranks(axes: Axes, best: pd.DataFrame, others: pd.DataFrame) -> None:
-    """Name each rank where its solutions begin, rank 2 where they end; ranks that begin at one
-    depth have one name. others: networks that no name may cover."""
+    """Write each rank where its solutions begin, rank 2 where they end.
+
+    Ranks that begin at one depth share one label. others: networks that no label may cover.
+    """
     ends = best.groupby("rank")["depth"].agg(["min", "max"])
     spots = ends["min"].where(ends.index != 2, ends["max"])
     for depth, ranks in spots.groupby(spots).groups.items():
@@ -118,7 +124,7 @@ def _name_ranks(axes: Axes, best: pd.DataFrame, others: pd.DataFrame) -> None:
 def _spectra(
     panels: np.ndarray, shown: list[int], own: pd.DataFrame, spectrum: pd.DataFrame
 ) -> None:
-    """Draw panel (b): networks of one task, one depth to a panel."""
+    """Draw panel (b): the singular values of networks of one task, one panel for each depth."""
     networks = nonempty(own, "network of rank 1 or more").set_index("depth")
     spectrum = select(spectrum, replicate=own["replicate"].iloc[0])
     drawn = spectrum[spectrum["depth"].isin(shown)]
@@ -140,7 +146,7 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     plain = metrics[(metrics["recipe"] == "plain") & (metrics["depth"] >= best["depth"].min())]
     own = best[(best["replicate"] == best["replicate"].min()) & (best["rank"] > 0)]
     four = np.quantile(own["depth"], np.linspace(0, 1, 4), method="nearest") if len(own) else [1]
-    shown = sorted(set(map(int, four)))  # all where they are fewer
+    shown = sorted(set(map(int, four)))  # all of them if they are fewer
     picture = style.canvas(3.8)
     left, right = picture.subfigures(1, 2, width_ratios=[1, 1.45])
     norm = left.subplots()
@@ -166,9 +172,9 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def losses_above(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return how far each loss is above the best loss found at its depth, in percent of the latter.
+    """Return how far each loss is above the best loss found at its depth, in percent of the best.
 
-    One row per training procedure, depth and replicate. Raises NoRows without best solutions.
+    The rows are training procedures, depths and replicates. Raises NoRows without best solutions.
     """
     keys = ["depth", "replicate"]
     least = select(metrics, recipe="minimum").set_index(keys)["loss"].rename("least")
@@ -179,7 +185,7 @@ def losses_above(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def collapsed(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return networks of ordinary training at the depths from which on most of them are zero."""
+    """Return networks of ordinary training from the depth on at which most networks are zero."""
     plain = select(metrics, recipe="plain")
     medians = plain.groupby("depth")["parameter_norm"].median()
     alive = medians.index[~(medians < ZERO)]
@@ -187,8 +193,7 @@ def collapsed(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def say_above(tables: Tables) -> str:
-    """State how far annealed training ends above the best solution, and that ordinary training
-    collapses."""
+    """Return the headline: annealed training's excess loss, and ordinary training's collapse."""
     rows = _deep(losses_above(tables["metrics"]))
     medians = select(rows, recipe="annealed").groupby("depth")["above"].median()
     nonempty(collapsed(rows), "depth from which ordinary training collapses")
@@ -248,7 +253,7 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the preview of one run: figure 1 of its networks, however they were trained."""
+    """Draw the preview of one run: figure 1 for its networks, of any training procedure."""
     picture, metrics = draw_bottleneck(
         {name: rows.assign(recipe="minimum") for name, rows in tables.items()}
     )
@@ -256,7 +261,7 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 STATISTIC = ""
-"""Each replicate is drawn."""
+"""No statistic in the picture of a sweep: each replicate is drawn."""
 
 HEADLINE = ["parameter_norm", "train_cost", "test_cost", "rank"]
 

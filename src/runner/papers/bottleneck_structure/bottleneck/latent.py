@@ -24,8 +24,8 @@ class Task:
 def draw_task(rank: int, samples: int, test_samples: int, generator: torch.Generator) -> Task:
     """Draw `x = g(z)`, `y = h(z_1 .. z_rank)` with standard Gaussian z and random shallow g and h.
 
-    Scales are those of the training samples: E ||x||^2 = d_in; targets are centered with E ||y||^2
-    = 1, so that the zero network costs 1.
+    The training samples have E ||x||^2 = d_in and centered targets with E ||y||^2 = 1, so the cost
+    of the zero network is 1. Test samples are scaled by the same factors.
     """
     g = _shallow_network(LATENT, D_IN, generator)
     h = _shallow_network(rank, D_OUT, generator)
@@ -38,7 +38,7 @@ def draw_task(rank: int, samples: int, test_samples: int, generator: torch.Gener
 
 
 def _shallow_network(d_in: int, d_out: int, generator: torch.Generator):
-    """z -> B relu(A z + a), entries of A, a and B standard Gaussian over the root of the fan-in."""
+    """Return z -> B relu(A z + a); entries of A, a and B are standard Gaussian / sqrt(fan-in)."""
 
     def draw(rows: int, columns: int, fan_in: int) -> Float[Tensor, "rows columns"]:
         drawn = torch.randn(rows, columns, generator=generator, dtype=torch.float64)

@@ -1,8 +1,8 @@
 """Measure the networks of figure 1: the best solution found at each depth (recipe `minimum`), and
 networks after ordinary training (recipe `plain`).
 
-The depths of a replicate, which has its own data and initial weights, are one sequence of networks.
-The column `fit` says whether all best solutions of a replicate fit the data.
+A replicate's networks of all depths share data and are one sequence. The column `fit` says whether
+all best solutions of a replicate fit the data.
 """
 
 import numpy as np
@@ -23,14 +23,13 @@ PRINTED = {
     "λ == λ.max()": "λ is the largest",
     "λ == λ.min()": "λ is the smallest",
 }
-"""Words of rules for arguments and conditions."""
+"""Printed names of arguments and conditions."""
 
 DEPTHS, MANY_DEPTHS = {"depth": t.ENOUGH}, {"depth": t.DEPTHS_OF_EXPANSION}
 
 
 def _minima(tables: Tables) -> pd.DataFrame:
-    """Return the best solution of each depth; nan in columns that tables of one initialization
-    lack."""
+    """Return the best solution of each depth; columns that some tables lack are nan."""
     rows = select(tables["metrics"], recipe="minimum")
     return rows.assign(**dict.fromkeys({"spread", "best_start"} - set(rows), np.nan))
 
@@ -46,8 +45,10 @@ def _of_minima(tables: Tables, table: str) -> pd.DataFrame:
 
 
 def _with_fit(tables: Tables, found: pd.DataFrame | pd.Series, what: str) -> pd.DataFrame:
-    """Add the columns `fit` and `doubt`, the largest spread of the best two of a depth; nan where
-    a replicate has no number. found: a frame, or the values by replicate."""
+    """Add the columns `fit` and `doubt`, the largest spread of the two best losses of a depth.
+
+    found: a frame, or values by replicate. Replicates without a number are nan.
+    """
     values = found.rename("value").reset_index() if isinstance(found, pd.Series) else found
     by = _minima(tables).assign(fit=lambda rows: rows["train_cost"] < t.FITTED).groupby("replicate")
     known = by.agg(fit=("fit", "all"), doubt=("spread", "max"))
@@ -75,8 +76,10 @@ the end of its error interval that is farther from 1"""
 
 
 def _slope_of_starts(metrics: pd.DataFrame) -> pd.Series:
-    """Return loss / lambda per layer of each replicate, between the two deepest depths at which the
-    search was initialized, from those initializations alone."""
+    """Return the slope of loss / lambda in L, between the two deepest depths with initializations.
+
+    One value per replicate. Only solutions found from these initializations are used.
+    """
     own = metrics.dropna(subset="best_start").sort_values("depth").groupby("replicate").tail(2)
     steps = own.groupby("replicate")[["depth", "best_start"]].diff()
     slope = steps["best_start"] / steps["depth"] / own["ridge"]
@@ -92,8 +95,10 @@ over five or more depths of equal rank"""
 
 
 def _longest_range(tables: Tables) -> pd.DataFrame:
-    """Return the best solutions in the longest range of equal rank of each replicate (of two
-    equally long ranges the deeper)."""
+    """Return each replicate's best solutions in its longest range of equal rank.
+
+    Of two equally long ranges the deeper one is used.
+    """
     ranges = t.with_ranges(_minima(tables))
     size = ranges.groupby(["replicate", "range"])["depth"].transform("size")
     longest = ranges[size == size.groupby(ranges["replicate"]).transform("max")]
@@ -125,8 +130,7 @@ rank"""
 
 
 def _longest(tables: Tables) -> pd.DataFrame:
-    """Return first and last slope, and rank, of the longest range of equal rank of each
-    replicate."""
+    """Return first slope, last slope and rank of each replicate's longest range of equal rank."""
     by = t.successive_slopes(_minima(tables)).groupby(["replicate", "range"])
     ranges = by["slope"].agg(["size", "first", "last"]).join(by["rank"].first())
     longest = ranges.sort_values("size").groupby("replicate").tail(1).query("size >= 2")
@@ -203,8 +207,10 @@ def _trained(tables: Tables) -> pd.DataFrame:
 
 
 def _trained_lines(tables: Tables) -> pd.DataFrame:
-    """Return a line for each range of equal rank after ordinary training; `depths` is 0 and the
-    line is nan for a replicate without a range."""
+    """Return a line for each range of equal rank after ordinary training.
+
+    Replicates without a range have `depths` 0 and a line of nan.
+    """
     rows = _trained(tables)
     replicates = rows[["replicate"]].drop_duplicates()
     return replicates.merge(t.lines(rows), how="left").fillna({"depths": 0})

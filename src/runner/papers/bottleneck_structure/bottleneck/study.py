@@ -1,10 +1,10 @@
-"""Run study `bottleneck`: paper D, figure 1.
+"""Study `bottleneck`: paper D, figure 1.
 
-Networks of many depths L minimize `C(f) + lambda ||theta||^2` on a task of bottleneck rank k* = 2,
-all depths and replicates at once. All depths of a replicate have the same data.
+Networks of many depths L minimize `C(f) + lambda ||theta||^2` on a task of bottleneck rank k* = 2.
+All depths and replicates are trained at once. All depths of a replicate have the same data.
 
-The recipe `minimum` searches for the best solution of each depth, as the statements of the paper
-are about minima. The recipes `plain` and `annealed` are training by Adam.
+The recipe `minimum` searches for the best solution of each depth because the paper's statements are
+about minima. The recipes `plain` and `annealed` are training by Adam.
 
 The cost is `C = (1/N) sum_i ||f(x_i) - y_i||^2`; the zero network costs 1.
 """
@@ -38,10 +38,10 @@ torch_module = networks.torch_module
 
 @dataclass(frozen=True)
 class OfNetwork:
-    """The columns that name a network."""
+    """Columns that identify a network."""
 
     recipe: str
-    depth: int  # L
+    depth: int  # L, number of layers
     replicate: int
 
 
@@ -52,17 +52,17 @@ class TrainedNetwork(OfNetwork, Row):
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate")
 
-    parameter_norm: float  # ||theta||^2
-    train_cost: float  # C; the zero network costs 1
-    test_cost: float  # C on the test inputs
-    loss: float  # C + lambda ||theta||^2
+    parameter_norm: float  # squared norm of the parameters, ||theta||^2
+    train_cost: float  # training cost C; the zero network costs 1
+    test_cost: float  # test cost C
+    loss: float  # loss C + lambda ||theta||^2
     rank: int  # singular values of W_{L/2} above 0.1
     rank_gap: int  # the k with the largest s_k / s_{k+1} of W_{L/2}
     bottleneck_rank: int  # the smallest number of singular values of a W_l above 0.1
     jacobian_rank: int  # the largest Rank J f(x) over the training inputs
-    spread: float  # of a minimum: how far the second lowest loss is above it, relative
-    best_start: float  # of a minimum: the lowest loss of its depth's own starts
-    imbalance: float  # relative; 0 if balanced
+    spread: float  # of a minimum: (second lowest loss - lowest loss) / lowest loss
+    best_start: float  # of a minimum: the lowest loss from initializations of this depth
+    imbalance: float  # relative imbalance of the parameters; 0 if balanced
     ntk_trace: float  # mean Tr Theta(x, x) over the training inputs
     jacobian: float  # largest ||J f(x)||_op over the training inputs
 
@@ -75,9 +75,9 @@ class SingularValue(OfNetwork, Row):
     keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate", "layer", "index")
     in_every_replicate: ClassVar[bool] = False
 
-    layer: int  # 1 .. L
-    index: int  # from 1, falling
-    singular_value: float  # s_index(W_l)
+    layer: int  # index of the layer, 1 to L
+    index: int  # index of the singular value, from 1 (the largest)
+    singular_value: float  # singular value of W_l
 
 
 @dataclass(frozen=True)
@@ -89,18 +89,16 @@ class LayerTail(OfNetwork, Row):
     in_every_replicate: ClassVar[bool] = False
 
     rank: int  # k: singular values of W_{L/2} above 0.1
-    layer: int  # 1 .. L
+    layer: int  # index of the layer, 1 to L
     tail: float  # s_{k+1}(W_l alpha_{l-1}(X) / sqrt N)
-    tail_with_bias: float  # s_{k+1}((W_l alpha_{l-1}(X) + b_l) / sqrt N), which the proof drops
+    tail_with_bias: float  # s_{k+1}((W_l alpha_{l-1}(X) + b_l) / sqrt N); the proof drops b
 
 
 Rows = Iterator[TrainedNetwork | SingularValue | LayerTail | TheoremCheck | Measured]
 
 
 def run(config: Bottleneck, context: Context) -> Rows:
-    """Train all depths in one stack, find the minima if asked to, then measure every network in
-    float64.
-    """
+    """Train all depths together, search minima if required, measure each network in float64."""
     order = [
         (L, replicate, number)
         for L in sorted(config.start_depths or config.depths, reverse=True)
@@ -145,7 +143,10 @@ def _tell(bar: Progress, replicate: int, network: Network, loss: float) -> None:
 def measure(
     config: Bottleneck, context: Context, found: Minimum, task: Task, replicate: int
 ) -> Rows:
-    """Yield all rows of one network, which may be the best of several at its depth."""
+    """Yield all rows of one network.
+
+    found: the network, or the best network of its depth.
+    """
     network, x, y = found.network, task.x.mT, task.y.mT
     key = {"recipe": config.recipe, "depth": network.depth, "replicate": replicate}
     derivatives = differentiate(network, x)

@@ -1,7 +1,7 @@
-"""Select ranges of depth over which a sequence of networks keeps its rank (paper D, section 3.1).
+"""Select ranges of depth over which a sequence of networks has equal rank (paper D, section 3.1).
 
 The rank is defined as in the caption of figure 1: the number of singular values of W_{L/2} above
-0.1. Before training has converged, values that still fall to zero count as well.
+0.1. Before training has converged, this includes values that still fall to zero.
 """
 
 import numpy as np
@@ -30,8 +30,10 @@ def fitted(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_ranges(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the fitting networks with a column `range`: a number for each sequence of neighboring
-    depths of equal rank, of one recipe and replicate."""
+    """Return the fitting networks with a column `range`, the number of their range.
+
+    A range is a sequence of neighboring depths of equal rank, of one recipe and replicate.
+    """
     found = fitted(metrics).sort_values(["recipe", "replicate", "depth"])
     key = found[["recipe", "replicate", "rank"]]
     changed = (key != key.shift()).any(axis=1)
@@ -41,7 +43,8 @@ def with_ranges(metrics: pd.DataFrame) -> pd.DataFrame:
 def successive_slopes(metrics: pd.DataFrame) -> pd.DataFrame:
     """Return the slope of loss / lambda in L from each depth of a range to the next, with its rank.
 
-    One row per pair of neighboring depths: replicate, rank, range, last (of the two), slope.
+    The rows are pairs of neighboring depths, with replicate, rank, range, last (the larger depth)
+    and slope.
     """
     found = with_ranges(metrics)
     steps = found.groupby("range")[["depth", "loss"]].diff()
@@ -51,13 +54,16 @@ def successive_slopes(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def fits(metrics: pd.DataFrame, depths: int) -> pd.DataFrame:
-    """Fit `||theta||^2` over every range of at least so many depths, which are three or more.
+    """Fit `||theta||^2` over every range of at least `depths` depths (three or more).
 
-    One row per range: replicate, rank, first and last depth; slope: of a line `slope L +
-    intercept`; off: how far the slope moves if each norm moves by the difference of the best two
-    losses of its depth; exponent: the p of POWERS for which `a + b L^p` fits best; R1, R2: of the
-    expansion `||theta||^2 - k L = R1 + R2 / L`; left: the largest residual of this expansion,
-    relative to the range of `||theta||^2 - k L`.
+    The rows are ranges, with the columns:
+
+    - replicate, rank, first and last depth;
+    - slope: of the line `slope L + intercept`;
+    - off: change of the slope if each norm moves by the difference of its depth's two best losses;
+    - exponent: the p of POWERS for which `a + b L^p` fits best;
+    - R1, R2: of the expansion `||theta||^2 - k L = R1 + R2 / L`;
+    - left: the largest residual of this expansion, relative to the range of `||theta||^2 - k L`.
     """
     rows = []
     for _, group in with_ranges(metrics).groupby("range"):
@@ -80,8 +86,8 @@ def fits(metrics: pd.DataFrame, depths: int) -> pd.DataFrame:
 def lines(metrics: pd.DataFrame) -> pd.DataFrame:
     """Fit `||theta||^2 = slope L + intercept` to each range of equal rank of ENOUGH depths or more.
 
-    One row per range: replicate, rank, depths (their number), slope, off (the largest distance
-    from the line, relative to how far the norm moves over the range), r2.
+    The rows are ranges, with replicate, rank, depths (their number), slope, off and r2. off is the
+    largest distance from the line, relative to the range of the norm.
     """
     rows = []
     for _, group in with_ranges(metrics).groupby("range"):

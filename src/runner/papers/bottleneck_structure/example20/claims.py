@@ -1,4 +1,4 @@
-"""State what paper D says of Example 20."""
+"""Statements of paper D about Example 20."""
 
 from runner.papers.bottleneck_structure.example20 import quantities as q
 from runner.results.claims import Claim

@@ -1,4 +1,4 @@
-"""The parameters of study `example20`, in the paper's notation."""
+"""Parameters of study `example20`, in the paper's notation."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,7 +9,7 @@ from runner.core.studies import MOST, StudyConfig, parameter
 
 @dataclass(frozen=True)
 class Example20(StudyConfig):
-    """Paper D, Example 20: representations can diverge although the norm converges."""
+    """Parameters of Example 20 of paper D: representations can diverge while the norm converges."""
 
     study: ClassVar[str] = "example20"
 

@@ -1,4 +1,4 @@
-"""Draw study `example20`: its figure, which is its preview as well."""
+"""Draw the figure of study `example20`, which is also its preview."""
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -16,7 +16,7 @@ HIGHEST = 3e7
 
 
 def say_diverge(tables: Tables) -> str:
-    """State how the Lipschitz constant grows from the first depth to the last."""
+    """Return the headline: the Lipschitz constant at the smallest and the largest depth."""
     rows = select(tables["metrics"], exponent=BOLD).sort_values("depth")
     first, last = rows["middle_lipschitz"].iloc[[0, -1]]
     return (

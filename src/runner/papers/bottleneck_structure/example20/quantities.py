@@ -1,4 +1,4 @@
-"""Measure the explicit networks of Example 20; nothing is random, and each network counts once."""
+"""Measure the explicit networks of Example 20. Nothing is random, and each network counts once."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ PRINTED = {
     "excess": "‖θ‖² − 3 L",
     "middle_lipschitz": "the largest Lipschitz constant of a hidden layer",
 }
-"""Words of rules for columns."""
+"""Printed names of columns."""
 
 EPSILON = np.finfo(np.float64).eps
 SIZES = {"depth": 3, "exponent": 2}

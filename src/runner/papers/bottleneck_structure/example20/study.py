@@ -1,7 +1,7 @@
-"""Run study `example20`: paper D, Appendix D.1.
+"""Study `example20`: paper D, Appendix D.1.
 
-Explicit networks for f(x, y, z) = (x, y, z + relu(x - y)) on [0, 1]^3: their norm tends to 3 L, so
-that R^(1)(f) = 0, while their middle representations grow without bound.
+Explicit networks for f(x, y, z) = (x, y, z + relu(x - y)) on [0, 1]^3. Their norm tends to 3 L, so
+R^(1)(f) = 0, while their middle representations grow without bound.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from runner.papers.bottleneck_structure.example20.config import Example20
 from runner.papers.bottleneck_structure.networks import Network, differentiate
 
 SIDES = torch.tensor([[0.2, 0.6, 0.5], [0.6, 0.2, 0.5]], dtype=torch.float64)
-"""A point on either side of the kink of f."""
+"""One point on each side of the kink of f."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,14 @@ class ExampleNetwork(Row):
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("depth", "exponent")
 
-    depth: int  # L
-    exponent: float  # g in epsilon = L^-g
+    depth: int  # L, number of layers
+    exponent: float  # exponent g of epsilon = L^-g
     epsilon: float  # L^-g, the small parameter of Example 20
-    parameter_norm: float  # ||theta||^2
+    parameter_norm: float  # squared norm of the parameters, ||theta||^2
     excess: float  # ||theta||^2 - 3 L, in closed form
     max_error: float  # largest |f_theta - f| on the grid
     middle_lipschitz: float  # largest ||J alpha_l||_op of a hidden layer
-    lipschitz: float  # C of Proposition 13: also over the maps alpha_l -> f
+    lipschitz: float  # C of Proposition 13: largest over alpha_l and the maps alpha_l -> f
 
 
 def run(config: Example20, context: Context) -> Iterator[ExampleNetwork]:
@@ -48,7 +48,7 @@ def run(config: Example20, context: Context) -> Iterator[ExampleNetwork]:
 
 
 def measure(config: Example20, L: int, exponent: float) -> ExampleNetwork:
-    """Return one network against f, and its Lipschitz constants on both sides of the kink."""
+    """Return one network's distance from f, and Lipschitz constants on both sides of the kink."""
     epsilon = L**-exponent
     network = theory.divergent_network(L, epsilon)
     side = torch.linspace(0, 1, config.grid, dtype=torch.float64)

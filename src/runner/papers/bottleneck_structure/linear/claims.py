@@ -1,4 +1,4 @@
-"""State what paper D says of deep linear networks."""
+"""Statements of paper D about deep linear networks."""
 
 from runner.papers.bottleneck_structure.linear import quantities as q
 from runner.papers.bottleneck_structure.theorem_claims import SIDES, violations

@@ -1,4 +1,4 @@
-"""The parameters of study `linear`, in the paper's notation."""
+"""Parameters of study `linear`, in the paper's notation."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,7 +10,7 @@ from runner.papers.bottleneck_structure.purposes import initialization
 
 @dataclass(frozen=True)
 class Linear(TrainingConfig):
-    """Paper D, section 3: squared norm of trained deep linear networks, expanded in 1/L."""
+    """Parameters of section 3 of paper D: squared norm of deep linear networks, expanded in 1/L."""
 
     study: ClassVar[str] = "linear"
 
@@ -43,5 +43,5 @@ class Linear(TrainingConfig):
             raise InputError(f"rank={self.rank} is above width={self.width}")
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         return ("target", *map(initialization, self.depths))

@@ -1,4 +1,4 @@
-"""Draw study `linear`: its figure, which is its preview as well."""
+"""Draw the figure of study `linear`, which is also its preview."""
 
 import numpy as np
 import pandas as pd
@@ -14,18 +14,18 @@ from runner.results.rows import nonempty, spread
 from runner.results.style import BLUE, DASHED, INK, NAVY, QUIET, SKY, Look
 
 ORDERS = (Look(SKY, "o"), Look(BLUE, "s", DASHED), Look(NAVY, "^"))
-"""Looks of the residuals of the expansion in 1/L: the more terms, the darker."""
+"""Looks of the residuals of the expansion in 1/L, darker with more terms."""
 
 NAMES = ("L k", "and 2 log |A|₊", "and the 1/L term")
-"""Names of the terms that are subtracted, each in addition to the terms before it."""
+"""Names of the terms that are subtracted; each is subtracted in addition to the previous terms."""
 
 
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-"""Signs of an exponent."""
+"""Table that replaces characters by their superscripts."""
 
 
 def say_attained(tables: Tables) -> str:
-    """State that trained networks have the squared norm of the formula, and the largest error."""
+    """Return the headline: trained networks attain the formula's squared norm; largest error."""
     worst = with_remainders(tables["metrics"])["excess"].max()
     power = np.ceil(np.log10(worst)) if worst > 0 else -np.inf
     return (
@@ -55,7 +55,7 @@ def draw_linear(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     QUIET.note(right, 0.04, 0.04, "band: whole range")
     style.ticks(right.xaxis, depths)
     shown = drawn[list(REMAINDERS)].to_numpy()
-    right.set_ylim(0.1 * np.nanmin(shown[shown > 0], initial=1), None)  # single ones may be exact
+    right.set_ylim(0.1 * np.nanmin(shown[shown > 0], initial=1), None)  # some may be exactly zero
     style.name_ends(right, [end for end in ends if end[0] > 0])
     style.panel(left, "a", "squared norm after training", "depth L")
     style.panel(right, "b", "residual after subtracting", "depth L")
@@ -63,7 +63,7 @@ def draw_linear(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def _norms(axes: Axes, metrics: pd.DataFrame) -> None:
-    """Draw the norm of every network, by its rank after training, in a circle at the formula."""
+    """Draw the norm of every network by its rank after training, inside a circle at the formula."""
     depths = np.array(sorted(metrics["depth"].unique()), float)
     axes.set_xlim(0, 1.3 * depths[-1])
     circle = Look(INK, "o", "", hollow=True)
@@ -71,7 +71,7 @@ def _norms(axes: Axes, metrics: pd.DataFrame) -> None:
     circle.line(axes, metrics["depth"], metrics["representation_cost"], zorder=2, **size)
     for k, rows in metrics.groupby("rank"):
         look = rank_look(k)
-        axes.plot(depths, k * depths, color="none")  # so that the axes reach it
+        axes.plot(depths, k * depths, color="none")  # to include it in the limits of the axis
         style.guide(axes, depths, k * depths)
         options = {"linestyle": "", "markersize": 5, "markeredgewidth": 0.3, "zorder": 3}
         look.line(axes, rows["depth"], rows["parameter_norm"], **options)

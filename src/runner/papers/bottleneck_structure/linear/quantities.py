@@ -11,7 +11,7 @@ PRINTED = {
     "after_first": "|‖θ‖² − L Rank A − 2 log |A|₊|",
     "after_second": "|‖θ‖² − L Rank A − 2 log |A|₊ − ‖log₊ AᵀA‖² / (2 L)|",
 }
-"""Words of rules for columns."""
+"""Printed names of columns."""
 
 
 @quantity()

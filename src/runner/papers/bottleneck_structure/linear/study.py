@@ -1,9 +1,9 @@
-"""Run study `linear`: paper D, section 3, on trained deep linear networks.
+"""Study `linear`: paper D, section 3, on trained deep linear networks.
 
 A network A = W_L ... W_1 of (n, n)-matrices minimizes `||A - T||^2 + lambda ||theta||^2` for T of
 rank k with singular values between 1 and 3. At a minimum `||theta||^2` is the representation cost
 `R(A; L) = L ||A||_{2/L}^{2/L}`, which is `L k + 2 log |A|_+ + ||log_+ A^T A||^2 / (2 L)` up to
-O(L^-2). Computed in float64 on the CPU.
+O(L^-2). All numbers are computed in float64 on the CPU.
 """
 
 from collections.abc import Iterator
@@ -27,9 +27,9 @@ from runner.papers.bottleneck_structure.spectra import threshold_rank
 from runner.papers.bottleneck_structure.theorems import TheoremCheck, check
 
 NOISE = 0.5
-"""The W_l start as I plus Gaussian entries of this deviation over sqrt L."""
+"""Standard deviation of the Gaussian entries that initialize W_l - I, times sqrt L."""
 CONVERGED = 1e-13
-"""Relative decrease of the loss below which L-BFGS is not started once more."""
+"""Relative decrease of the loss below which L-BFGS is not restarted."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,10 @@ class LinearNetwork(Row):
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("depth", "replicate")
 
-    depth: int  # L
+    depth: int  # L, number of layers
     replicate: int
-    parameter_norm: float  # ||theta||^2
-    representation_cost: float  # R(A; L)
+    parameter_norm: float  # squared norm of the parameters, ||theta||^2
+    representation_cost: float  # representation cost R(A; L)
     rank: int  # k: singular values of A above 0.1
     first_correction: float  # 2 log |A|_+
     second_correction: float  # ||log_+ A^T A||^2 / 2
@@ -63,7 +63,7 @@ def run(config: Linear, context: Context) -> Rows:
 
 
 def draw_target(config: Linear, replicate: int) -> Float[Tensor, "n n"]:
-    """T of rank k: random singular vectors, singular values uniform in [1, 3]."""
+    """Return T of rank k: random singular vectors, singular values uniform in [1, 3]."""
     stream = config.stream(replicate, "target")
     n = config.width
     U, _, Vh = svd(torch.randn(n, n, generator=stream, dtype=torch.float64))
@@ -74,7 +74,7 @@ def draw_target(config: Linear, replicate: int) -> Float[Tensor, "n n"]:
 def trained(
     config: Linear, L: int, T: Float[Tensor, "n n"], replicate: int
 ) -> Float[Tensor, "L n n"]:
-    """W_1 .. W_L that minimise `||W_L ... W_1 - T||^2 + lambda ||theta||^2` at the last lambda."""
+    """Return W_1 .. W_L that minimize `||W_L ... W_1 - T||^2 + lambda ||theta||^2`, last lambda."""
     n = config.width
     stream = config.stream(replicate, f"initialisation/{L}")
     noise = torch.randn(L, n, n, generator=stream, dtype=torch.float64)
@@ -89,7 +89,7 @@ def trained(
     options = {"ftol": 0, "gtol": 1e-10}
     for ridge in config.ridges:
         lowest, left = np.inf, config.iterations
-        while left > 0:  # a line search may give up early: go on until a fresh start gains nothing
+        while left > 0:  # a line search may stop early: restart until the loss does not fall
             options["maxiter"] = left
             found = minimize(loss, flat, (ridge,), "L-BFGS-B", jac=True, options=options)
             flat, left = found.x, left - max(1, found.nit)
@@ -100,12 +100,12 @@ def trained(
 
 
 def product(weights: Float[Tensor, "L n n"]) -> Float[Tensor, "n n"]:
-    """`W_L ... W_1`."""
+    """Return `W_L ... W_1`."""
     return reduce(lambda A, W: W @ A, weights)
 
 
 def torch_module(config: Linear, network: str, tensors: dict[str, Tensor]) -> nn.Module:
-    """Return a kept network as a module."""
+    """Return a stored network as a torch module."""
     return modules.mlp(tensors, "linear")
 
 

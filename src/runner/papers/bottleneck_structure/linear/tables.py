@@ -1,4 +1,4 @@
-"""Summarize the table of study `linear`, for its drawings and claims."""
+"""Summarize the table of study `linear`, for its figure and claims."""
 
 import pandas as pd
 
@@ -7,8 +7,10 @@ REMAINDERS = ("after_rank", "after_first", "after_second")
 
 
 def with_remainders(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with the residual of ||theta||^2 after each order of the expansion, and
-    `excess`: the distance from R(A; L), relative to the larger of R(A; L) and one."""
+    """Return rows with `excess` and the residual of ||theta||^2 after each order of the expansion.
+
+    `excess` is the distance from R(A; L), relative to the larger of R(A; L) and one.
+    """
     after_rank = metrics["parameter_norm"] - metrics["depth"] * metrics["rank"]
     after_first = after_rank - metrics["first_correction"]
     after_second = after_first - metrics["second_correction"] / metrics["depth"]
@@ -22,10 +24,10 @@ def with_remainders(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def of_one_rank(metrics: pd.DataFrame, depths: int) -> pd.DataFrame:
-    """Return of each replicate the networks with its most frequent rank (of two the larger).
+    """Return each replicate's networks with its most frequent rank (of two the larger).
 
-    Networks that are zero are excluded, and replicates without a rank at so many depths. The
-    expansion is about matrices of one rank: its terms jump between depths of different rank.
+    Zero networks are excluded, and replicates without `depths` networks of one rank. The expansion
+    is about matrices of one rank; its terms jump between depths of different rank.
     """
     alive = metrics[metrics["rank"] > 0]
     size = alive.groupby(["replicate", "rank"])["depth"].transform("size")

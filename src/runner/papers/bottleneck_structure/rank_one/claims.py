@@ -1,4 +1,4 @@
-"""State what paper D says of networks of rank 1 that fit data of a rank-2 function."""
+"""Statements of paper D about networks of rank 1 that fit data of a rank-2 function."""
 
 from runner.papers.bottleneck_structure.rank_one import quantities as q
 from runner.papers.bottleneck_structure.rank_one.tables import NORM_SLOPE, NTK_EXPONENT

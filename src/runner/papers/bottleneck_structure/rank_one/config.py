@@ -1,4 +1,4 @@
-"""The parameters of study `rank_one`, in the paper's notation."""
+"""Parameters of study `rank_one`, in the paper's notation."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,10 +8,10 @@ from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, TrainingConf
 
 @dataclass(frozen=True)
 class RankOne(TrainingConfig):
-    """Paper D, Theorem 10: tangent kernel of rank-1 fits to N values of a rank-2 function."""
+    """Parameters of Theorem 10 of paper D: tangent kernel of rank-1 fits to a rank-2 function."""
 
     study: ClassVar[str] = "rank_one"
-    version: ClassVar[int] = 2  # every point weighs the same
+    version: ClassVar[int] = 2  # all points have equal weight
 
     samples: list[int] = parameter(
         "N: list of numbers of training points (2 or more); the networks of all N are trained"
@@ -44,5 +44,5 @@ class RankOne(TrainingConfig):
     )
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         return tuple(f"{name}/{N}" for N in self.samples for name in ("inputs", "initialisation"))

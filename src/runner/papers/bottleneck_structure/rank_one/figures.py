@@ -1,4 +1,4 @@
-"""Draw study `rank_one`: its figure, which is its preview as well."""
+"""Draw the figure of study `rank_one`, which is also its preview."""
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ FIT = Look(BLUE)
 
 
 def say_fewer(tables: Tables) -> str:
-    """Say how many networks fit the fewest points, and the most."""
+    """Return the headline: how many networks fit the fewest and the most points."""
     few, many = t.counted(tables["metrics"]).reset_index().iloc[[0, -1]].to_dict("records")
     rest = f"{many['fit']} of {many['starts']} fit" if many["fit"] else "none fits"
     return (

@@ -13,7 +13,7 @@ PRINTED = {
     "log_ntk_plus_excess": "log(largest Tr Θ / L) + ‖θ‖² − L",
     "sizes >= 3": "networks of the task fit at three or more values of N",
 }
-"""Words of rules for columns and conditions."""
+"""Printed names of columns and conditions."""
 
 
 @quantity(unit="slope", needs={"samples": 3})

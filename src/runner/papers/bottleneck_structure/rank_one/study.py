@@ -1,4 +1,4 @@
-"""Run study `rank_one`: paper D, Theorem 10.
+"""Study `rank_one`: paper D, Theorem 10.
 
 The function f*(x) = x / sqrt(2) on the square [-sqrt 3, sqrt 3]^2 has Jacobian rank k* = 2 and E
 ||f*||^2 = 1. Networks of bottleneck rank 1 are trained to fit N of its values: in the middle third
@@ -6,7 +6,8 @@ of their layers only one neuron has weights. A neuron whose weights are all zero
 so the rank stays 1.
 
 Theorem 10: at some x, `Theta(x, x) >= c L e^{-c_1} N^{4 - 4/k*}`, with c_1 = ||theta||^2 - L. Many
-networks do not fit all points, more of them at larger N; the theorem is about the others.
+networks do not fit all points, more of them at larger N. The theorem is about the networks that
+fit.
 """
 
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ from runner.papers.bottleneck_structure.stack import DepthStack
 from runner.papers.bottleneck_structure.training import RidgeTrainer
 
 GAIN = 1.4
-"""Outside the middle third the initial weights are N(0, 1.4^2 / fan_in)."""
+"""Gain of the initial weights N(0, gain^2 / fan_in) outside the middle third."""
 BIAS = 2.0
 """Initial bias of the first neuron of the bottleneck, which is active for almost all inputs."""
 
@@ -43,28 +44,28 @@ class TrainedNetwork(Row):
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("samples", "replicate", "depth")
 
-    samples: int  # N
+    samples: int  # N, number of points
     replicate: int
-    depth: int  # L
-    parameter_norm: float  # ||theta||^2
+    depth: int  # L, number of layers
+    parameter_norm: float  # squared norm of the parameters, ||theta||^2
     excess: float  # c_1 = ||theta||^2 - L
     train_cost: float  # (1/N) sum_i ||f(x_i) - y_i||^2; the zero network costs about 1
     ntk_trace: float  # largest Tr Theta(x, x) on the segments between neighbors
-    jacobian: float  # largest ||J f(x)||_op there
+    jacobian: float  # largest ||J f(x)||_op on these segments
 
 
 def run(config: RankOne, context: Context) -> Iterator[TrainedNetwork | Measured]:
-    """Train the networks of all N and replicates in one stack, then measure each in float64."""
+    """Train the networks of all N and replicates together, then measure each in float64."""
     order = [(N, r) for N in sorted(config.samples) for r in range(config.replicates)]
     inputs = [draw_inputs(config, N, r) for N, r in order]
     stack = DepthStack([config.depth] * len(order), config.width, 2, 2, context.device)
     for r, (N, replicate) in enumerate(order):
         stream = config.stream(replicate, f"initialisation/{N}")
         stack.load(r, rank_one_network(config.depth, config.width, stream))
-    # Fit first: with the ridge from the start more points are given up.
+    # Fit first: with the ridge from the beginning more points are not fitted.
     recipe = Recipe(GAIN, config.learning_rate, warmup=config.steps // 2, rise_end=0.6)
     trainer = RidgeTrainer(stack, recipe, config.ridge, config.learning_rate, config.steps)
-    # One batch for sets of all sizes: each point as often as every other of its set.
+    # One batch for sets of all sizes: points of a set occur equally often.
     again = torch.arange(lcm(*config.samples))
     x = torch.stack([x[again % len(x)] for x in inputs]).mT.float()
     batch = (x.contiguous().to(context.device), (x / sqrt(2)).contiguous().to(context.device))
@@ -80,7 +81,7 @@ def run(config: RankOne, context: Context) -> Iterator[TrainedNetwork | Measured
 
 
 def draw_inputs(config: RankOne, N: int, replicate: int) -> Float[Tensor, "N 2"]:
-    """N uniform points in the square."""
+    """Return N uniform points in the square."""
     stream = config.stream(replicate, f"inputs/{N}")
     return sqrt(3) * (2 * torch.rand(N, 2, generator=stream, dtype=torch.float64) - 1)
 
@@ -91,12 +92,12 @@ def bottleneck_layers(L: int) -> range:
 
 
 def rank_one_network(L: int, width: int, stream: torch.Generator) -> Network:
-    """Return a random network R^2 -> R^2 whose middle layers pass on one number, t -> relu(t)."""
+    """Return a random network R^2 -> R^2 whose middle layers pass one number, t -> relu(t)."""
     network = networks.random_network([2, *[width] * (L - 1), 2], GAIN, stream)
     narrow = bottleneck_layers(L)
     for layer in narrow:
-        network.weights[layer - 1][1:] = 0  # W_l writes the first neuron alone,
-        network.weights[layer][:, 1:] = 0  # and W_{l+1} reads no other
+        network.weights[layer - 1][1:] = 0  # W_l writes only the first neuron,
+        network.weights[layer][:, 1:] = 0  # and W_{l+1} reads only this neuron
     for layer in narrow[1:]:
         network.weights[layer - 1][0, 0] = 1
     network.biases[narrow[0] - 1][0] = BIAS
@@ -104,7 +105,7 @@ def rank_one_network(L: int, width: int, stream: torch.Generator) -> Network:
 
 
 def measure(config: RankOne, network: Network, x: Inputs, N: int, replicate: int) -> TrainedNetwork:
-    """Return one row: norm, fit, and the largest NTK between neighbors along the bottleneck."""
+    """Return one row: norm, fit, largest tangent kernel between neighbors in the bottleneck."""
     norm = float(network.parameter_norm())
     narrow = network.activations(x)[bottleneck_layers(network.depth)[0]]
     x_sorted = x[narrow[:, 0].argsort(stable=True)]

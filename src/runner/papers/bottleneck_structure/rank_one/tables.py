@@ -1,4 +1,4 @@
-"""Select and summarize rows of the table of study `rank_one`, for its drawing and claims."""
+"""Select and summarize rows of the table of study `rank_one`, for its figure and claims."""
 
 import pandas as pd
 
@@ -6,16 +6,17 @@ TARGET_RANK = 2
 """Rank k* of the function that study `rank_one` fits."""
 
 NTK_EXPONENT = 4 - 4 / TARGET_RANK
-"""Theorem 10: Theta >= c L e^{-c_1} N^{4 - 4/k*}."""
+"""Exponent of N in Theorem 10: Theta >= c L e^{-c_1} N^{4 - 4/k*}."""
 
 NORM_SLOPE = 2 * (1 - 1 / TARGET_RANK)
-"""Section 3.1: c_1 >= 2 (1 - 1/k*) log N + const."""
+"""Slope of c_1 in log N in section 3.1: c_1 >= 2 (1 - 1/k*) log N + const."""
 
 
 def interpolants(metrics: pd.DataFrame) -> pd.DataFrame:
     """Return the networks that fit their points.
 
-    Their cost is below a tenth of what one point adds to the cost of the zero network, about 1.
+    A network fits if its cost is below a tenth of the cost of one unfitted point; the cost of the
+    zero network is about 1.
     """
     return metrics[metrics["train_cost"] * metrics["samples"] < 0.1]
 

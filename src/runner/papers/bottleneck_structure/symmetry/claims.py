@@ -1,4 +1,4 @@
-"""State what paper D says of figure 2: what a network that predicts the dynamics has learned."""
+"""Statements of paper D about figure 2: the features of a network that predicts the dynamics."""
 
 from runner.papers.bottleneck_structure.symmetry import quantities as q
 from runner.papers.bottleneck_structure.symmetry.config import DISTANCE_LAYER, PCA_LAYER
@@ -10,8 +10,10 @@ LEARNED = f"test_cost < {FITTED}"
 STRONG = "λ == λ.max()"
 
 COLLAPSED = 0.1
-"""Largest ratio of the distances within an orbit and between orbits at which orbits count as
-collapsed. The ratio is 1 if the network does not distinguish orbits."""
+"""Largest ratio of distances, within an orbit / between orbits, of collapsed orbits.
+
+The ratio is 1 if the network does not distinguish orbits.
+"""
 
 FIGURE_2 = [
     Claim(

@@ -1,4 +1,4 @@
-"""The parameters of study `symmetry`, in the paper's notation."""
+"""Parameters of study `symmetry`, in the paper's notation."""
 
 from dataclasses import dataclass
 from math import ceil
@@ -15,10 +15,10 @@ PIXEL = (0.75, 0.0)
 
 @dataclass(frozen=True)
 class Symmetry(TrainingConfig):
-    """Paper D, figure 2: a network learns gradient-descent dynamics with a rotation symmetry."""
+    """Parameters of figure 2 of paper D: learning symmetric gradient-descent dynamics."""
 
     study: ClassVar[str] = "symmetry"
-    version: ClassVar[int] = 5  # trained by Adam alone, as long as it takes
+    version: ClassVar[int] = 5  # trained by Adam only, for more steps
 
     depth: int = parameter("L: depth of the network", 25, minimum=3, maximum=MOST)
     width: int = parameter("number of neurons in each hidden layer", 200, minimum=1)
@@ -62,6 +62,6 @@ class Symmetry(TrainingConfig):
     )
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         mine = ("data", "probes", "orbits", "paths", "plane", initialization(self.depth))
         return (*mine, *(f"order/{block}" for block in range(ceil(self.steps / STEPS_AT_ONCE))))

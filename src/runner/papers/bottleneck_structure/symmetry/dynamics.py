@@ -1,4 +1,4 @@
-"""Define the dynamics of section 5: gradient descent on C(v) = ||v v^T - (w w^T + E)||_F^2."""
+"""The dynamics of section 5: gradient descent on C(v) = ||v v^T - (w w^T + E)||_F^2."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 ORTHOGONAL_NORM = 1.5
-"""Initial points have w.v uniform on [-1, 1] and ||(I - w w^T) v|| uniform on [0, 1.5] (our
-choice): for Gaussian points in high dimension the first statistic is almost 0."""
+"""Upper end of the initial ||(I - w w^T) v||, which is uniform on [0, 1.5] (our choice).
+
+The initial w.v is uniform on [-1, 1]. For Gaussian points in high dimension w.v is almost 0.
+"""
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,11 @@ class Dynamics:
 
     @property
     def target(self) -> Float[Tensor, "d d"]:
-        """`w w^T + E`."""
+        """Return `w w^T + E`."""
         return torch.outer(self.w, self.w) + self.E
 
     def cost(self, v: Float[Tensor, "N d"]) -> Float[Tensor, " N"]:
-        """`C(v) = ||v||^4 - 2 v^T (w w^T + E) v + ||w w^T + E||_F^2`."""
+        """Return `C(v) = ||v||^4 - 2 v^T (w w^T + E) v + ||w w^T + E||_F^2`."""
         A = self.target
         square = v.square().sum(1)
         return square.square() - 2 * ((v @ A) * v).sum(1) + A.square().sum()
@@ -46,29 +48,29 @@ class Dynamics:
         return v - self.step_size * gradient
 
     def path(self, v: Float[Tensor, "N d"], steps: int) -> Float[Tensor, "times N d"]:
-        """v(0), ..., v(steps)."""
+        """Return v(0), ..., v(steps)."""
         found = [v]
         for _ in range(steps):
             found.append(self.step(found[-1]))
         return torch.stack(found)
 
     def costs(self, v: Float[Tensor, "N d"], steps: int) -> Float[Tensor, "N steps"]:
-        """`C(v(1)), ..., C(v(steps))` from v(0) = v: what the network has to predict."""
+        """Return `C(v(1)), ..., C(v(steps))` from v(0) = v, the targets of the network."""
         return torch.stack([self.cost(later) for later in self.path(v, steps)[1:]], dim=1)
 
     def statistics(self, v: Float[Tensor, "... d"]) -> Float[Tensor, "... 2"]:
-        """`u(v) = ((w.v)^2, ||(I - w w^T) v||^2)`."""
+        """Return `u(v) = ((w.v)^2, ||(I - w w^T) v||^2)`."""
         along = (v @ self.w).square()
         return torch.stack([along, v.square().sum(-1) - along], dim=-1)
 
     def starts(self, count: int, generator: torch.Generator) -> Float[Tensor, "count d"]:
-        """Random starts v(0), see ORTHOGONAL_NORM."""
+        """Return random initial points v(0), see ORTHOGONAL_NORM."""
         along = 2 * torch.rand(count, 1, generator=generator, dtype=self.w.dtype) - 1
         away = ORTHOGONAL_NORM * torch.rand(count, 1, generator=generator, dtype=self.w.dtype)
         return along * self.w + away * self.directions(count, generator)
 
     def directions(self, count: int, generator: torch.Generator) -> Float[Tensor, "count d"]:
-        """Random unit vectors orthogonal to w."""
+        """Return random unit vectors orthogonal to w."""
         drawn = torch.randn(count, len(self.w), generator=generator, dtype=self.w.dtype)
         drawn = drawn - torch.outer(drawn @ self.w, self.w)
         return drawn / drawn.norm(dim=1, keepdim=True)

@@ -17,22 +17,21 @@ from runner.results.rows import select
 from runner.results.style import DASHED, GREEN, GREY, INK, PLAIN, QUIET, SMALL, VERMILION, Look
 
 RANK = 2
-"""Rank of the task; this many singular values are drawn as lines."""
+"""Rank of the task, which is the number of singular values drawn as lines."""
 LEVELS = np.linspace(0, 1, 15)
 ORBIT = Look(VERMILION)
 WITHIN = "within / between orbits"
-"""The ratio of distances that the headline names, of the median network."""
+"""Name of the ratio of distances in the headline."""
 
 
 def _crossing(embedding: pd.DataFrame) -> str:
-    """Say how many pairs of paths cross."""
+    """Return how many pairs of paths cross, as a label."""
     xy = paths(embedding)
     return f"{crossing(xy)} of {len(xy) * (len(xy) - 1) // 2:,} pairs of paths cross"
 
 
 def _paths(axes: Axes, embedding: pd.DataFrame, thick: float) -> None:
-    """Draw every path of gradient descent, lighter where it is nearer to the axis, with a dot where
-    it begins."""
+    """Draw every path of gradient descent with a dot at its beginning, lighter near the axis."""
     xy = paths(embedding)
     pieces = np.stack([xy[:, :-1], xy[:, 1:]], 2).reshape(-1, 2, 2)
     value = paths(embedding, ("axis", "axis"))[:, 1:, 0].ravel()
@@ -63,19 +62,19 @@ def _rings(axes: Axes, distance: pd.DataFrame, size: float) -> None:
 
 
 def _at(tables: Tables, layer: int, stage: str = "trained") -> pd.DataFrame:
-    """Return what was measured of the networks of a stage at a layer, or at the last."""
+    """Return the measures of the networks of a stage at a layer, or at the last layer."""
     rows = select(tables["metrics"], stage=stage)
     return select(rows, layer=min(layer, int(rows["layer"].max())))
 
 
 def _within(tables: Tables, stage: str = "trained") -> str:
-    """Return the median, in percent, of the distance within an orbit over that between orbits."""
+    """Return the median of (distance within an orbit) / (distance between orbits), in percent."""
     ratio = _at(tables, DISTANCE_LAYER, stage)["plane_ratio"].median()
     return f"{100 * ratio:.0f}\u00a0%"
 
 
 def say_orbits(tables: Tables) -> str:
-    """State how near the points of one orbit are in the layer of panel (c)."""
+    """Return the headline: how near the points of one orbit are in the layer of panel (c)."""
     return (
         "The network learns the symmetry of the task: distances within an orbit are"
         f" {_within(tables)} of those between orbits"
@@ -134,7 +133,7 @@ STATISTICS = {
 
 
 def _trained_by(tables: Tables, layer: int, by: str) -> pd.DataFrame:
-    """Return what was measured at a layer of the trained networks that differ in `by` alone."""
+    """Return the measures of the trained networks at a layer whose runs differ only in `by`."""
     rows, other = _at(tables, layer), {"noise": "ridge", "ridge": "noise"}[by]
     usual = rows.groupby(other)[by].nunique().idxmax()
     rank = select(tables["networks"], stage="trained").groupby(["noise", "ridge"])["rank"].median()
@@ -142,7 +141,7 @@ def _trained_by(tables: Tables, layer: int, by: str) -> pd.DataFrame:
 
 
 def say_spurious(tables: Tables) -> str:
-    """State the rank under the strongest weight decay, and the unexplained variance."""
+    """Return the headline: rank and unexplained variance under the strongest weight decay."""
     rows = _trained_by(tables, PCA_LAYER, "ridge").groupby(["ridge", "k"])[[*STATISTICS]].median()
     (strong, low), lost = rows.index[-1], 1 - rows.iloc[-1].max()
     fraction = "more than half" if lost > 0.5 else f"at least {100 * lost:.0f} %"
@@ -153,7 +152,7 @@ def say_spurious(tables: Tables) -> str:
 
 
 def _places(axes: Axes, rows: pd.DataFrame, by: str) -> pd.Series:
-    """Return one place along x for each value of a column; write the median rank above each."""
+    """Return x positions of the values of a column; write the median rank above each."""
     ranks = rows.groupby(by)["k"].median()
     style.ticks(axes.xaxis, range(len(ranks)), [f"{value:g}" for value in ranks.index])
     axes.set_xlim(-0.5, len(ranks) - 0.5)
@@ -170,7 +169,7 @@ def _before(tables: Tables, layer: int, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the collapse of orbits by noise, and what is lost of the statistics by weight decay."""
+    """Draw the collapse of orbits by noise, and the unexplained variance by weight decay."""
     picture, ((right, left),) = style.sheet(gap=1.85, right=1.1)
     rows = _trained_by(tables, DISTANCE_LAYER, "noise")
     _places(left, rows, "noise")
@@ -207,8 +206,10 @@ def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the preview of one run: the three panels. Return the ranks and the test error of each
-    network; `learned` says whether it fits."""
+    """Draw the preview of one run: the three panels; return ranks and test error of each network.
+
+    The column `learned` says whether the network fits.
+    """
     picture, _ = draw_symmetry(tables)
     networks = tables["networks"]
     columns = ["stage", "replicate", "test_cost", "jacobian_rank", "bottleneck_rank"]
@@ -216,7 +217,7 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 STATISTIC = ""
-"""Each replicate is drawn."""
+"""No statistic in the picture of a sweep: each replicate is drawn."""
 
 HEADLINE = ["knn_r2_axis", "knn_r2_orthogonal", "step_r2", "orbit_ratio"]
 

@@ -21,14 +21,14 @@ PRINTED = {
     "rank < 2": "the network has a rank below 2",
     "λ == λ.max()": "λ is the largest",
 }
-"""Words of rules for columns and conditions."""
+"""Printed names of columns and conditions."""
 
 RUN = ["E", "λ", "replicate"]
-"""Columns that name a trained network: ‖E‖ and λ of its run, and its replicate."""
+"""Columns that identify a trained network: ‖E‖ and λ of its run, and its replicate."""
 
 
 def _read(tables: Tables, table: str, where: str = "") -> pd.DataFrame:
-    """Return a table, in the paper's notation."""
+    """Return a table with columns in the paper's notation."""
     rows = tables[table].rename(columns={"noise": "E", "ridge": "λ"})
     return nonempty(rows.query(where), f"networks where {where}") if where else rows
 
@@ -59,7 +59,10 @@ of the layers"""
 
 
 def _stages(tables: Tables, layer: int, column: str, where: str = "") -> pd.DataFrame:
-    """Return a column of a layer (the last if there are fewer), after and before training."""
+    """Return a column of a layer after and before training.
+
+    layer: the last one if the network has fewer layers.
+    """
     rows = _read(tables, "metrics", where)
     rows = select(rows, layer=min(layer, int(rows["layer"].max())))
     found = rows.pivot(index=RUN, columns="stage", values=column)
@@ -90,8 +93,7 @@ training"""
 
 
 def _crossings(tables: Tables) -> pd.DataFrame:
-    """Count the pairs of paths that cross after training, before it, and in the true statistics
-    (`task`)."""
+    """Count the pairs of paths that cross, by stage; `task`: in the true statistics."""
     rows = []
     for key, own in _read(tables, "embedding").groupby(RUN):
         stages = {stage: select(own, stage=stage) for stage in ("trained", "untrained")}

@@ -1,4 +1,4 @@
-"""Run study `symmetry`: paper D, section 5 and figure 2.
+"""Study `symmetry`: paper D, section 5 and figure 2.
 
 A network of depth L gets v(0) and predicts C(v(1)), ..., C(v(T)) along gradient descent. The task
 has bottleneck rank 2: without the noise E it depends only on two summary statistics of v(0). Inputs
@@ -37,16 +37,16 @@ from runner.papers.bottleneck_structure.training import Batch, RidgeTrainer, sta
 torch_module = networks.torch_module
 
 ORBITS, MEMBERS = 50, 20
-"""Orbits of the rotation around w, and points on each."""
+"""Number of orbits of the rotation around w, and of points on each orbit."""
 PATHS = 60
-"""Gradient-descent paths of panel (b)."""
+"""Number of gradient-descent paths of panel (b)."""
 
 
 @dataclass(frozen=True)
 class AtStage:
-    """The columns that name a network."""
+    """Columns that identify a network."""
 
-    stage: str  # untrained, trained
+    stage: str  # untrained or trained
     replicate: int
 
 
@@ -54,24 +54,24 @@ class AtStage:
 class LayerMeasures(AtStage, Row):
     """One row per stage, replicate and layer 1 .. L.
 
-    Representations are alpha_l(X), for l = L the output.
+    Representations are alpha_l(X); for l = L they are the outputs.
     """
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "layer")
 
-    layer: int  # 1 .. L
-    s1: float  # the four largest singular values of W_l
-    s2: float  # the second, likewise
-    s3: float  # the third
-    s4: float  # the fourth; 0 where there is none
+    layer: int  # index of the layer, 1 to L
+    s1: float  # largest singular value of W_l
+    s2: float  # second largest singular value of W_l
+    s3: float  # third largest singular value of W_l
+    s4: float  # fourth largest singular value of W_l; 0 if there are fewer
     rank: int  # singular values of W_l above 0.1
     rank_gap: int  # the k with the largest s_k / s_{k+1}
-    knn_r2_axis: float  # (w.v)^2 predicted from two principal components of layer l
-    knn_r2_orthogonal: float  # the same for ||(I - w w^T) v||^2
-    step_r2: float  # the next step along a path predicted from the other paths nearby
-    orbit_ratio: float  # mean distance within an orbit over between orbits
-    plane_ratio: float  # the same for rings of a plane orthogonal to w
+    knn_r2_axis: float  # R^2 of (w.v)^2 predicted from two principal components of layer l
+    knn_r2_orthogonal: float  # R^2 of ||(I - w w^T) v||^2 predicted from these components
+    step_r2: float  # R^2 of the next step along a path predicted from nearby paths
+    orbit_ratio: float  # mean distance within an orbit / mean distance between orbits
+    plane_ratio: float  # orbit_ratio for circles in a plane orthogonal to w
 
 
 @dataclass(frozen=True)
@@ -81,16 +81,16 @@ class NetworkAtStage(AtStage, Row):
     table: ClassVar[str] = "networks"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate")
 
-    parameter_norm: float  # ||theta||^2
-    train_cost: float  # C on the training starts; the zero network costs 1
-    test_cost: float  # C on fresh starts, likewise
+    parameter_norm: float  # squared norm of the parameters, ||theta||^2
+    train_cost: float  # training cost C; the zero network costs 1
+    test_cost: float  # test cost C on new initial points; the zero network costs 1
     rank: int  # singular values of W_{L/2} above 0.1
-    bottleneck_rank: int  # the smallest such number of any W_l
-    jacobian_rank: int  # the largest Rank J f(x) over fresh starts
-    rank_share: float  # of the fresh starts that have this rank
+    bottleneck_rank: int  # smallest number of singular values above 0.1 of any W_l
+    jacobian_rank: int  # largest Rank J f(x) over new initial points
+    rank_share: float  # fraction of new initial points with this rank
     rank_gap: int  # the k with the largest s_k / s_{k+1} of W_{L/2}
-    imbalance: float  # relative; 0 if balanced
-    ntk_trace: float  # mean Tr Theta(x, x) over fresh starts
+    imbalance: float  # relative imbalance of the parameters; 0 if balanced
+    ntk_trace: float  # mean Tr Theta(x, x) over new initial points
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,9 @@ class SingularValue(AtStage, Row):
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "layer", "index")
     in_every_replicate: ClassVar[bool] = False
 
-    layer: int  # 1 .. L
-    index: int  # from 1, falling
-    singular_value: float  # s_index(W_l)
+    layer: int  # index of the layer, 1 to L
+    index: int  # index of the singular value, from 1 (the largest)
+    singular_value: float  # singular value of W_l
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class PathPoint(AtStage, Row):
     table: ClassVar[str] = "embedding"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "path", "time")
 
-    path: int  # which of the paths, from 0
+    path: int  # index of the path, from 0
     time: int  # steps of gradient descent along the path
     pc1: float  # first principal component of alpha_6
     pc2: float  # second principal component
@@ -128,8 +128,8 @@ class Distance(AtStage, Row):
     table: ClassVar[str] = "distance"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "first", "second")
 
-    first: float  # coordinates of v in the plane
-    second: float  # the other coordinate
+    first: float  # first coordinate of v in the plane
+    second: float  # second coordinate of v in the plane
     distance: float  # ||alpha_2(x_0) - alpha_2(x)||
 
 
@@ -144,11 +144,11 @@ class Task:
     scale: Float[Tensor, ""]
 
     def inputs(self, v: Float[Tensor, "... d"]) -> Float[Tensor, "... d"]:
-        """`x = sqrt(d) v`."""
+        """Return `x = sqrt(d) v`."""
         return sqrt(len(self.dynamics.w)) * v
 
     def targets(self, v: Float[Tensor, "N d"]) -> Float[Tensor, "N T"]:
-        """Return the costs to predict, centred and scaled as the training set."""
+        """Return the costs to predict, centered and scaled as the training set."""
         return (self.dynamics.costs(v, len(self.mean)) - self.mean) / self.scale
 
 
@@ -164,7 +164,7 @@ def draw_task(config: Symmetry, replicate: int) -> Task:
 
 
 def run(config: Symmetry, context: Context) -> Iterator[Row]:
-    """Train all replicates in one stack, and measure each before and after it."""
+    """Train all replicates together, and measure each network before and after training."""
     R, recipe = config.replicates, RECIPES["annealed"]
     tasks = [draw_task(config, replicate) for replicate in range(R)]
     stack = DepthStack(
@@ -185,14 +185,13 @@ def run(config: Symmetry, context: Context) -> Iterator[Row]:
 def minibatches(
     config: Symmetry, tasks: list[Task], device: torch.device
 ) -> Callable[[int], list[Batch]]:
-    """Return what gives the minibatches of a block of steps by its index."""
+    """Return a function from the index of a block of steps to the block's minibatches."""
     x = torch.stack([task.x for task in tasks]).float().to(device)
     y = torch.stack([task.y for task in tasks]).float().to(device)
     own = torch.arange(len(tasks), device=device)[:, None]
 
     def batches(block: int) -> list[Batch]:
-        """Return the minibatches of one block of steps; a block's draw depends on its index
-        alone."""
+        """Return the minibatches of one block of steps; they depend only on the block's index."""
         streams = [config.stream(r, f"order/{block}") for r in range(len(tasks))]
         size = (STEPS_AT_ONCE, config.batch_size)
         drawn = [torch.randint(config.starts, size, generator=stream) for stream in streams]
@@ -233,7 +232,7 @@ def measure(
 def _layers(
     config: Symmetry, key: dict, network: Network, task: Task, v: Float[Tensor, "N d"]
 ) -> Iterator[LayerMeasures | SingularValue]:
-    """Yield the spectrum of every layer, and what its representation knows."""
+    """Yield for every layer its spectrum and the measures of its representation."""
     dynamics, stream = task.dynamics, config.stream(key["replicate"], "orbits")
     statistics = dynamics.statistics(v)
     own = torch.arange(len(v))
@@ -265,14 +264,18 @@ def _layers(
 
 
 def _paths(config: Symmetry, task: Task, replicate: int) -> Float[Tensor, "M d"]:
-    """v(0) .. v(T) of fresh paths, path by path."""
+    """Return v(0) .. v(T) of new paths, path by path."""
     stream = config.stream(replicate, "paths")
     path = task.dynamics.path(task.dynamics.starts(PATHS, stream), config.horizon)
     return path.transpose(0, 1).flatten(0, 1)
 
 
 def _orbits(dynamics: Dynamics, stream: torch.Generator) -> Float[Tensor, "M d"]:
-    """Orbits of the rotations around w: w.v and the norm of the rest fixed, its direction free."""
+    """Return points of orbits of the rotations around w.
+
+    Points of an orbit share w.v and the norm of the orthogonal part; the direction of this part is
+    random.
+    """
     u = dynamics.statistics(dynamics.starts(ORBITS, stream)).sqrt()
     away = dynamics.directions(ORBITS * MEMBERS, stream)
     along, norm = (each.repeat_interleave(MEMBERS)[:, None] for each in u.unbind(1))
@@ -280,7 +283,7 @@ def _orbits(dynamics: Dynamics, stream: torch.Generator) -> Float[Tensor, "M d"]
 
 
 def _rings(dynamics: Dynamics, stream: torch.Generator) -> Float[Tensor, "M d"]:
-    """Circles around the origin in a plane orthogonal to w: orbits with w.v = 0."""
+    """Return circles around the origin in a plane orthogonal to w: orbits with w.v = 0."""
     radius = ORTHOGONAL_NORM * torch.arange(1, ORBITS + 1, dtype=torch.float64) / ORBITS
     angle = 2 * torch.pi * torch.arange(MEMBERS, dtype=torch.float64) / MEMBERS
     circle = torch.stack([angle.cos(), angle.sin()], dim=1)
@@ -293,7 +296,7 @@ def _plane(dynamics: Dynamics, stream: torch.Generator) -> Float[Tensor, "d 2"]:
 
 
 def _embedding(config: Symmetry, key: dict, network: Network, task: Task) -> Iterator[PathPoint]:
-    """Panel (b)."""
+    """Yield the rows of panel (b)."""
     path = _paths(config, task, key["replicate"])
     features = network.activations(task.inputs(path))[min(PCA_LAYER, network.depth)]
     mean, directions = summaries.principal_components(features)
@@ -307,7 +310,7 @@ def _embedding(config: Symmetry, key: dict, network: Network, task: Task) -> Ite
 
 
 def _distances(config: Symmetry, key: dict, network: Network, task: Task) -> Iterator[Distance]:
-    """Panel (c)."""
+    """Yield the rows of panel (c)."""
     basis = _plane(task.dynamics, config.stream(key["replicate"], "plane"))
     side = torch.linspace(-ORTHOGONAL_NORM, ORTHOGONAL_NORM, config.resolution, dtype=basis.dtype)
     grid = torch.cartesian_prod(side, side)

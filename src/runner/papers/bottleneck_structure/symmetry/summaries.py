@@ -12,13 +12,13 @@ from runner.networks.spectra import svd
 NEIGHBOURS = 10
 
 ROUNDING = 16
-"""Machine epsilons, relative to the largest feature, within which all are the same."""
+"""Tolerance for equal features, in machine epsilons of the largest feature."""
 
 
 def principal_components(
     features: Float[Tensor, "N n"], count: int = 2
 ) -> tuple[Float[Tensor, " n"], Float[Tensor, "n count"]]:
-    """Return the mean and the leading principal directions; the largest entry of each is positive.
+    """Return the mean and the leading principal directions, with positive largest entries.
 
     Directions beyond the rank of the data are zero.
     """
@@ -32,8 +32,7 @@ def principal_components(
 def neighbours(
     points: Float[Tensor, "N p"], groups: Int[Tensor, " N"]
 ) -> Int[Tensor, "N neighbours"]:
-    """Return the nearest points to each, from other groups than its own; coordinates count as they
-    are."""
+    """Return each point's nearest points from other groups; coordinates are not rescaled."""
     distances = torch.cdist(points, points)
     distances.masked_fill_(groups[:, None] == groups, torch.inf)
     return distances.topk(NEIGHBOURS, largest=False).indices

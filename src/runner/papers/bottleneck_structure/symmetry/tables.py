@@ -1,4 +1,4 @@
-"""Select rows from the tables of study `symmetry`, for its drawings and claims."""
+"""Select rows from the tables of study `symmetry`, for its figures and claims."""
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ def crossing(xy: np.ndarray) -> int:
     start, end = xy[:, :-1].reshape(-1, 2), xy[:, 1:].reshape(-1, 2)
     step, pieces = end - start, max(1, xy.shape[1] - 1)
 
-    def side(point: np.ndarray) -> np.ndarray:  # of each piece, on which a point lies
+    def side(point: np.ndarray) -> np.ndarray:  # side of each segment on which a point lies
         gap = point - start[:, None]
         return step[:, None, 0] * gap[..., 1] - step[:, None, 1] * gap[..., 0]
 

@@ -1,8 +1,8 @@
-"""State what paper A says of its figures 4 and 5, and what we add to them.
+"""Statements of paper A about its figures 4 and 5, and additional statements.
 
-Appendix E states its results in words ("beats", "almost 0", "high"). An error is the mean squared
-error on test samples, divided by the variance of the target g. An error below 0.01 is small, or
-almost 0.
+Appendix E states its results without numbers ("beats", "almost 0", "high"). An error is the mean
+squared error on test samples, divided by the variance of the target g. An error below 0.01 is
+small, or almost 0.
 """
 
 from runner.papers.norm_tuning.bn_only import quantities as q

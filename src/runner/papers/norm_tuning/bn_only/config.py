@@ -1,4 +1,4 @@
-"""The parameters of study `bn_only`, in the paper's notation."""
+"""Parameters of study `bn_only`, in the paper's notation."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,15 +10,15 @@ PAPER = ("sgd", "teacher_construction", "dense", "student_construction")
 """Methods of the paper's figures 4 and 5."""
 
 SHIFT_MARGIN = 7.0
-"""A standard Gaussian input exceeds the norm sqrt(d) + 7 with probability below exp(-24)."""
+"""Margin c: a Gaussian input has norm > sqrt(d) + c with probability below exp(-24)."""
 
 
 @dataclass(frozen=True)
 class BnOnly(TrainingConfig):
-    """Paper A, figures 4 and 5: γ and β set by Theorem 1, against γ and β trained by SGD."""
+    """Parameters of figures 4 and 5 of paper A: γ and β set by Theorem 1, or trained by SGD."""
 
     study: ClassVar[str] = "bn_only"
-    # Statistics of the batch, measured rates, one budget, widths share units.
+    # Changes: statistics of the batch, measured learning rates, one budget, widths share units.
     version: ClassVar[int] = 3
 
     target_width: int = parameter(
@@ -74,9 +74,9 @@ class BnOnly(TrainingConfig):
 
     @property
     def m(self) -> list[int]:
-        """The hidden widths of f."""
+        """Return the hidden widths of f."""
         return self.widths or [self.target_width**2]
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         return ("target", "student", "W1", "W2", "train", "test")

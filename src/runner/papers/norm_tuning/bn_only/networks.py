@@ -3,8 +3,8 @@
     f(x) = sum_i relu(gamma2 * (W2 relu(gamma1 * (W1 x) + beta1)) + beta2)_i    W1 (m, d), W2 (d, m)
     g(x) = sum_i relu(W x)_i                                                    W (d, d)
 
-W1 and W2 are frozen. A leading axis R counts replicates, which share nothing. Samples are columns,
-x (R, d, N), with outputs (R, N); gamma and beta are columns, too.
+W1 and W2 are frozen. The leading axis R counts independent replicates. Samples are columns, x (R,
+d, N), with outputs (R, N); gamma and beta are columns, too.
 """
 
 from math import pi, sqrt
@@ -16,18 +16,18 @@ from torch import Tensor
 from runner.papers.norm_tuning.theorem_1 import Norm
 
 SHIFT_START = 0.1
-"""beta2 at the initialization: without it a last unit with few nonzero weights could be dead."""
+"""Initial beta2, without which a last unit with few nonzero weights could be dead."""
 
 MOMENTUM, EPSILON = 0.1, 1e-5
-"""Momentum of the running statistics, and what is added to a variance, as in torch's BatchNorm."""
+"""Momentum of running statistics, and the number added to a variance, as in torch's BatchNorm."""
 
 NEWTON_STEPS = 20
 
 
 def f(h1: Float[Tensor, "R m N"], W2: Float[Tensor, "R d m"], norm: Norm) -> Float[Tensor, "R N"]:
-    """Return the outputs of Theorem 1's network, from h1 = W1 x on.
+    """Return the outputs of Theorem 1's network, given h1 = W1 x.
 
-    Normalization is the affine map of Proposition 1.
+    The normalization layers are the affine maps of Proposition 1.
     """
     active = (norm.gamma1 * h1).add_(norm.beta1).relu_()
     return (norm.gamma2 * (W2 @ active)).add_(norm.beta2).relu_().sum(1)
@@ -42,12 +42,12 @@ def g(x: Float[Tensor, "R d N"], W: Float[Tensor, "R d d"]) -> Float[Tensor, "R 
 
 
 def with_right_means(norm: Norm, W1: Tensor, W2: Tensor, target: Tensor) -> Norm:
-    """Return the construction with the mean of every last unit set right (not in the paper).
+    """Return the construction with shifts that correct each last unit's mean (not in the paper).
 
-    Where m < d^2 the rows w of `W2 diag(gamma1) W1` are shorter than the target's rows w*, and f is
-    too small in the mean. Each unit gets the shift b with which its mean over x ~ N(0, I) is the
+    If m < d^2, the rows w of `W2 diag(gamma1) W1` are shorter than the target's rows w*, and the
+    mean of f is too small. The shift b of each unit makes its mean over x ~ N(0, I) equal to the
     target's: b Phi(b / |w|) + |w| phi(b / |w|) = |w*| / sqrt(2 pi). The left side is convex and
-    rises in b: from above, Newton's steps fall onto the root.
+    rises in b, so Newton's method converges to the root from above.
     """
     length = ((W2 * norm.gamma1.mT) @ W1).norm(dim=-1, keepdim=True)
     mean = target.norm(dim=-1, keepdim=True) / sqrt(2 * pi)
@@ -63,15 +63,18 @@ def with_right_means(norm: Norm, W1: Tensor, W2: Tensor, target: Tensor) -> Norm
 
 
 Step = tuple[Float[Tensor, " R"], dict[str, Tensor], Float[Tensor, "R d N"]]
-"""One batch of a network in training, by replicate: the mean squared error, its gradients by the
-name of the parameter, and 1 for each last unit that is on or may come on, else 0."""
+"""Result of one batch by replicate: mean squared error, gradients by parameter, active units.
+
+The last entry is 1 for each last unit that is active or may become active, else 0.
+"""
 
 
 class Batch:
-    """Samples x (R, d, N), labels y (R, N), and h1 = W1 x with its mean and variance.
+    """Samples x (R, d, N), labels y (R, N), and h1 = W1 x with mean and variance.
 
-    The learners of all widths share it: a narrower f has the first units of the widest. Mean and
-    variance are computed from those of x, because h1 is linear in x, and large.
+    Networks of all widths share h1: a narrower f has the first units of the widest f. Mean and
+    variance of h1 are computed from the mean and variance of x, because h1 is linear in x, and
+    large.
     """
 
     def __init__(self, x: Tensor, y: Tensor, W1: Tensor) -> None:
@@ -83,13 +86,13 @@ class Batch:
 
 
 class Dense:
-    """The dense network g in training: all of W is trained."""
+    """The dense network g in training; all of W is trained."""
 
     def __init__(self, W: Float[Tensor, "R d d"]) -> None:
         self.parameters, self.running = {"W": W.clone()}, {}
 
     def found(self) -> Float[Tensor, "R d d"]:
-        """Return W, in float64."""
+        """Return the trained W in float64."""
         return self.parameters["W"].double()
 
     def step(self, batch: Batch) -> Step:
@@ -104,9 +107,10 @@ class Dense:
 class FrozenWithNorm:
     """The frozen network f in training: gamma and beta of two BatchNorm layers (Eq. 3) are trained.
 
-    Its hidden units are the first m of a batch. batch_statistics: whether mean and variance are
-    those of the batch, as in BatchNorm in training; otherwise they are 0 and 1, and the layers are
-    the affine maps of Proposition 1. Gradients are written out: autograd takes 1.55 times as long.
+    The hidden units are the first m of a batch. batch_statistics: whether layers use mean and
+    variance of the batch, like BatchNorm in training. Otherwise they use 0 and 1, and are the
+    affine maps of Proposition 1. Gradients are implemented by hand: autograd takes 1.55 times as
+    long.
     """
 
     def __init__(self, W2: Float[Tensor, "R d m"], batch_statistics: bool) -> None:
@@ -119,8 +123,7 @@ class FrozenWithNorm:
         self.parameters["beta2"] += SHIFT_START
 
     def found(self) -> Norm:
-        """Return gamma and beta of the layers as affine maps, with their running statistics
-        (Proposition 1)."""
+        """Return gamma and beta of the affine maps with running statistics (Proposition 1)."""
         gamma1, beta1, gamma2, beta2 = (each.double() for each in self.parameters.values())
         if self.batch_statistics:
             mean1, variance1, mean2, variance2 = (each.double() for each in self.running.values())
@@ -131,7 +134,7 @@ class FrozenWithNorm:
     def step(self, batch: Batch) -> Step:
         """Return the loss and its gradients by gamma and beta.
 
-        With fixed statistics every last unit may come on.
+        With fixed statistics every last unit may become active.
         """
         gamma1, beta1, gamma2, beta2 = self.parameters.values()
         m = self.W2.shape[-1]
@@ -149,7 +152,7 @@ class FrozenWithNorm:
         on = units.sign_()
         delta2 = on * (residual * (2 / residual.shape[-1]))
         back = gamma2 * delta2
-        if self.batch_statistics:  # h2 moves its own mean and variance
+        if self.batch_statistics:  # h2 changes its mean and variance
             along = (back * normal2).mean(-1, keepdim=True)
             back = inverse2 * (back - back.mean(-1, keepdim=True) - along * normal2)
         delta1 = (self.W2.mT @ back).mul_(active.sign_())
@@ -164,7 +167,7 @@ class FrozenWithNorm:
         return residual.square().mean((1, 2)), gradients, may_be_on
 
     def _statistics(self, layer: int, mean: Tensor, variance: Tensor) -> tuple[Tensor | float, ...]:
-        """Return what a layer subtracts and multiplies by, and update its running statistics."""
+        """Return a layer's mean to subtract and factor, and update the running statistics."""
         if not self.batch_statistics:
             return 0.0, 1.0
         self.running[f"mean{layer}"].lerp_(mean, MOMENTUM)
@@ -173,17 +176,16 @@ class FrozenWithNorm:
 
 
 def inverse_root(variance: Tensor) -> Tensor:
-    """Return the factor of BatchNorm: one over the standard deviation."""
+    """Return the factor of BatchNorm, 1 / standard deviation."""
     return (variance + EPSILON).rsqrt()
 
 
 def curvature(on: Float[Tensor, "R d N"]) -> Float[Tensor, " R"]:
-    """Return the curvature of the mean squared error along beta2: 2 E k^2 / d, if k of d units are
-    on.
+    """Return the curvature of the mean squared error along beta2, 2 E k^2 / d for k active units.
 
-    A step of length one along (1, ..., 1) in beta2 (in `Dense`: of all rows of W along one w) moves
-    the output by k / sqrt(d). SGD is stable at learning rates below 2 over the curvature: `Dense`
-    diverges at this limit in at least 7 of 8 replicates, d = 5 to 30, and never at three quarters
-    of it (seed 1). A sample counts as at least one unit.
+    A step of length one along (1, ..., 1) in beta2 (in `Dense`, of all rows of W along one w) moves
+    the output by k / sqrt(d). SGD is stable at learning rates below 2 / curvature. At this limit
+    `Dense` diverges in at least 7 of 8 replicates, for d = 5 to 30; at three quarters of the limit
+    it never does (seed 1). A sample counts as at least one unit.
     """
     return on.sum(1).clamp(min=1).square().mean(-1) * (2 / on.shape[1])

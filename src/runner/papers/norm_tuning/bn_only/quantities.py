@@ -1,10 +1,10 @@
 """Measure the methods of figures 4 and 5, in each replicate.
 
 All methods of a replicate share target, frozen weights and samples. A test error is the mean
-squared error divided by the variance of the target g: predicting the mean has the error 1. A
-network that diverged has an infinite error. The best learning rate of a schedule is chosen on other
-networks. Conditions are on d (the width of the target), m (of the frozen network) and p
-(the fraction of nonzero weights).
+squared error divided by the variance of the target g, so predicting the mean has the error 1.
+Diverged networks have infinite error. The best learning rate of a schedule is chosen on other
+networks. Conditions are on d (the width of the target), m (of the frozen network) and p (the
+fraction of nonzero weights).
 """
 
 from itertools import product
@@ -41,10 +41,10 @@ PRINTED = {
     "samples": "number of samples",
     "epochs": "number of epochs",
 }
-"""What rules print for methods and columns."""
+"""Printed names of methods and columns."""
 
 Series = str | tuple[str, ...]
-"""One method, or several of which each must be as a rule says."""
+"""One method, or several methods that must each satisfy a rule."""
 
 
 def _rows(tables: Tables, where: str, series: str) -> pd.DataFrame:
@@ -106,8 +106,9 @@ def gap_closed(tables: Tables, one: str, other: str, where: str) -> pd.Series:
 def error_over_rounding(tables: Tables, construction: str, where: str) -> pd.DataFrame:
     """relative error of {construction} / (machine epsilon × condition number × input norm)
 
-    The shifts that switch the ReLUs on, and are taken out again, are c = sqrt(d) + 7 times the size
-    of what they carry. From 1 on the system is singular to working precision.
+    The shifts that make all ReLUs active, and that the last layer subtracts, are c = sqrt(d) + 7
+    (the input norm) times larger than the signal. If machine epsilon × condition number is 1 or
+    more, the system is singular to working precision.
     """
     rows = _rows(tables, where, construction)
     variance = rows["test_mse"] / rows["relative_mse"]

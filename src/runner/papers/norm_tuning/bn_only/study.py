@@ -1,20 +1,22 @@
 """Study `bn_only`: the experiment of paper A, Appendix E (figures 4 and 5).
 
-A random target g(x) = sum relu(W* x), W* (d, d), is learned or copied by f, the network of
-Theorem 1, whose random weights W1 (m, d) and W2 (d, m) are frozen:
+A random target g(x) = sum relu(W* x), W* (d, d), is learned or copied by f, the network of Theorem
+1, whose random weights W1 (m, d) and W2 (d, m) are frozen:
 
-- `sgd` (blue): SGD trains gamma and beta of f, the parameters of its BatchNorm layers, from
-  gamma = 1 and beta = 0 (0.1 in the last layer);
-- `teacher_construction` (green): Theorem 1 sets them, from W*;
+- `sgd` (blue): SGD trains gamma and beta of f, the parameters of its BatchNorm layers, from gamma =
+  1 and beta = 0 (0.1 in the last layer);
+- `teacher_construction` (green): Theorem 1 sets gamma and beta, from W*;
 - `dense` (black): SGD trains a random network of the target's shape;
-- `student_construction` (orange): Theorem 1 sets them, from the W that `dense` has learned;
-- `corrected_construction` (not in the paper): green, with the mean of each unit set right, m < d^2.
+- `student_construction` (orange): Theorem 1 sets gamma and beta, from the W of the trained `dense`;
+- `corrected_construction` (not in the paper): `teacher_construction` with the mean of each unit
+  corrected, for m < d^2.
 
-Inputs are standard Gaussian, and in one epoch none is seen twice: the loss before a step is an
+Inputs are standard Gaussian. In one epoch no input is seen twice, so the loss before a step is an
 error on new samples. All methods of a replicate share target, frozen weights and samples.
 
-The paper gives no learning rate. Here it is half of the largest stable one, which is 2 over the
-curvature of the loss along beta of the last layer, measured on the first batch of each network.
+The paper gives no learning rate. Here it is half of the largest stable learning rate, 2 /
+curvature. This is the curvature of the loss along beta of the last layer, measured on the first
+batch of each network.
 """
 
 from collections.abc import Iterator
@@ -40,25 +42,25 @@ from runner.training.optimizers import OPTIMIZERS, Optimizer
 from runner.training.schedules import SCHEDULES
 
 CURVE_POINTS = 12
-"""Points of a training curve, at the ends of equally long parts."""
+"""Number of points of a training curve, at the ends of equally long parts."""
 
 CHUNK = 128
-"""Samples of each replicate that are measured at once: few enough for the cache."""
+"""Number of samples per replicate that are measured at once; they fit in the cache."""
 
 Key = tuple[str, int]
-"""A method and the width of its network: m, or d of `dense`."""
+"""Key of a network: the method, and the width m (d for `dense`)."""
 
 Columns = dict[str, Float[Tensor, " R"]]
 ERRORS = ("test_mse", "relative_mse", "max_abs_error", "source_mse", "float32_mse")
-"""Error columns of a network; the last two are of constructions only."""
+"""Error columns of a network; only constructions have the last two."""
 
 Found = dict[Key, Norm | Tensor]
-"""What was found, in float64: gamma and beta, or the weights W of `dense`."""
+"""Trained or constructed parameters in float64: gamma and beta, or the weights W of `dense`."""
 
 TEACHER, STUDENT = "teacher_construction", "student_construction"
 CORRECTED = "corrected_construction"
 TRAINED = {"sgd": ["sgd"], TEACHER: [], "dense": ["dense"], STUDENT: ["dense"], CORRECTED: []}
-"""What has to be trained for each method."""
+"""Networks that have to be trained for each method."""
 
 
 @dataclass(frozen=True)
@@ -69,21 +71,21 @@ class Approximation(Row):
     keys: ClassVar[tuple[str, ...]] = ("method", "target_width", "width", "sparsity", "replicate")
 
     method: str
-    target_width: int  # d
-    width: int  # m
-    sparsity: float  # p
+    target_width: int  # d, width of the target
+    width: int  # m, width of the network
+    sparsity: float  # p, fraction of nonzero frozen weights
     replicate: int
     test_mse: float  # mean squared error on the test samples
-    relative_mse: float  # test_mse over the variance of g: 1 is predicting the mean
+    relative_mse: float  # test_mse / variance of g; 1: predicting the mean
     max_abs_error: float  # largest |f(x) - g(x)| over the test samples
-    condition_number: float = nan  # of the Khatri-Rao matrix, for constructions
-    numerical_rank: float = nan  # of the same matrix
-    source_mse: float = nan  # of constructions: their distance from what they are built from
-    float32_mse: float = nan  # the same, computed in float32
-    smallest_scale: float = nan  # of |gamma1|; this and the next two not of `dense`
-    largest_scale: float = nan  # of |gamma1|
-    largest_shift: float = nan  # of |beta1| and |beta2|
-    train_mse: float = nan  # at the end of the curve; this and the rest for what is trained
+    condition_number: float = nan  # condition number of the Khatri-Rao matrix, for constructions
+    numerical_rank: float = nan  # numerical rank of the same matrix
+    source_mse: float = nan  # of constructions: mean squared distance to their source network
+    float32_mse: float = nan  # source_mse, computed in float32
+    smallest_scale: float = nan  # smallest |gamma1|; nan for `dense`
+    largest_scale: float = nan  # largest |gamma1|; nan for `dense`
+    largest_shift: float = nan  # largest |beta1| or |beta2|; nan for `dense`
+    train_mse: float = nan  # mean squared error at the end of the curve, for trained networks
     learning_rate: float = nan
     optimizer: str = "none"
     schedule: str = "none"
@@ -98,38 +100,37 @@ class CurvePoint(Row):
     keys: ClassVar[tuple[str, ...]] = ("method", "width", "replicate", "samples")
 
     method: str
-    width: int  # m; of `dense` d
+    width: int  # m, or d for `dense`
     replicate: int
-    samples: int  # seen so far
-    mse: float  # mean since the last point; in the first epoch on samples that are new
+    samples: int  # samples seen so far
+    mse: float  # mean squared error since the last point; in the first epoch on new samples
 
 
 class Problem(NamedTuple):
     """The weights of all replicates, in float64 on the CPU."""
 
     target: Float[Tensor, "R d d"]
-    student: Float[Tensor, "R d d"]  # where `dense` starts
-    W1: Float[Tensor, "R m d"]  # of the widest f: a narrower one has its first units
+    student: Float[Tensor, "R d d"]  # initial weights of `dense`
+    W1: Float[Tensor, "R m d"]  # of the widest f; a narrower f has its first units
     W2: dict[int, Float[Tensor, "R d m"]]  # by m
 
 
 class Learner(NamedTuple):
-    """A network of every replicate in training."""
+    """Networks of all replicates in training."""
 
     network: Dense | FrozenWithNorm
     optimizer: Optimizer
-    rates: Float[Tensor, " R"]  # before the schedule
+    rates: Float[Tensor, " R"]  # learning rates before the schedule
     mse: Float[Tensor, " R"]  # mean loss since the last point of the curve
 
     def state(self) -> dict[str, Tensor]:
-        """Return all that training changes, each in place."""
+        """Return the tensors that training changes in place."""
         own = {f"optimizer.{name}": each for name, each in self.optimizer.state.items()}
         own |= {"rates": self.rates, "mse": self.mse}
         return self.network.parameters | self.network.running | own
 
     def traced(self, problem: Problem, r: int, x: Float[Tensor, "R d N"]) -> dict[str, Tensor]:
-        """Return the tensors of the network of replicate r, the frozen ones too, and its inputs
-        x."""
+        """Return the tensors of replicate r's network, frozen ones included, and its inputs x."""
         of_all = {"x": x.mT, **self.network.parameters, **self.network.running}
         if isinstance(self.network, FrozenWithNorm):
             W2 = self.network.W2
@@ -152,7 +153,7 @@ def run(config: BnOnly, context: Context) -> Iterator[CurvePoint | Approximation
 
 
 def draw_problem(config: BnOnly) -> Problem:
-    """Draw W* ~ N(0, 1/d), W1 ~ N(0, 1/d), W2 ~ N(0, 2/m), the last two over sqrt(p) if sparse.
+    """Draw W* ~ N(0, 1/d), W1 ~ N(0, 1/d), W2 ~ N(0, 2/m); sparse W1 and W2 are divided by sqrt(p).
 
     Each matrix of a replicate has a separate random stream.
     """
@@ -173,7 +174,7 @@ def draw_problem(config: BnOnly) -> Problem:
 
 
 def start(config: BnOnly, context: Context, problem: Problem) -> dict[Key, Learner]:
-    """Return the networks to train, in float32, at their initialization."""
+    """Return the initialized networks to train, in float32."""
     learners: dict[Key, Learner] = {}
 
     def begin(network: Dense | FrozenWithNorm) -> Learner:
@@ -195,7 +196,10 @@ def start(config: BnOnly, context: Context, problem: Problem) -> dict[Key, Learn
 def train(
     config: BnOnly, context: Context, problem: Problem, learners: dict[Key, Learner]
 ) -> Iterator[CurvePoint | Measured]:
-    """Train all learners on the same batches, and follow the loss of each before each step."""
+    """Train all learners on the same batches; yield the points of their curves.
+
+    The loss is measured before each step.
+    """
     part = ceil(config.train_samples / config.batch_size / CURVE_POINTS) if learners else 0
     epoch, part = CURVE_POINTS * part, config.epochs * part
     steps = CURVE_POINTS * part
@@ -212,7 +216,7 @@ def train(
             fraction = schedule(step, steps)
             for learner in learners.values():
                 loss, gradients, on = learner.network.step(batch)
-                if step == 0:  # half of 2 over the curvature
+                if step == 0:  # half of 2 / curvature
                     learner.rates[:] = config.learning_rate or 1 / networks.curvature(on)
                 if step % part == 0:
                     learner.mse.zero_()
@@ -231,7 +235,7 @@ def train(
 
 
 def named(learners: dict[Key, Learner]) -> dict[str, Tensor]:
-    """Return all that training changes, by name."""
+    """Return all tensors that training changes, by name."""
     return {
         f"{method}.{m}.{name}": each
         for (method, m), learner in learners.items()
@@ -245,7 +249,7 @@ def state(learners: dict[Key, Learner], inputs: GaussianStream, step: int) -> di
 
 
 def restore(context: Context, learners: dict[Key, Learner], inputs: GaussianStream) -> int:
-    """Restore the state of a checkpoint; return the number of completed steps, 0 without one."""
+    """Restore the state of a checkpoint, if there is one; return the number of completed steps."""
     if context.restored is None:
         return 0
     inputs.restore(context.restored)
@@ -255,7 +259,7 @@ def restore(context: Context, learners: dict[Key, Learner], inputs: GaussianStre
 
 
 def stream(config: BnOnly, context: Context, purpose: str) -> GaussianStream:
-    """Return the inputs of all replicates, from the first on."""
+    """Return the stream of the inputs of all replicates, at its beginning."""
     width = config.target_width
     return GaussianStream(
         config.streams().generator, config.replicates, purpose, width, context.device
@@ -265,8 +269,7 @@ def stream(config: BnOnly, context: Context, purpose: str) -> GaussianStream:
 def construct(
     config: BnOnly, problem: Problem, learned: Float[Tensor, "R d d"] | None
 ) -> tuple[Found, dict[Key, Columns]]:
-    """Return gamma and beta of Theorem 1 for the requested methods, and columns of their linear
-    systems.
+    """Return gamma and beta of Theorem 1 by method, and columns about their linear systems.
 
     learned: the weights of `dense`.
     """
@@ -286,9 +289,9 @@ def construct(
 
 
 def measure(config: BnOnly, context: Context, problem: Problem, found: Found) -> dict[Key, Columns]:
-    """Measure all networks on the same new samples, in float64.
+    """Return error columns of all networks on the same new samples, in float64.
 
-    Constructions are also measured in float32, as they would be used.
+    Constructions are also measured in float32, the usual precision of a network.
     """
     d, samples, device = config.target_width, config.test_samples, context.device
     inputs = stream(config, context, "test")
@@ -327,7 +330,7 @@ def measure(config: BnOnly, context: Context, problem: Problem, found: Found) ->
 
 
 def metrics(config: BnOnly, columns: dict[Key, Columns]) -> Iterator[Approximation]:
-    """Yield the rows of all methods, widths and replicates; `dense` has one at every width."""
+    """Yield the rows of all methods, widths and replicates; `dense` has a row at every width."""
     d, p = config.target_width, config.sparsity
     training = {name: getattr(config, name) for name in ("optimizer", "schedule", "statistics")}
     for m, method in product(config.m, config.methods):
@@ -339,7 +342,7 @@ def metrics(config: BnOnly, columns: dict[Key, Columns]) -> Iterator[Approximati
 
 
 def sizes(norm: Norm) -> Columns:
-    """Return the smallest and largest gamma1, and the largest beta, by absolute value."""
+    """Return the smallest and largest |gamma1|, and the largest |beta|."""
     gamma1, beta1, _, beta2 = (each.abs() for each in norm)
     return {
         "smallest_scale": gamma1.amin((1, 2)),

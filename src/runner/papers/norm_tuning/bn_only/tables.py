@@ -1,4 +1,4 @@
-"""Selections from the tables of study `bn_only`, for its drawings and its claims."""
+"""Select rows from the tables of study `bn_only`, for its figures and claims."""
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ def with_series(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def left(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows at the width of Theorem 1, m = d^2. Raises NoRows without one."""
+    """Return the rows at the width of Theorem 1, m = d^2. Raises NoRows if there are none."""
     return nonempty(metrics[metrics["width"] == metrics["target_width"] ** 2], "runs at m = d²")
 
 
@@ -33,9 +33,9 @@ def right(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_budget(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the trained networks at m = d^2, with `samples`: how many they have seen.
+    """Return the trained networks at m = d^2 with the column `samples`, the training samples seen.
 
-    Raises NoRows without any.
+    Raises NoRows if there are none.
     """
     rows = left(metrics)
     rows = nonempty(rows[rows["learning_rate"].notna()], "training at m = d²")
@@ -43,9 +43,9 @@ def by_budget(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_width(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return all widths of the d and budgets that have one above d^2, with `ratio`: m / d^2.
+    """Return all widths, with `ratio` m / d^2, of each d and budget with a width above d^2.
 
-    Raises NoRows without any.
+    Raises NoRows if there are none.
     """
     rows = metrics.assign(ratio=metrics["width"] / metrics["target_width"] ** 2)
     wide = nonempty(rows[rows["ratio"] > 1], "runs at m > d²")
@@ -54,12 +54,11 @@ def by_width(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def at_best_rates(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the replicates without the last five, at the learning rates that are best on these
-    five.
+    """Return the judged replicates at the learning rates that are best on the last five.
 
-    The best learning rate of a d and schedule has the smallest error of the worst replicate. The
-    judged replicates have no part in this choice. `inside_grid`: whether the grid has smaller and
-    larger learning rates; beyond an end of the grid another one may be better. Raises NoRows if no
+    The judged replicates are all but the last five. The best learning rate of a d and schedule has
+    the smallest error of the worst of the five. `inside_grid`: whether the grid has smaller and
+    larger learning rates; beyond an end of the grid another rate may be better. Raises NoRows if no
     replicate remains.
     """
     plan = ["target_width", "schedule"]

@@ -1,4 +1,4 @@
-"""State what the theorems of paper A say of the networks that they construct."""
+"""Statements of paper A's theorems about the networks that they construct."""
 
 from runner.papers.norm_tuning.constructions import quantities as q
 from runner.results.claims import Claim

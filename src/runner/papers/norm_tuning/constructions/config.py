@@ -1,4 +1,4 @@
-"""The parameters of study `constructions`, in the paper's notation."""
+"""Parameters of study `constructions`, in the paper's notation."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,7 +9,7 @@ from runner.core.studies import MOST, StudyConfig, parameter
 
 @dataclass(frozen=True)
 class Constructions(StudyConfig):
-    """Paper A, Theorems 1 to 3, Corollary 1: constructed networks, compared with their targets."""
+    """Parameters of Theorems 1 to 3 and Corollary 1 of paper A: constructions and their targets."""
 
     study: ClassVar[str] = "constructions"
 
@@ -81,5 +81,5 @@ class Constructions(StudyConfig):
             raise InputError(f"block={self.block} is above target_width={d}: give {d} or less")
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         return ("target", "inputs", "frozen weights")

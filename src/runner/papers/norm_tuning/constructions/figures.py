@@ -18,21 +18,24 @@ from runner.results.style import QUIET, Look, guide, name_ends, panel, rail, sha
 NAMES = {"low_rank": "Corollary 1, low rank", "wide": "Theorem 1, wide", "deep": "Theorem 2, deep"}
 
 FLOOR, TOP = 1e-16, 10.0
-"""Ends of the scale of an error."""
+"""Ends of the axis of errors."""
 EXACT = Look(style.INK, "o", style.DOTTED, 1.6, hollow=True)
-"""Theorem 2 computed with a hundred digits, at every d."""
+"""Look of Theorem 2 computed with a hundred digits, at every d."""
 
 POWERS = {10.0**power: f"$10^{{{power}}}$" for power in (-15, -10, -5, 0)}
 
 
 def _double(tables: Tables) -> pd.DataFrame:
-    """Select double-precision networks whose systems have full rank; raise NoRows without one."""
+    """Return double-precision networks whose systems have full rank.
+
+    Raises NoRows if there are none.
+    """
     rows = select(random_targets(tables["metrics"]), dtype="float64")
     return nonempty(rows[rows["full_rank"].astype(bool)], "systems of full rank")
 
 
 def say_exact(tables: Tables) -> str:
-    """Say how many networks equal their targets up to rounding."""
+    """Return the headline: how many networks equal their targets up to rounding."""
     return (
         f"All {len(_double(tables)):,} networks whose linear system has full rank equal their"
         " targets up to rounding; Theorem 2 with small blocks needs more digits"
@@ -40,7 +43,7 @@ def say_exact(tables: Tables) -> str:
 
 
 def draw_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw every network against rounding, and Theorem 2 with more digits."""
+    """Draw every network's error against rounding, and Theorem 2 with more digits."""
     picture, ((left, right),) = sheet(left=0.85, right=0.95, gap=0.95)
     left.set(yscale="log", ylim=(FLOOR, TOP))
     place = rail(right, FLOOR, TOP)
@@ -102,15 +105,17 @@ def _by_block(axes: Axes, metrics: pd.DataFrame, place: Callable) -> pd.DataFram
 
 
 def _shares(tables: Tables) -> pd.DataFrame:
-    """Return the fraction of full rank by d and p, and p / (log d / d). Raises NoRows without
-    any."""
+    """Return the fraction of full rank by d and p, and p / (log d / d).
+
+    Raises NoRows if no system was drawn with p below 1.
+    """
     share = nonempty(full_rank_by_sparsity(tables["metrics"]), "sparse networks at m = d²")
     unit = np.log(share["target_width"]) / share["target_width"]
     return share.assign(scaled=share["sparsity"] / unit)
 
 
 def say_sparse(tables: Tables) -> str:
-    """Say how many networks are exact at p = 3 log d / d."""
+    """Return the headline: how many networks are exact at p = 3 log d / d."""
     three = 100 * select(_shares(tables).round({"scaled": 1}), scaled=3)["fraction"]
     return (
         "As conjectured, a fraction p = 3 log d / d of the weights is enough:"
@@ -120,7 +125,7 @@ def say_sparse(tables: Tables) -> str:
 
 def draw_sparse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw the fraction of full rank against p, in units of the conjecture and of the theorem."""
-    from runner.papers.norm_tuning.theory import live_units_probability  # late: torch
+    from runner.papers.norm_tuning.theory import live_units_probability  # late import of torch
 
     share = _shares(tables)
     colors = shades(sorted(share["target_width"].unique()), "#8fd19e", "#2f9e5c", "#00441b")

@@ -13,10 +13,10 @@ from runner.results.quantities import Tables, quantity
 from runner.results.rows import NoRows, nonempty
 
 FAR = (1000, 2000, 5000, 10_000)
-"""Widths d at which the closed formula has nearly its exponent at infinity."""
+"""Widths d at which the closed formula nearly has its asymptotic exponent."""
 
 SLACK = 0.005
-"""The studies state p to two or three digits."""
+"""Tolerance of p, which the runs state with two or three digits."""
 
 
 def _rows(tables: Tables, theorem: str, dtype: str = "float64") -> pd.DataFrame:
@@ -28,7 +28,8 @@ def _rows(tables: Tables, theorem: str, dtype: str = "float64") -> pd.DataFrame:
 def error_over_rounding(tables: Tables, theorem: str) -> pd.DataFrame:
     """largest |f(x) − g(x)| / (rounding + 16 machine epsilons × l), networks of {theorem}
 
-    l: the layers of the target, in each of which a dozen operations round at condition number 1.
+    l: number of layers of the target. In each layer about a dozen operations round, even at
+    condition number 1.
     """
     rows = _rows(tables, theorem)
     room = 16 * np.finfo(np.float64).eps * rows["depth"]
@@ -75,7 +76,7 @@ def _dense_enough(tables: Tables, constant: float, power: float) -> pd.DataFrame
     rows = random_targets(_rows(tables, "sparse")).query("depth == 1 and width == d ** 2")
     least = constant * (np.log(rows["d"]) / rows["d"]) ** power
     dense = nonempty(rows[rows["p"] >= least - SLACK], "such p was drawn")
-    # Of one p alone: the draws of a replicate at several p are nested.
+    # One p only: the draws of a replicate at several p are nested.
     return dense[dense["p"] == dense.groupby("d")["p"].transform("min")]
 
 
@@ -101,8 +102,8 @@ def share_of_exact(tables: Tables, constant: float, power: float) -> pd.DataFram
 def threshold_exponent(tables: Tables, blocks: int) -> pd.DataFrame:
     """exponent a of the p ∝ (log d / d)^a at which half of the K have full rank ({blocks} blocks)
 
-    Its error is by the jackknife. Beside it are the exponents of the closed formula, over these d
-    and over large d.
+    The error of a is estimated by the jackknife. Further columns have the exponents of the closed
+    formula, over these d and over large d.
     """
     metrics = tables["metrics"]
     block, half = metrics["replicate"] % blocks, _half_points(metrics)
@@ -116,9 +117,9 @@ def threshold_exponent(tables: Tables, blocks: int) -> pd.DataFrame:
 def half_point(d: pd.Index) -> pd.Series:
     """Return the p at which no unit is cut off with probability 1/2, at width d² (closed form).
 
-    It solves `theory.live_units_probability(d, d, d ** 2, p) == 1 / 2`.
+    p solves `theory.live_units_probability(d, d, d ** 2, p) == 1 / 2`.
     """
-    cut_off = -np.expm1(-np.log(2) / (2 * d**2))  # the most for one side of a unit
+    cut_off = -np.expm1(-np.log(2) / (2 * d**2))  # largest probability for one side of a unit
     return pd.Series(1 - cut_off ** (1 / d), index=d)
 
 

@@ -2,8 +2,8 @@
 
 The paper proves that its normalization parameters can make a frozen random network equal any
 target. Each replicate draws a target and a frozen network, computes the parameters, and compares
-both functions on inputs from the domain of the theorem.
-Float64 on the CPU (LAPACK, one thread), whatever the device; or mpmath with `precision` digits.
+both functions on inputs from the domain of the theorem. Numbers are float64 on the CPU for every
+`device` (LAPACK, one thread), or mpmath with `precision` digits.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ from runner.papers.norm_tuning.network import Network, agreement, relu_network, 
 
 @dataclass(frozen=True)
 class Reconstruction(Row):
-    """One row per replicate."""
+    """One row per replicate: a construction and its distance from the target."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = (
@@ -39,25 +39,25 @@ class Reconstruction(Row):
 
     theorem: str
     target: str
-    target_width: int  # d
+    target_width: int  # d, width of the target
     width: int  # most hidden units in a layer of the reconstruction: m, d r or d k
-    block: int  # k of Theorem 2; 0 for the others
-    rank: int  # r of Corollary 1; 0 for the others
-    depth: int  # l, the layers of the target
+    block: int  # k of Theorem 2; 0 for other theorems
+    rank: int  # r of Corollary 1; 0 for other theorems
+    depth: int  # l, number of layers of the target
     sparsity: float  # p, the fraction of frozen weights that are not zero
     dtype: str
     replicate: int
     max_abs_error: float  # largest |f(x) - g(x)| over all test inputs and outputs
-    agreement: float  # fraction of test inputs where the largest output is the same; nan if one is
-    condition_number: float  # the largest sigma_max / sigma_min of K among the linear systems
+    agreement: float  # fraction of test inputs with equal largest output; nan if an output is nan
+    condition_number: float  # largest sigma_max / sigma_min of K among the linear systems
     rounding: float  # sum over all systems of n eps condition_number, for n equations
-    equations: int  # in all systems
-    numerical_rank: int  # sum over all systems
-    structural_rank: int  # sum over all systems
+    equations: int  # number of equations in all systems
+    numerical_rank: int  # rank, summed over all systems
+    structural_rank: int  # rank, summed over all systems
     full_rank: bool  # whether every system can be solved for every target
     cut_off_units: int  # hidden units with no incoming or no outgoing weight
-    solver: str  # what solved the linear system
-    target_accuracy: float  # fraction of the digits that the target gets right; nan if random
+    solver: str  # method that solved the linear systems
+    target_accuracy: float  # fraction of digits that the target classifies correctly; nan if random
 
 
 def run(config: Constructions, context: Context) -> Iterator[Reconstruction]:
@@ -72,7 +72,7 @@ def run(config: Constructions, context: Context) -> Iterator[Reconstruction]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Use one thread in torch and LAPACK: the order of sums changes the last digits."""
+    """Use one thread in torch and LAPACK, since the order of sums changes the last digits."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -83,7 +83,7 @@ def one_thread() -> Iterator[None]:
 
 
 def measured(config: Constructions, replicate: int) -> Reconstruction:
-    """Return the row of one replicate: draw, construct and compare."""
+    """Draw, construct and compare; return the row of one replicate."""
     target, inputs, accuracy = draw_problem(config, replicate)
     many = lookup("dtype", config.dtype, {"float64": False, "mpmath": True})
     arithmetic = MultiPrecision(config.precision) if many else FLOAT64
@@ -120,14 +120,16 @@ def measured(config: Constructions, replicate: int) -> Reconstruction:
 def draw_problem(
     config: Constructions, replicate: int
 ) -> tuple[Network, Float[Tensor, "points d_in"], float]:
-    """Return a target, the inputs on which to compare, and the target's accuracy (nan if
-    random)."""
+    """Return a target, the inputs of the comparison, and the target's accuracy.
+
+    The accuracy of random targets is nan.
+    """
     stream, d = config.stream(replicate, "target"), config.target_width
     if lookup("target", config.target, {"random": True, "digits": False}):
         inputs = theory.random_matrix(config.points, d, config.stream(replicate, "inputs"))
-        inputs /= inputs.norm(dim=1, keepdim=True)  # the far edge of the theorems' domain
+        inputs /= inputs.norm(dim=1, keepdim=True)  # the boundary of the theorems' domain
         target, classes = random_target(d, config.depth, stream), None
-    else:  # trained on all images: it serves as a target, not as a predictor of unseen digits
+    else:  # trained on all images, because it is only a target
         images, classes = digits.all_images()
         inputs = images.flatten(1)
         target = train_classifier(d, config.depth, stream, inputs, classes)

@@ -1,4 +1,4 @@
-"""Selections and summaries of the table of study `constructions`, for its drawings and claims."""
+"""Select and summarize the table of study `constructions`, for its figures and claims."""
 
 import pandas as pd
 
@@ -6,7 +6,7 @@ from runner.results.rows import select
 
 
 def random_targets(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of random targets, in all arithmetics. Raises NoRows without one."""
+    """Return the rows of random targets, in all arithmetics. Raises NoRows if there are none."""
     return select(metrics, target="random")
 
 

@@ -1,4 +1,4 @@
-"""State what we ask of training only the normalization layers of a random ResNet."""
+"""Additional claims about training only the normalization layers of a random ResNet."""
 
 from runner.papers.norm_tuning.norm_finetuning.quantities import ahead, ahead_at_square, gained_in
 from runner.results.claims import ours

@@ -1,4 +1,4 @@
-"""The parameters of study `norm_finetuning`."""
+"""Parameters of study `norm_finetuning`."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,12 +9,12 @@ from runner.core.studies import LARGEST_STEP, MOST, TrainingConfig, parameter
 from runner.data import LABELLED
 
 OF_PRETRAINED = ("biases", "low_rank")
-"""Trained parts that make sense only in a pre-trained network."""
+"""Trained parts that require a pre-trained network."""
 
 
 @dataclass(frozen=True)
 class NormFinetuning(TrainingConfig):
-    """Supplementary to paper A: training only γ and β, or another part, of a residual network."""
+    """Parameters of a supplementary study: training γ and β, or another part, of a ResNet."""
 
     study: ClassVar[str] = "norm_finetuning"
 
@@ -73,5 +73,5 @@ class NormFinetuning(TrainingConfig):
             )
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         return (*RANDOM_PIXELS, "initialisation", "trained weights", *orders(self.epochs))

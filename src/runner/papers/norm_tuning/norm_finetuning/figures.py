@@ -35,19 +35,19 @@ LOOKS = {
     "low_rank": Look(OLIVE, "P", hollow=True),
     "all": METHODS["dense"],
 }
-"""Blue where γ and β are trained, black where everything is; also in the picture of a sweep."""
+"""Looks by trained part, also in the picture of a sweep. Blue: γ and β; black: everything."""
 
 STARTS = {"random": "random", "pretrained": "pre-trained"}
-"""Words for the frozen weights in the panels."""
+"""Names of the frozen weights in panels."""
 
 NAMED = {"random_weights": "as many\nother weights"}
-"""Names of rows that differ from those in tables."""
+"""Names of rows that differ from the names in tables."""
 
 ACROSS = 2
-"""Panels in a row."""
+"""Number of panels in a row."""
 
 COMPARED = ("norm", "random_weights")
-"""What the headline compares: these rows have a frame."""
+"""Trained parts that the headline compares; their rows have a frame."""
 
 MORE = {
     "holds": "In a random ResNet {trained:,} trained γ and β reach a test accuracy of {norm:.2f},"
@@ -59,7 +59,7 @@ MORE = {
 
 
 def _said_of(rows: pd.DataFrame) -> tuple[str, int, int]:
-    """Return start, layers and width of the network that the headline speaks of: the largest."""
+    """Return initialization, layers and width of the headline's network, the largest."""
     rows = rows[rows["start"] == "random"]
     if rows.empty:
         return "random", 0, 0
@@ -68,7 +68,10 @@ def _said_of(rows: pd.DataFrame) -> tuple[str, int, int]:
 
 
 def say_norm(tables: Tables, words: str) -> str:
-    """Say which accuracies γ and β and equally many random weights reach in the largest network."""
+    """Return the headline: accuracies of training γ and β, and equally many random weights.
+
+    The network is the largest one.
+    """
     rows = ends(tables)
     _, L, d = _said_of(rows)
     rows = rows[(rows["L"] == L) & (rows["d"] == d)]
@@ -77,7 +80,7 @@ def say_norm(tables: Tables, words: str) -> str:
 
 
 def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the test accuracy at the end, a panel for each start and network, a row for each arm."""
+    """Draw the last test accuracy, one panel per initialization and network, one row per arm."""
     shown = nonempty(pd.concat([_ends(tables, start) for start in STARTS]), "rows: networks")
     by_start = shown.groupby("start", sort=False)
     networks = [each for _, of in by_start for each in of.groupby(["start", "L", "d"])]
@@ -120,7 +123,7 @@ def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def _ends(tables: Tables, start: str) -> pd.DataFrame:
-    """Return the last epochs of the networks of a start; no rows if no network has it."""
+    """Return the last epochs of the networks of an initialization, or no rows if none has it."""
     try:
         return ends(tables, start)
     except NoRows:

@@ -1,8 +1,8 @@
-"""Measure training a part of a ResNet of L layers with d channels in its first stage.
+"""Measure the training of a part of a ResNet with L layers and d channels in its first stage.
 
-All are differences of test accuracies at the last epoch, replicate by replicate; the other weights
-are random and frozen. norm: γ and β are trained. `inside_grid`: neither chosen learning rate is an
-end of its grid.
+All quantities are differences of test accuracies at the last epoch in each replicate. The other
+weights are random and frozen. norm: γ and β are trained. `inside_grid`: neither chosen learning
+rate is an end of its grid.
 """
 
 import pandas as pd

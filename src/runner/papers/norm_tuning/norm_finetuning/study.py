@@ -1,12 +1,13 @@
-"""Study `norm_finetuning`: what a ResNet learns if only its normalization layers are trained.
+"""Study `norm_finetuning`: training only the normalization layers of a ResNet.
 
-In practice gamma and beta are trained (Frankle, Schwab, Morcos 2021; paper A, Sections 1 and 5).
-The weights of a ResNet of 6n + 2 layers are random and frozen, and one part (an arm) is trained:
+The theorems set gamma and beta; in practice they are trained (Frankle, Schwab, Morcos 2021; paper
+A, Sections 1 and 5). The weights of a ResNet of 6n + 2 layers are random and frozen, and one part
+(an arm) is trained:
 
 - `norm`: gamma and beta of all BatchNorm layers;
-- `random_weights`: two weights of each channel of each convolution, chosen at random: equally many
-  numbers (Frankle et al., Section 4);
-- `last_layer`: the linear classifier; `all`: everything.
+- `random_weights`: two random weights of each channel of each convolution, as many numbers as
+  `norm` (Frankle et al., Section 4);
+- `last_layer`: the linear classifier; `all`: all parameters.
 
 With `start=pretrained` everything is first trained on the lower half of the classes. Then each arm
 learns the upper half and also trains a new classifier. Two more arms are possible:
@@ -45,36 +46,35 @@ from runner.training.images import (
 )
 
 PRETRAINING = "pretraining"
-"""The arm that learns the first half of the classes."""
+"""Arm that learns the first half of the classes."""
 
 STARTS = {"random": (), "pretrained": (PRETRAINING,)}
-"""What is trained before the arms."""
+"""Trainings that precede the arms, by initialization."""
 
 TRAINED = {"norm": ("scale", "shift"), "biases": ("shift",)}
 TRAINED |= dict.fromkeys(("all", PRETRAINING), ("weight", "bias", "scale", "shift"))
 TRAINED |= dict.fromkeys(("random_weights", "last_layer", "low_rank"), ())
-"""The parameters that an arm trains completely, by name."""
+"""Names of the parameters that an arm trains completely."""
 
 
 @dataclass(frozen=True)
 class Size(Row):
-    """One row per arm and replicate: how many numbers are trained."""
+    """One row per arm and replicate: the number of trained parameters."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("arm", "replicate")
 
     arm: str
     replicate: int
-    trained: int  # numbers that training changes
-    parameters: int  # of the whole network
+    trained: int  # number of trained parameters
+    parameters: int  # number of parameters of the whole network
 
 
 @dataclass(frozen=True)
 class TrialEpoch(Row):
-    """One row per arm, learning rate, selection replicate and epoch; learning rates are chosen by
-    them.
+    """One row per arm, learning rate, selection replicate and epoch, to choose learning rates.
 
-    Nan if a network has diverged.
+    Numbers of diverged networks are nan.
     """
 
     table: ClassVar[str] = "selection"
@@ -87,7 +87,7 @@ class TrialEpoch(Row):
     train_loss: float  # nats; mean over the epoch's minibatches, each before its step
     train_accuracy: float  # fraction of images with the right class, mean over the minibatches
     test_loss: float  # at the end of the epoch, with running statistics
-    test_accuracy: float  # fraction of the test images with the right class, at that time
+    test_accuracy: float  # fraction of test images with the right class, at the end of the epoch
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class TrainedEpoch(TrialEpoch):
 
     table: ClassVar[str] = "training"
 
-    selected_on: str  # the replicates that chose the learning rate
+    selected_on: str  # replicates on which the learning rate was chosen
 
 
 def run(config: Config, context: Context) -> Iterator[Size | TrialEpoch | Measured]:
@@ -131,14 +131,14 @@ def run(config: Config, context: Context) -> Iterator[Size | TrialEpoch | Measur
 
 
 Halves = tuple[Dataset, Dataset]
-"""The images of the classes that are learned first, and of those that are learned then."""
+"""Images of the classes that are learned first, and of the classes that are learned second."""
 
 
 def halves(config: Config, context: Context) -> Halves:
-    """Return the images of both halves of the classes on the device, each channel with mean zero
-    and variance one; with a random start all of them twice.
+    """Return the images of both halves of the classes on the device, channels standardized.
 
-    Raises InputError if they are not available.
+    Each channel has mean zero and variance one. With a random initialization both halves are all
+    images. Raises InputError if the images are unavailable.
     """
     data = context.load_data(config.data, config.seed, config.checksums)
     data = on_device(data.first(config.train_images).standardized(), context.device)
@@ -149,11 +149,10 @@ def halves(config: Config, context: Context) -> Halves:
 
 
 def of_classes(data: Dataset, classes: range) -> Dataset:
-    """Return the images of some classes, labelled from 0 on. Raises InputError where there are
-    none."""
+    """Return the images of some classes, relabeled from 0. Raises InputError if there are none."""
 
     def part(images: Images) -> Images:
-        """Return the images of these classes, labelled anew."""
+        """Return the images of these classes, relabeled."""
         chosen = (images.labels >= classes.start) & (images.labels < classes.stop)
         if not chosen.any():
             raise InputError(f"{data.name} has no images of the classes {[*classes]}")
@@ -165,9 +164,10 @@ def of_classes(data: Dataset, classes: range) -> Dataset:
 def start(
     config: Config, images: Halves, learned: dict[str, Tensor], task: Task, rate: float
 ) -> ConvolutionalTrainer:
-    """Return a network before training, of which one part can be trained, and what trains it.
+    """Return the trainer of an initialized network of which one part can be trained.
 
-    learned: the features of pretrained networks, by replicate.
+    learned: the features of pre-trained networks, by replicate. task: arm and replicate. rate: the
+    learning rate.
     """
     data = images[task.method != PRETRAINING]
     replicate = task.replicate
@@ -188,9 +188,10 @@ def start(
 def freeze_but(
     network: ResNetForCifar, arm: str, with_classifier: bool, stream: Generator
 ) -> ResNetForCifar:
-    """Leave one part of a network to be trained, and the classifier if it is to be, in place.
+    """Make only one part of a network trainable, in place.
 
-    stream: of the random weights and of the factors of low rank.
+    with_classifier: whether the classifier is trainable, too. stream: random stream of the chosen
+    weights and of the low-rank factors.
     """
     parts = lookup("arms", arm, TRAINED)
     for name, parameter in network.named_parameters():
@@ -202,17 +203,17 @@ def freeze_but(
 
 
 def train_two_of_each_channel(W: nn.Parameter, stream: Generator) -> None:
-    """Let two weights of each output channel have a gradient, chosen at random; W: (out, ...)."""
+    """Let two random weights of each output channel have a gradient; W: (out, ...)."""
     scores = torch.rand(len(W), W[0].numel(), generator=stream)
     chosen = torch.zeros_like(scores).scatter_(1, scores.topk(2).indices, 1.0).view_as(W).to(W)
     W.register_hook(lambda gradient: gradient * chosen)
 
 
 class LowRank(nn.Module):
-    """A kernel plus a product of rank one at its centre.
+    """Sum of a kernel and a product of rank one at its center.
 
-    The product is added to the kernel. A second convolution beside the first would have a single
-    channel, and oneDNN's convolutions to one channel crash on processors without AVX-512.
+    A separate second convolution would have a single channel. oneDNN's convolutions to one channel
+    crash on processors without AVX-512.
     """
 
     def __init__(self, W: Tensor, stream: Generator | None = None) -> None:
@@ -223,14 +224,14 @@ class LowRank(nn.Module):
         self.up = nn.Parameter(W.new_zeros(n_out, 1))
 
     def forward(self, W: Tensor) -> Tensor:
-        """Return the sum of both. W: (out, in, rows, columns)."""
+        """Return the sum of kernel and product. W: (out, in, rows, columns)."""
         added = (self.up @ self.down)[:, :, None, None]
         half = W.shape[-1] // 2
         return W + nn.functional.pad(added, [half] * 4)
 
 
 def with_low_rank(network: ResNetForCifar, stream: Generator | None = None) -> ResNetForCifar:
-    """Add a product of rank one to the kernel of each convolution, zero at first, in place."""
+    """Add a product of rank one, initially zero, to the kernel of each convolution, in place."""
     for module in list(network.modules()):
         if isinstance(module, nn.Conv2d):
             W = module.weight
@@ -250,8 +251,7 @@ def size_of(task: Task, network: nn.Module) -> Size:
 
 
 def traced(trainer: ConvolutionalTrainer) -> dict[str, Tensor]:
-    """Return the tensors of a network, the first test images x, and H, its last hidden layer of
-    them."""
+    """Return a network's tensors, the first test images x, and their last hidden layer H."""
     images = trainer.data.test.pixels[:512]
     trainer.network.set_mode("evaluate")
     with torch.no_grad():
@@ -260,7 +260,7 @@ def traced(trainer: ConvolutionalTrainer) -> dict[str, Tensor]:
 
 
 def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn.Module:
-    """Return a kept network as a module."""
+    """Return a stored network as a torch module. network: the network's stored name."""
     channels = next(W for W in tensors.values() if W.ndim == 4).shape[1]
     classes = len(tensors["classifier.weight"])
     module = ResNetForCifar(channels, classes, config.blocks, config.width)

@@ -1,4 +1,4 @@
-"""Selections from the tables of study `norm_finetuning`, for its drawings and claims."""
+"""Select rows from the tables of study `norm_finetuning`, for its figures and claims."""
 
 import numpy as np
 import pandas as pd
@@ -18,10 +18,10 @@ ARMS = {
 
 
 def ends(tables: Tables, start: str = "random") -> pd.DataFrame:
-    """Return the last epoch of each network: `right`, its test accuracy, and the numbers it trains.
+    """Return each network's last epoch with `right`, the test accuracy, and the trained parameters.
 
-    L: its layers; d: its width. A diverged network has the accuracy 0. `inside_grid`: its learning
-    rate is not an end of the grid. Raises NoRows without networks of this start.
+    L: number of layers. d: width. Diverged networks have accuracy 0. `inside_grid`: the learning
+    rate is not an end of the grid. Raises NoRows if no network has this initialization.
     """
     keys = ["start", "blocks", "width", "arm"]
     tried = tables.get("selection", tables["training"]).groupby(keys)["learning_rate"]
@@ -40,7 +40,7 @@ def ends(tables: Tables, start: str = "random") -> pd.DataFrame:
 def right_of(tables: Tables, arm: str) -> pd.DataFrame:
     """Return `right` and `inside_grid` of an arm with random frozen weights, by L, d and replicate.
 
-    Raises NoRows without one.
+    Raises NoRows if the arm was not run.
     """
     rows = select(ends(tables), arm=arm)
     return rows.set_index(["L", "d", "replicate"])[["right", "inside_grid"]]

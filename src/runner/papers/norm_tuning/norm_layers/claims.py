@@ -1,4 +1,4 @@
-"""State what Proposition 1 of paper A says of real normalization layers, and what we add."""
+"""Statements of paper A's Proposition 1 about real normalization layers, and additional ones."""
 
 from runner.papers.norm_tuning.norm_layers import quantities as q
 from runner.results.claims import Claim, ours

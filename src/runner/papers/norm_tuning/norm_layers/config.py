@@ -1,4 +1,4 @@
-"""The parameters of study `norm_layers`, in the paper's notation."""
+"""Parameters of study `norm_layers`, in the paper's notation."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,7 +11,7 @@ LAYERS = ("batch_norm", "layer_norm", "rms_norm")
 
 @dataclass(frozen=True)
 class NormLayers(StudyConfig):
-    """Paper A, Theorem 1 and Proposition 1: the construction in real normalization layers."""
+    """Parameters of Theorem 1 and Proposition 1 of paper A in real normalization layers."""
 
     study: ClassVar[str] = "norm_layers"
 
@@ -53,5 +53,5 @@ class NormLayers(StudyConfig):
             raise InputError(f"batch_sizes: {largest} is above samples={self.samples}")
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         return ("target", "frozen weights", "running statistics", "inputs", "biases")

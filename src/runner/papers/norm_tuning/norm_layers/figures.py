@@ -30,16 +30,16 @@ from runner.results.style import (
 )
 
 FLOOR, TOP = 2e-4, 1e4
-"""Ends of the scale of an error, divided by the variance of the target."""
+"""Ends of the axis of errors, in units of the target's variance."""
 
 PERCENT = {1e-2: "1 %", 0.1: "10 %", 1: "100 %", 100: "10⁴ %", 1e4: "10⁶ %"}
 WITH_BIASES = " with biases"
 KINDS = {"batch_norm": "BatchNorm", "layer_norm": "LayerNorm", "rms_norm": "RMSNorm"}
-"""A panel for each."""
+"""Kinds of layers, one panel for each."""
 
 
 def say_layers(tables: Tables) -> str:
-    """Say the smallest error that is possible in LayerNorm without biases."""
+    """Return the headline: the smallest error that LayerNorm without biases can reach."""
     least = select(tables["metrics"], layer="layer_norm")["lower_bound"].min()
     return (
         "The construction is exact in BatchNorm with fixed statistics; in LayerNorm without biases"
@@ -48,7 +48,7 @@ def say_layers(tables: Tables) -> str:
 
 
 def series(rows: pd.DataFrame, kind: str) -> Iterator[tuple[str, Look, pd.Series]]:
-    """Yield the lines of a panel: name, look, and the errors by d."""
+    """Yield the lines of a panel: name, look, and errors by d."""
     plain, biased = (rows[rows["layer"] == layer] for layer in (kind, kind + WITH_BIASES))
     if kind == "batch_norm":
         sizes = sorted(set(plain["batch_size"]) - {0})
@@ -68,14 +68,14 @@ def series(rows: pd.DataFrame, kind: str) -> Iterator[tuple[str, Look, pd.Series
 
 
 def _errors(rows: pd.DataFrame, column: str = "relative_mse", **values: Any) -> pd.Series:
-    """Return a column by d, of the rows with these values; infinite if it is unknown."""
+    """Return a column by d of the rows with given values; infinite where it is unknown."""
     for name, value in values.items():
         rows = rows[rows[name] == value]
     return rows.set_index("target_width")[column].fillna(np.inf).clip(upper=TOP)
 
 
 def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw a panel for each kind of layer: errors against d, a line for each way of setting."""
+    """Draw errors against d: a panel for each kind of layer, a line for each way to set γ and β."""
     metrics = nonempty(tables["metrics"], "layer")
     across = {"left": 0.95, "gap": 0.2, "right": 1.35, "ratios": (1, 0.72, 1, 0.75, 1)}
     picture, (panels,) = sheet(1, 5, **across, sharey=True)

@@ -18,7 +18,7 @@ PRINTED = {
     ("layer_norm with biases", "rms_norm with biases"): "LayerNorm or RMSNorm with biases",
     "layer": "kind of layer",
 }
-"""What rules print for layers and columns."""
+"""Printed names of layers and columns."""
 
 
 def _rows(tables: Tables, layer: str, mode: str = "evaluation") -> pd.DataFrame:
@@ -29,10 +29,11 @@ def _rows(tables: Tables, layer: str, mode: str = "evaluation") -> pd.DataFrame:
 def error_over_rounding(tables: Tables, layer: str = "batch_norm") -> pd.DataFrame:
     """relative error of the construction in {layer} / (ε (condition number + 9) × input norm)
 
-    ε: machine epsilon. 9: a dozen operations round, at condition number 1 as well. An error is
-    relative to the standard deviation of g, or to 1 if this deviation is smaller: on few inputs g
-    may hardly vary. A system of one equation has condition number 1 however small its weights are,
-    by which biases are divided; so networks with biases are judged from d = 2 on.
+    ε: machine epsilon. The 9 allows for about a dozen operations that round, even at condition
+    number 1. An error is relative to the standard deviation of g, or to 1 if this deviation is
+    smaller, since g may hardly vary on few inputs. Biases are divided by the weights. A system of
+    one equation has condition number 1 even for tiny weights. Networks with biases are therefore
+    judged from d = 2 on.
     """
     rows = _rows(tables, layer)
     if layer.endswith("with biases"):

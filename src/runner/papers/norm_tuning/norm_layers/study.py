@@ -1,19 +1,19 @@
 """Study `norm_layers`: the construction of Theorem 1 in normalization layers of `torch.nn`.
 
-The target g(x) = sum_i relu(W* x)_i of Appendix E with standard Gaussian inputs; frozen W1 (d^2, d)
-and W2 (d, d^2). Gamma and beta of Theorem 1 are the weights and biases of
+The target is g(x) = sum_i relu(W* x)_i of Appendix E, with standard Gaussian inputs. W1 (d^2, d)
+and W2 (d, d^2) are frozen. Gamma and beta of Theorem 1 are the weights and biases of these layers:
 
-- `batch_norm` in evaluation mode: the affine map of Proposition 1, exact;
-- `batch_norm` in training mode: mean and variance are those of each batch;
-- `layer_norm`: mean and variance are those of each sample, over its features;
-- `rms_norm`: the root of the mean square of each sample, without mean subtraction.
+- `batch_norm` in evaluation mode: the affine map of Proposition 1, an exact construction;
+- `batch_norm` in training mode: normalized by mean and variance of each batch;
+- `layer_norm`: normalized by mean and variance of each sample over its features;
+- `rms_norm`: normalized by the root mean square of each sample.
 
-Without biases no gamma and beta in the last two can represent g: the network maps x and c x, c > 0,
-to one output, but g(c x) = c g(x). Of all functions f(c x) = f(x) the best is E[||x||] g(x /
-||x||); `lower_bound` is its error. With the frozen biases of Eq. (3) the output of the first layer
-depends on ||x||, and we know no such bound. `fit_steps` fits gamma and beta by L-BFGS, from ones
-and zeros, and measures how much of ||x|| is linear in the output of the first layer. All is in
-float64 on every device.
+Without biases no gamma and beta of the last two layers can represent g: the network maps x and c x,
+c > 0, to one output, but g(c x) = c g(x). Of all functions f(c x) = f(x) the best is E[||x||] g(x /
+||x||). Its error is `lower_bound`. With the frozen biases of Eq. (3) the output of the first layer
+depends on ||x||, and we know no lower bound. `fit_steps` fits gamma and beta by L-BFGS, from ones
+and zeros, and measures how much of ||x|| is linear in the output of the first layer. All
+computations are in float64 on every device.
 """
 
 from collections.abc import Iterator
@@ -35,21 +35,21 @@ from runner.papers.norm_tuning.theory import random_matrix, wide, wide_weights
 
 @dataclass(frozen=True)
 class LayerAccuracy(Row):
-    """One row per layer, mode and batch size, and replicate."""
+    """One row per layer, mode, batch size and replicate."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("target_width", "layer", "mode", "batch_size", "replicate")
 
-    target_width: int  # d
+    target_width: int  # d, width of the target
     layer: str  # batch_norm, layer_norm, rms_norm; each also "with biases"
     mode: str  # evaluation, training; fitted: gamma and beta by L-BFGS, not by the construction
-    batch_size: int  # of training mode; 0 in the others
+    batch_size: int  # batch size of training mode; 0 in other modes
     replicate: int
-    relative_mse: float  # mean squared error over the variance of g: 1 is predicting the mean
+    relative_mse: float  # mean squared error / variance of g; 1: predicting the mean
     max_abs_error: float  # largest |f(x) - g(x)|
-    condition_number: float  # of the Khatri-Rao matrix
-    input_norm: float  # the largest, for which the ReLUs are switched on
-    lower_bound: float  # no gamma and beta have a smaller relative_mse; 0 if no bound is known
+    condition_number: float  # condition number of the Khatri-Rao matrix
+    input_norm: float  # largest norm of an input; the ReLUs are active up to this norm
+    lower_bound: float  # lower bound of relative_mse for any gamma and beta; 0 if unknown
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,14 @@ class NormReadout(Row):
     table: ClassVar[str] = "norms"
     keys: ClassVar[tuple[str, ...]] = ("target_width", "layer", "replicate")
 
-    target_width: int  # d
+    target_width: int  # d, width of the target
     layer: str
     replicate: int
     explained: float  # fraction of the variance of ||x|| that is linear in the first layer
 
 
 def run(config: NormLayers, context: Context) -> Iterator[LayerAccuracy | NormReadout]:
-    """Yield the rows of all replicates: construct, copy into layers, and compare."""
+    """Construct a network, copy it into layers and compare, for each replicate; yield the rows."""
     with context.progress(config.replicates, "solving", unit="networks") as bar:
         for replicate in range(config.replicates):
             yield from _measure(config, replicate)
@@ -82,7 +82,7 @@ def _measure(config: NormLayers, replicate: int) -> Iterator[LayerAccuracy | Nor
     frozen = wide_weights(target, None, stream("frozen weights"))
     before = random_matrix(config.samples, d, stream("running statistics"))
     x = random_matrix(config.samples, d, stream("inputs"))
-    # The hidden ReLUs are switched on for every input that will be seen.
+    # The hidden ReLUs are active for all inputs of this run.
     input_norm = float(torch.cat([before, x]).norm(dim=1).max())
     constructed = wide(target, frozen, input_norm)
     g = target(x).sum(1)
@@ -124,7 +124,7 @@ def _measure(config: NormLayers, replicate: int) -> Iterator[LayerAccuracy | Nor
 def in_training_mode(
     network: nn.Sequential, x: Float[Tensor, "N d"], batch_size: int
 ) -> Float[Tensor, " n"]:
-    """Return the summed outputs in training mode, batch by batch, without an incomplete batch."""
+    """Return the summed outputs in training mode, for all complete batches."""
     network.train()
     whole = x[: len(x) // batch_size * batch_size]
     f = torch.cat([network(batch).sum(1) for batch in whole.split(batch_size)])
@@ -137,7 +137,8 @@ def explained_norm(
 ) -> float:
     """Return the fraction of the variance of ||x|| that a linear map of `first(x)` explains.
 
-    The map is fitted to `before`; the fraction is below zero if the mean predicts better.
+    The map is fitted to the inputs `before`. The fraction is negative if predicting the mean is
+    better.
     """
 
     def shown(inputs: Float[Tensor, "N d"]) -> Float[Tensor, "N n"]:
@@ -152,7 +153,7 @@ def explained_norm(
 def fit(
     network: nn.Sequential, x: Float[Tensor, "N d"], g: Float[Tensor, " N"], steps: int
 ) -> None:
-    """Fit gamma and beta to the targets by L-BFGS: least squared error of the summed outputs."""
+    """Fit gamma and beta to the targets g by L-BFGS: least squared error of the summed outputs."""
     norms = network[1::3].requires_grad_()
     until_the_end = {"max_iter": steps, "tolerance_grad": 0, "tolerance_change": 0}
     search = {"history_size": 20, "line_search_fn": "strong_wolfe"}
@@ -169,7 +170,7 @@ def fit(
 
 
 def scale_invariant_error(d: int, g: Float[Tensor, " N"]) -> float:
-    """Least error of any f with f(c x) = f(x) for c > 0, over the variance of g; x Gaussian in R^d.
+    """Return the least error / variance of g of any f with f(c x) = f(x), c > 0; x Gaussian in R^d.
 
     With x = r u the best is f = E[r] g(u), and its error Var(r) E[g(u)^2] = Var(r) E[g^2] / d, from
     E[r^2] = d and E[r] = sqrt 2 Gamma((d+1)/2) / Gamma(d/2).

@@ -24,7 +24,7 @@ from runner.papers.training_invariances.invariances.trajectory import (
 
 @dataclass(frozen=True)
 class AssumptionCheck(At, Row):
-    """One row per replicate, rate and time."""
+    """One row per replicate, learning rate and time."""
 
     table: ClassVar[str] = "assumptions"
     keys: ClassVar[tuple[str, ...]] = AT
@@ -39,7 +39,7 @@ class AssumptionCheck(At, Row):
 def assumption_rows(
     config: Invariances, flow: Flow, trajectory: Trajectory
 ) -> Iterator[AssumptionCheck]:
-    """Yield Assumptions 1 and 2 between one record and the next, and the neurons that are off."""
+    """Yield the checks of Assumptions 1 and 2 between successive records, and inactive neurons."""
     network, x, y = flow.objective.network, flow.objective.x, flow.objective.y
     before = trajectory.theta[0]
     largest = largest_margins(x, y) if network.is_linear else None
@@ -67,10 +67,10 @@ def assumption_rows(
 
 
 def largest_margins(x: Float[Tensor, "S n d"], y: Float[Tensor, "S n"]) -> Float[Tensor, " S"]:
-    """Return max over unit vectors w of min_i y_i w x_i of separable examples: the hard SVM.
+    """Return max over unit w of min_i y_i w x_i of separable examples, the margin of the hard SVM.
 
-    The least w with G w >= 1 is -r / r_{d+1}, r the residual of [G^T; 1] u = (0, ..., 0, 1) over
-    u >= 0 (Lawson and Hanson 1974, chapter 23), and the margin 1 / |w|.
+    The shortest w with G w >= 1 is -r / r_{d+1}. Here r is the residual of [G^T; 1] u = (0, ..., 0,
+    1) over u >= 0 (Lawson and Hanson 1974, chapter 23). The margin is 1 / |w|.
     """
     found = []
     for G in (y[..., None] * x).cpu().numpy():

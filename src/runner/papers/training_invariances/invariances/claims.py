@@ -1,6 +1,6 @@
-"""Claims of paper C about training: theorems, which are true of every network or of none.
+"""Claims of paper C about training: theorems, which are true for every network or false.
 
-A replicate satisfies a claim if all its networks do; one counterexample is enough against it.
+A replicate satisfies a claim if all its networks satisfy it. One counterexample refutes a claim.
 """
 
 from runner.papers.training_invariances.invariances.quantities import (
@@ -26,8 +26,7 @@ MARGIN = 0.01
 """Margin of an exponent that a conservation law makes exact."""
 
 GROWTH = 0.1
-"""Margin of (exponent of log t) / (1/L). At six layers 1/5 and 1/7 differ from 1/6 by 14 % or
-more."""
+"""Margin of (exponent of log t) / (1/L). At six layers 1/5 and 1/7 differ from 1/6 by ≥ 14 %."""
 
 ORDERS = "order {value.mean:.3f} ({value.min:.3f} to {value.max:.3f}), {value.count} quantities"
 
@@ -37,7 +36,7 @@ PAIRS = f"(pair in ('active', 'mixed') and {RELU} or pair == 'full' and {LINEAR}
 
 
 def conserved(name: str, statement: str, source: str, where: str) -> Claim:
-    """Claim that the quantities of `where` drift only because steps are finite."""
+    """Return the claim that the quantities of `where` drift only because steps are finite."""
     rule = order(f"{where} and promised").always(">", 1 - ORDER_ERROR)
     return Claim(name, statement, source, rule, note=ORDERS)
 

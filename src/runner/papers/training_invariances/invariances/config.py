@@ -1,4 +1,4 @@
-"""The parameters of paper C's study."""
+"""Parameters of study `invariances`."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -18,8 +18,9 @@ SMALLEST_DEPTH = {
     "random_graph": 3,
     "dense_graph": 3,
 }
-"""Smallest depth at which an architecture has all its kinds of junctions; the last two are directed
-acyclic graphs instead of layers in a row."""
+"""Smallest depth at which an architecture has all its kinds of junctions. The last two
+architectures are directed acyclic graphs.
+"""
 
 MOST_STEPS = 1e15
 """Largest number of steps between two measurements that a float64 can count."""
@@ -27,7 +28,7 @@ MOST_STEPS = 1e15
 
 @dataclass(frozen=True)
 class Invariances(TrainingConfig):
-    """Paper C: what gradient flow conserves, and the low rank that follows."""
+    """Parameters of paper C: quantities conserved by gradient flow, and the resulting low rank."""
 
     study: ClassVar[str] = "invariances"
     version: ClassVar[int] = 3  # graphs; Eq. (13) with the factor 8
@@ -139,6 +140,6 @@ class Invariances(TrainingConfig):
             raise InputError(f"classes={self.classes} must be two different digits")
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         digits = [f"digit {digit}" for digit in range(10)]
         return ("examples", *digits, "graph", "initialisation")

@@ -1,4 +1,4 @@
-"""Drawings of paper C's figures and the preview of its study."""
+"""Draw paper C's figures and the preview of study `invariances`."""
 
 from math import log
 
@@ -44,10 +44,10 @@ from runner.results.style import (
 )
 
 D = "D = W₂ᵀW₂ − W₁W₁ᵀ"
-"""Of two adjacent layers, as pictures define it."""
+"""Definition of D of two adjacent layers, as printed in pictures."""
 
 MOVES = "ReLU layers: D\nLemma 4"
-"""The panel of `conserved` whose quantity is no invariant of the paper."""
+"""Title of the panel of `conserved` whose quantity is not an invariant."""
 
 SHOWN = {
     "linear layers: D\nTheorem 1": "promised and pair == 'full'",
@@ -56,15 +56,17 @@ SHOWN = {
     "norms of layers\nLemma 3": "pair == 'layer'",
     MOVES: "pair == 'full' and not promised",
 }
-"""The panels of `conserved`: a statement of the paper, and the rows that it speaks of."""
+"""Panels of `conserved`: a statement of the paper, and the condition on its rows."""
 
 MIDDLE = [0.05, 0.5, 0.95]
-"""The quantiles that `conserved` draws: a median, and the ends of the middle 90 %."""
+"""Quantiles in `conserved`: the median, and the ends of the middle 90 %."""
 
 
 def moved(tables: Tables) -> pd.DataFrame:
-    """Return the quantiles of drift / initial size for each statement, by learning rate and time,
-    without the small networks whose paths are listed."""
+    """Return the quantiles of drift / initial size for each statement, by learning rate and time.
+
+    Networks whose paths are listed are excluded because they are small.
+    """
     rows = tables["metrics"]
     rows = rows[(rows["time"] > 0) & (rows["entries"] > 0) & (rows["initial"] > 0)]
     rows = nonempty(rows[~rows["run"].isin(unrolled(tables))], "quantity after the start")
@@ -78,8 +80,10 @@ def moved(tables: Tables) -> pd.DataFrame:
 
 
 def say_conserved(tables: Tables) -> str:
-    """State the range of the middle 90 % of the final drifts of D between ReLU layers, at the
-    smallest learning rate."""
+    """Return the headline: the range of the final drifts of D between ReLU layers.
+
+    It is the range of the middle 90 % at the smallest learning rate.
+    """
     rows = moved(tables).query("statement == @MOVES")
     rows = nonempty(rows[rows["learning_rate"] == rows["learning_rate"].min()], "ReLU layers")
     end = rows.loc[rows["time"].idxmax()]
@@ -90,7 +94,10 @@ def say_conserved(tables: Tables) -> str:
 
 
 def _same(coarse_by_fine: pd.Series) -> str:
-    """Return what of a drift is the same at both learning rates. coarse_by_fine: of MIDDLE."""
+    """Return a phrase that says which drifts are equal at both learning rates.
+
+    coarse_by_fine: ratios of the quantiles MIDDLE, coarse / fine learning rate.
+    """
     near = (coarse_by_fine - 1).abs() < 0.1
     if near.all():
         return "the same at\nboth rates"
@@ -98,7 +105,7 @@ def _same(coarse_by_fine: pd.Series) -> str:
 
 
 def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the drift over time at two learning rates, a panel for each statement."""
+    """Draw the drift over time at two learning rates, one panel for each statement."""
     drawn = moved(tables)
     fine, coarse = drawn["learning_rate"].min(), drawn["learning_rate"].max()
     styles = {coarse: {"linewidth": 1.2, "linestyle": DASHED}, fine: {"linewidth": 2.4}}
@@ -164,12 +171,14 @@ MOVED = {
     "graph: neuron at a frozen weight": "place == 'beside frozen'",
     "graph: cut without one edge": "pair == 'less an edge'",
 }
-"""The lines of `first-order` and their rows: what the paper says is invariant, and what is not."""
+"""Lines of `first-order`: statement and condition on its rows; not all are invariants."""
 
 
 def fitted_orders(tables: Tables) -> pd.DataFrame:
-    """Return the order of every quantity of every replicate, with its statement and `relative`: its
-    drift at the smallest learning rate / its initial size."""
+    """Return the order of every quantity of every replicate, with its statement and `relative`.
+
+    `relative` is drift / initial size at the smallest learning rate.
+    """
     rows = pd.concat([final(tables["metrics"], each) for each in ("euler", "rk4")])
     rows = rows[np.isfinite(rows["drift"])]
     finest = rows.sort_values("learning_rate").drop_duplicates(SERIES)
@@ -187,7 +196,7 @@ def fitted_orders(tables: Tables) -> pd.DataFrame:
 
 
 def say_orders(tables: Tables) -> str:
-    """State why the invariants change, and that D between ReLU layers is none of them."""
+    """Return the headline: why invariants change; D between ReLU layers is not invariant."""
     return (
         "The invariants of the paper change only because steps are finite;"
         " between ReLU layers the matrix D changes at every learning rate"
@@ -195,13 +204,13 @@ def say_orders(tables: Tables) -> str:
 
 
 MOST_ORDER = 1.5
-"""Largest order on the axis of `first-order`; larger orders have a strip next to the axis."""
+"""Largest order on the axis of `first-order`; larger orders are drawn next to the axis."""
 
 LEAST_ORDER = -0.5
-"""Where lower orders are drawn."""
+"""Value at which lower orders are drawn."""
 
 TINY = 1e-3
-"""Initial size, in units of the median of a statement, below which the dot of a drift is hollow."""
+"""Initial size, in units of a statement's median, below which a drift has a hollow dot."""
 
 
 def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -256,9 +265,9 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 def growing(tables: Tables) -> pd.DataFrame:
     """Return the layers of Theorem 2 along the longest paths, of networks that separate their data.
 
-    `top` is the largest squared singular value, `remainder` the sum of all others, `apart` how far
-    adjacent layers are from being aligned, and `longest` the layers on the longest path through the
-    network, which has two in each free block.
+    `top` is the largest squared singular value, `remainder` the sum of all others. `apart` is the
+    misalignment of adjacent layers. `longest` is the number of layers on the longest path through
+    the network, which has two in each free block.
     """
     rows = tail(tables)
     rows = rows[rows["separates"] & (rows["layer"] < rows["depth"])]
@@ -279,15 +288,15 @@ def last_dense(tables: Tables) -> pd.DataFrame:
 
 
 def say_what_grows(tables: Tables) -> str:
-    """State how the singular values of the last layers change."""
+    """Return the headline: how the singular values of the last layers change."""
     return "In each of the last layers one singular value grows slowly; the others keep their size"
 
 
 NAMES = {"dense": "fully connected", "residual_free": "residual block", "conv": "convolution"}
-"""Of layers."""
+"""Names of kinds of layers."""
 
 MARKS = "○ before, ● after\n|  bound of Eq. (14)\n┊  trivial bound"
-"""Of the panel of ratios."""
+"""Legend of the panel of ratios."""
 
 
 def draw_what_grows(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -302,8 +311,11 @@ def draw_what_grows(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def _growth(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """Draw the largest squared singular value and all others against the time of the flow, with the
-    power of log t by which the largest grows in the second half, and the theoretical power 2/L."""
+    """Draw the largest squared singular value, and the sum of all others, against the flow's time.
+
+    The panel also has the power of log t with which the largest grows in the second half, and the
+    theoretical power 2/L.
+    """
     rows = last_dense(tables).query("architecture in ('linear', 'residual_free')")
     rows = nonempty(rows[rows["log_flow_time"] > 1], "late record")
     rows = rows.assign(log10_time=rows["log_flow_time"] / log(10))
@@ -339,7 +351,7 @@ def _growth(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def _alignment(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """Draw a line for each layer that grows, medians over networks, by the kind of layer."""
+    """Draw medians over networks for each layer that grows, styled by the kind of layer."""
     rows = growing(tables)
     place = ["data", "architecture", "kind", "layer"]
     columns = ["frobenius", "apart"]
@@ -379,7 +391,7 @@ def _bounds(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def _signs(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """Draw Assumption 1 between records, at several step lengths, by Euler and Runge–Kutta."""
+    """Draw Assumption 1 between records, for several step lengths, Euler and Runge–Kutta."""
     rows = tables["assumptions"]
     several = rows.groupby("run")["learning_rate"].transform("nunique") > 1
     rows = nonempty(rows[several & (rows["time"] > 0)], "runs at several step lengths")

@@ -1,10 +1,10 @@
-"""Gradient flow of a stack of networks, by gradient descent or Runge-Kutta steps, in float64.
+"""Gradient flow of many networks, by steps of gradient descent or Runge-Kutta, in float64.
 
     dtheta/dt = - grad R(theta),   R = 1/n sum_i loss(y_i f(x_i))        (Section 2)
 
-On the normalized clock the parameters move at unit speed, dtheta/ds = - grad R / |grad R|: the same
-path, which never slows down as the risk vanishes. Both are computed from log R there, because R
-itself falls below the smallest number of float64 long before the weights are large.
+In normalized time the parameters move at unit speed, dtheta/ds = - grad R / |grad R|. The path is
+the same, and the flow does not slow down as the risk vanishes. Gradient and speed are then computed
+from log R, because R falls below the smallest number of float64 long before the weights are large.
 """
 
 import math
@@ -23,9 +23,9 @@ from runner.papers.training_invariances.losses import LOG_LOSSES, MARGIN_LOSSES,
 
 
 def unit(g: Float[Tensor, "R P"]) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R"]]:
-    """Return g / |g| and log |g| where the squares of g would underflow; zero where g is zero.
+    """Return g / |g| and log |g| even if the squares of g underflow; zero if g is zero.
 
-    A gradient of zero has no direction: the flow stays at a stationary point.
+    A zero gradient has no direction: the flow remains at a stationary point.
     """
     tiny = torch.finfo(g.dtype).tiny
     largest = g.abs().amax(-1).clamp(min=tiny)
@@ -36,7 +36,7 @@ def unit(g: Float[Tensor, "R P"]) -> tuple[Float[Tensor, "R P"], Float[Tensor, "
 
 @dataclass(frozen=True)
 class Objective:
-    """The empirical risk of S networks, each on its own n examples."""
+    """Empirical risk of S networks, each with separate n examples."""
 
     network: Network | Dag
     x: Float[Tensor, "S n d"]
@@ -46,8 +46,10 @@ class Objective:
     def risk(
         self, theta: Float[Tensor, "R P"], log: bool = False
     ) -> tuple[Float[Tensor, "R"], list[Float[Tensor, "R _ _"]]]:
-        """Return R or log R of the first networks, and the preactivations of their nonlinear
-        layers."""
+        """Return R or log R of the first networks, and the preactivations of nonlinear layers.
+
+        log: whether to return log R.
+        """
         rows = len(theta)
         scores, preactivations = self.network.forward(theta, self.x[:rows])
         z = self.y[:rows] * scores
@@ -59,27 +61,32 @@ class Objective:
     def gradient(
         self, theta: Float[Tensor, "R P"], log: bool = False
     ) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R"], list[Float[Tensor, "R _ _"]]]:
-        """Return grad R or grad log R of the first networks, and what `risk` returns."""
+        """Return grad R or grad log R of the first networks, and the results of `risk`."""
         theta = theta.detach().requires_grad_()
         risks, preactivations = self.risk(theta, log)
-        # The networks are independent, so that the gradient of the sum holds each one's own.
+        # The networks are independent, so the gradient of the sum has each network's gradient.
         (gradient,) = torch.autograd.grad(risks.sum(), theta)
         return gradient, risks.detach(), preactivations
 
 
 INTEGRATORS = {"euler": [], "rk4": [(1 / 2, 2), (1 / 2, 2), (1, 1)]}
-"""The stages of a step behind the first: the share of the step, along the velocity of the stage
-before, after which each has its own, and the weight of that in the mean."""
+"""Later stages of a step, by integrator, as pairs (fraction, weight).
+
+A stage is evaluated after this fraction of the step along the previous stage's velocity. The weight
+is that of the stage's velocity in the mean.
+"""
 
 
 @dataclass
 class Flow:
-    """S networks along their paths; those with the smallest steps come first.
+    """S networks along their paths, sorted by step length, smallest first.
 
-    theta: parameters now. log_time: log of the time of the gradient flow so far, -inf at the start.
-    same: for each nonlinear layer the pairs of neurons whose activation patterns have agreed at
-    every step so far; alive: the neurons that have been on at some step; always: those that have
-    been on for every example at every step.
+    - theta: current parameters.
+    - log_time: log of the elapsed time of the gradient flow, -inf at the start.
+    - same: for each nonlinear layer, the pairs of neurons with equal activation patterns at all
+      steps so far.
+    - alive: the neurons that were active at some step.
+    - always: the neurons that were active for every example at every step.
     """
 
     objective: Objective
@@ -104,18 +111,20 @@ class Flow:
         self.always = [(z > 0).all(-2) for z in preactivations]
 
     def steps(self, duration: float) -> int:
-        """Return the number of steps that the network with the smallest ones takes for `duration`
-        of the clock."""
+        """Return the number of smallest steps within a duration.
+
+        duration: in time or normalized time, as the flow uses.
+        """
         return round(duration / self.rates[0])
 
     def advance(self, duration: float, tick: Callable[[], None] = lambda: None) -> None:
-        """Move all networks by `duration` of the clock; each of their rates must divide it.
+        """Move all networks by a duration, which must be a multiple of each network's step.
 
-        `tick` is called after every step.
+        tick: called after every step.
         """
         steps = [round(duration / rate) for rate in self.rates]
         for step in range(self.steps(duration)):
-            # Larger steps are done earlier: what is still to move is the head of the stack.
+            # Networks with larger steps finish earlier, so the first networks are still moving.
             self.step(sum(count > step for count in steps))
             tick()
 
@@ -129,13 +138,13 @@ class Flow:
             velocity, *_ = self._velocity(theta + share * h * velocity)
             mean, weights = mean + weight * velocity, weights + weight
         theta += h * (mean / weights)
-        elapsed = h[:, 0].log() - log_speed  # of the flow's own time: dt = ds / speed
+        elapsed = h[:, 0].log() - log_speed  # in time of the flow: dt = ds / speed
         self.log_time[:moving] = torch.logaddexp(self.log_time[:moving], elapsed)
 
     def _velocity(
         self, theta: Float[Tensor, "R P"]
     ) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R"], list[Float[Tensor, "R _ _"]]]:
-        """Return dtheta by the clock, log of the clock's speed ds/dt, and the preactivations."""
+        """Return dtheta/dtau, log(dtau/dt) and the preactivations; tau is the flow's time."""
         gradient, risk, preactivations = self.objective.gradient(theta, log=self.normalized)
         if not self.normalized:
             return -gradient, torch.zeros_like(risk), preactivations
@@ -149,7 +158,7 @@ class Flow:
             self.always[layer][: len(z)] &= (z > 0).all(-2)
 
     def state(self) -> dict[str, Tensor]:
-        """Return what a checkpoint keeps: the tensors themselves, which change in place."""
+        """Return the tensors that a checkpoint stores; they change in place."""
         watched = {
             f"{name}/{layer}": tensor
             for name in ("same", "alive", "always")

@@ -1,14 +1,16 @@
 """Networks on any directed acyclic graph (Definition 1), as stacks of S networks.
 
 Vertices are numbered so that every edge leads to a higher number, the inputs first, the output
-last. A[v, u] is the weight of the edge u -> v, zero where there is none, and the whole mathematics:
+last. A[v, u] is the weight of the edge u -> v, zero without an edge. All quantities are functions
+of A:
 
     z_v = sum_u A[v, u] a_u                    what a vertex computes before its activation
     (A^T A - A A^T)[v, v]                      the vertex invariant (Lemma 2, Eq. (4))
     (A^T A - A A^T)[u, v]                      of two vertices with the same neighbors (Eq. (5))
     ||A[k:, :k]||_F^2 - ||A[j:, :j]||_F^2      of two cuts (Lemma 3)
 
-Hidden vertices stand in blocks, whose vertices have the same neighbors and the same activation.
+Hidden vertices are grouped in blocks. Vertices of a block have the same neighbors and the same
+activation.
 """
 
 from dataclasses import dataclass
@@ -22,24 +24,23 @@ from runner.core.streams import Stream
 from runner.papers.training_invariances.invariances.layers import LINEAR
 
 SHARE = {"random_graph": 0.5, "dense_graph": 1.0}
-"""How many of the edges that there could be there are, by architecture: some, or, as in a DenseNet,
-all."""
+"""Fraction of the possible edges that exist, by architecture; 1 as in a DenseNet."""
 
 LEAK = 0.2
-"""Slope of leaky units below zero."""
+"""Slope of leaky units for negative inputs."""
 
 FROZEN = 0.1
-"""Share of the weights into the first quarter of the blocks that are not learned."""
+"""Fraction of the weights into the first quarter of the blocks that are frozen."""
 
 
 @dataclass(frozen=True)
 class Dag:
-    """S graphs with equal blocks. sizes: of the inputs, of each block, and 1 for the output."""
+    """S graphs with equal blocks. sizes: number of inputs, vertices of each block, 1 (output)."""
 
     sizes: tuple[int, ...]
     edges: Bool[Tensor, "S V V"]
-    learned: Bool[Tensor, "S V V"]  # which of them
-    slopes: Float[Tensor, "S V"]  # of each vertex's activation below zero; 1: linear
+    learned: Bool[Tensor, "S V V"]  # edges with learned weights
+    slopes: Float[Tensor, "S V"]  # slope of each vertex's activation for negative inputs; 1: linear
 
     @property
     def inputs(self) -> int:
@@ -48,7 +49,7 @@ class Dag:
 
     @property
     def cuts(self) -> list[int]:
-        """Return the vertices after which the graph is cut: the inputs, each block."""
+        """Return the numbers of vertices before each cut: after inputs, and after each block."""
         return torch.tensor(self.sizes[:-1]).cumsum(0).tolist()
 
     def repeated(self, copies: int, device: torch.device) -> "Dag":
@@ -84,7 +85,7 @@ class Dag:
         return (A.mT @ A - A @ A.mT)[:, self.inputs : -1, self.inputs : -1]
 
     def free(self) -> Bool[Tensor, "S h"]:
-        """Return which hidden vertices have learned weights alone around them, as Lemma 2 asks."""
+        """Return whether all weights around each hidden vertex are learned, as Lemma 2 assumes."""
         frozen = self.edges & ~self.learned
         return ~(frozen.any(-1) | frozen.any(-2))[:, self.inputs : -1]
 
@@ -95,10 +96,10 @@ class Dag:
 
 
 def cut(A: Float[Tensor, "*R V V"], first: int) -> Float[Tensor, "*R _ _"]:
-    """Return the weights of the edges from the first so many vertices to the others.
+    """Return the weights of the edges from the first `first` vertices to the others.
 
-    No edge leads back, so that every path from an input to the output has exactly one of them: they
-    are a layer (Definition 7), if all are learned.
+    No edge leads back, so every path from an input to the output has exactly one of these edges.
+    They are a layer (Definition 7) if all are learned.
     """
     return A[..., first:, :first]
 
@@ -108,10 +109,10 @@ def build_graph(
 ) -> Dag:
     """Return a separate graph for each replicate, with (depth - 1) width hidden vertices.
 
-    dense_graph: every vertex reads all blocks before its own, of `width` vertices. random_graph:
-    blocks of half as many; half of the edges between blocks, and from inputs to blocks. A
-    block that would read nothing reads all inputs, one that none reads is read by the output. Each
-    block is linear, ReLU or leaky.
+    dense_graph: blocks of `width` vertices; each vertex reads all previous blocks. random_graph:
+    blocks of width / 2 vertices. Half of the possible edges exist, between blocks and from inputs
+    to blocks. A block without incoming edges reads all inputs. A block without outgoing edges leads
+    to the output. Each block is linear, ReLU or leaky.
     """
     size = width if architecture == "dense_graph" else max(2, width // 2)
     count = (depth - 1) * width // size
@@ -141,9 +142,9 @@ def draw_weights(
 ) -> Float[Tensor, " P"]:
     """Return initial weights of one network, N(0, gain^2 / fan in), in float64.
 
-    The first two of a block start with nonnegative weights, so that they tend to be on for every
-    example; the next two, if there are, within `twin` standard deviations of one another, in
-    weights and out, so that they are on for the same examples.
+    The first two vertices of a block have nonnegative initial weights, so they tend to be active
+    for every example. The next two, if they exist, differ by `twin` standard deviations, in
+    incoming and outgoing weights, so they are active for the same examples.
     """
     edges = graph.edges[replicate].cpu()
     A = torch.randn(edges.shape, generator=generator, dtype=torch.float64)

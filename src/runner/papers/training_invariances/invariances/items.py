@@ -1,4 +1,4 @@
-"""The items of Theorem 1: between which layers all of D is invariant."""
+"""Items of Theorem 1: pairs of layers between which all of D is invariant."""
 
 ITEMS = {
     1: "two dense layers",
@@ -9,7 +9,7 @@ ITEMS = {
     6: "convolution, free block",
     7: "free block, dense layer",
 }
-"""Their titles by number; the third is about the inside of a residual block, of any skip."""
+"""Titles of the items by number; item 3 is about the inside of residual blocks with any skip."""
 
 WITHIN = 3
 
@@ -22,4 +22,4 @@ BETWEEN = {
     ("residual_free", "dense"): 7,
     ("dense", "residual_free"): 7,
 }
-"""The item about two layers, by the kinds of that before and that behind."""
+"""Item of Theorem 1 about two layers, by the kinds of the first and the second layer."""

@@ -1,4 +1,4 @@
-"""Places where a network has an invariant, and the parts of it that the paper promises."""
+"""Places where a network has an invariant, and the entries that the paper declares constant."""
 
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -14,12 +14,14 @@ from runner.papers.training_invariances.invariances.network import Network
 
 @dataclass(frozen=True)
 class Junction:
-    """The neurons (channels) between two layers, or within a residual block (before = behind).
+    """Neurons (channels) between two layers, or within a residual block (before = behind).
 
-    before, behind: indices of the layers, from 0. item: of Theorem 1; 0 where it has none.
-    learned: whether all weights around them are, as Lemma 2 asks. shared: whether any two of them
-    have the same neighbors. pattern: which of the network's nonlinear layers the neurons are; None
-    if linear.
+    - before, behind: indices of the layers, from 0.
+    - item: of Theorem 1, or 0 without one.
+    - learned: whether all weights around the neurons are learned, as Lemma 2 assumes.
+    - shared: whether any two neurons have the same neighbors.
+    - pattern: index of the neurons' nonlinear layer among these layers; None if the neurons are
+      linear.
     """
 
     before: int
@@ -38,20 +40,23 @@ class Junction:
     def matrices(
         self, network: Network, weights: list[Weights]
     ) -> tuple[Float[Tensor, "R c i"], Float[Tensor, "R o c"]]:
-        """Return U and V of the neurons."""
+        """Return U and V, the weights into and out of the neurons."""
         if self.before == self.behind:
             return weights[self.before]["W1"], weights[self.before]["W2"]
         incoming = network.layers[self.before].incoming(weights[self.before])
         return incoming, network.layers[self.behind].outgoing(weights[self.behind])
 
     def invariant(self, network: Network, theta: Float[Tensor, "R P"]) -> Float[Tensor, "R c c"]:
-        """Return D of the neurons for the networks with these parameters."""
+        """Return D of the neurons for networks with the parameters theta."""
         return theory.matrix_invariant(*self.matrices(network, network.unpack(theta)))
 
     @property
     def promises(self) -> dict[str, bool]:
-        """Return which part of D is constant: by Lemma 2 its diagonal and the entries of pairs with
-        the same activation pattern (always on: active, or not: mixed), by Theorem 1 all of it."""
+        """Return which parts of D are constant by the paper.
+
+        Lemma 2: the diagonal, and entries of pairs with equal activation pattern (`active` if both
+        are always on, else `mixed`). Theorem 1: all of D.
+        """
         mixed = {} if self.linear else {"mixed": self.shared}
         return {
             "diagonal": self.learned,
@@ -82,9 +87,11 @@ def junctions(network: Network) -> list[Junction]:
 
 
 def linear_tail(network: Network) -> int:
-    """Return the index of the first layer that Theorem 2 speaks of: from it on the network is
-    linear convolutions, linear ResNetFree blocks and linear fully connected layers, without
-    biases."""
+    """Return the index of the first layer to which Theorem 2 applies.
+
+    From this layer on the network has only linear convolutions, linear ResNetFree blocks and linear
+    fully connected layers, without biases.
+    """
     start = len(network.layers)
     for index, layer in reversed(list(enumerate(network.layers))):
         if not (layer.is_linear and layer.shared) or (isinstance(layer, Dense) and layer.bias):

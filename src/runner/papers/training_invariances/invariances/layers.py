@@ -1,11 +1,11 @@
-"""The layers of paper C: fully connected, convolutional and residual.
+"""Layers of paper C: fully connected, convolutional and residual.
 
-Each layer is a function of its weights and knows the two matrices that Theorem 1 makes of them:
-`incoming` (U, one row per output channel) and `outgoing` (V, one column per input channel), and
-what Lemma 2 asks of the neurons around it: whether all their weights on its side are `learned`, and
-whether they have the same neighbors there (`shared`).
-Activations are `(R, n, features)`, features = channels x positions in this order; weights carry the
-replicate axis R in front.
+Each layer is a function of its weights and returns the two matrices of Theorem 1: `incoming` (U,
+one row per output channel) and `outgoing` (V, one column per input channel). It also returns the
+conditions of Lemma 2 on the adjacent neurons: whether all their weights in this layer are
+`learned`, and whether the neurons have the same neighbors in this layer (`shared`). Activations are
+`(R, n, features)`, features = channels x positions in this order. Weights have the replicate axis R
+first.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from torch import Tensor
 from runner.papers.training_invariances import theory
 
 LINEAR = 1.0
-"""The slope of linear units: sigma(z) = z for z > 0 and slope z below (0: ReLU)."""
+"""Slope of linear units: sigma(z) = z for z > 0, and slope z for z < 0 (0: ReLU)."""
 
 Weights = dict[str, Tensor]
 """The weights of one layer of R networks by name."""
@@ -25,7 +25,7 @@ Weights = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class Grid:
-    """Neurons as channels on a square of positions; those of a fully connected layer have one."""
+    """Neurons as channels on a square of positions; fully connected layers have one position."""
 
     channels: int
     side: int = 1
@@ -42,31 +42,31 @@ class Grid:
 
 
 def activate(z: Tensor, slope: float) -> Tensor:
-    """Return sigma(z) = max(z, slope z): ReLU, leaky ReLU, or nothing."""
+    """Return sigma(z) = max(z, slope z): ReLU, leaky ReLU, or the identity."""
     return z if slope == LINEAR else torch.nn.functional.leaky_relu(z, slope)
 
 
 class _Layer:
-    """A layer of weights, whose neurons share their neighbors."""
+    """Base class of layers whose neurons share their neighbors."""
 
     learned = shared = True
 
     @property
     def target(self) -> Grid:
-        """The neurons that it feeds."""
+        """Return the grid of the neurons that the layer computes."""
         return Grid(self.width)
 
     @property
     def is_linear(self) -> bool:
-        """Return whether all neurons in it are linear."""
+        """Return whether all neurons of the layer are linear."""
         return self.slope == LINEAR
 
 
 @dataclass(frozen=True)
 class Dense(_Layer):
-    """a -> sigma(W a), W (width, features of the source), or sigma(W a + b).
+    """The layer a -> sigma(W a) or sigma(W a + b), W (width, features of the source).
 
-    A bias is the weight of one more edge into its neuron, from a constant input (after Lemma 3).
+    A bias is the weight of an additional edge from a constant input (after Lemma 3).
     """
 
     source: Grid
@@ -83,23 +83,23 @@ class Dense(_Layer):
     def forward(
         self, weights: Weights, a: Float[Tensor, "R n i"]
     ) -> tuple[Float[Tensor, "R n o"], Float[Tensor, "R examples c"]]:
-        """Return the activations, and the preactivations of its nonlinear neurons or channels."""
+        """Return the activations, and the preactivations of the nonlinear neurons or channels."""
         z = a @ weights["W"].mT
         if self.bias:
             z = z + weights["b"][:, None]
         return activate(z, self.slope), z
 
     def incoming(self, weights: Weights) -> Float[Tensor, "R c i"]:
-        """Return U of its outputs: W, or [W b]."""
+        """Return U of the layer's outputs: W, or [W b]."""
         return torch.cat((weights["W"], weights["b"][..., None]), -1) if self.bias else weights["W"]
 
     def outgoing(self, weights: Weights) -> Float[Tensor, "R o c"]:
-        """Return V of its inputs: W, with the positions of a channel in one column."""
+        """Return V of the layer's inputs: W, with the positions of a channel in one column."""
         return theory.by_channel(weights["W"], self.source.channels)
 
     @property
     def factor(self) -> int:
-        """Return s of Theorem 2: 1, or the cost of the flattening when it reads channels."""
+        """Return s of Theorem 2: 1, or the flattening factor if the layer reads channels."""
         return theory.flattening_factor(self.source.channels, self.source.positions)
 
 
@@ -116,7 +116,7 @@ class Convolution(_Layer):
 
     @property
     def target(self) -> Grid:
-        """The neurons that it feeds."""
+        """Return the grid of the neurons that the layer computes."""
         return Grid(self.channels, (self.source.side - self.kernel) // self.stride + 1)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -136,22 +136,22 @@ class Convolution(_Layer):
         return maps.mT.reshape(R, n, -1), z
 
     def incoming(self, weights: Weights) -> Float[Tensor, "R c i"]:
-        """Return U of its output channels."""
+        """Return U of the output channels."""
         return theory.convolution_incoming(weights["W"])
 
     def outgoing(self, weights: Weights) -> Float[Tensor, "R o c"]:
-        """Return V of its input channels."""
+        """Return V of the input channels."""
         return theory.convolution_outgoing(weights["W"])
 
     @property
     def factor(self) -> int:
-        """Return s of Theorem 2: the cost of the other flattening."""
+        """Return s of Theorem 2, the flattening factor of the convolution."""
         return theory.flattening_factor(self.source.channels, self.kernel**2)
 
 
 @dataclass(frozen=True)
 class Residual(_Layer):
-    """a -> skip(a) + W2 sigma(W1 a), W1 (hidden, i), W2 (width, hidden); Definition 5.
+    """The block a -> skip(a) + W2 sigma(W1 a), W1 (hidden, i), W2 (width, hidden); Definition 5.
 
     skip: `identity`; `diagonal`, a vector z of learned weights; `free`, a learned matrix Z.
     """
@@ -169,13 +169,12 @@ class Residual(_Layer):
 
     @property
     def learned(self) -> bool:
-        """Return whether all its weights are learned; the weights of an identity skip are not."""
+        """Return whether all weights of the block are learned; identity skips are not."""
         return self.skip != "identity"
 
     @property
     def shared(self) -> bool:
-        """Return whether two neurons share neighbors; with an identity or diagonal skip they
-        do not."""
+        """Return whether neurons share neighbors; with an identity or diagonal skip they do not."""
         return self.skip == "free"
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -213,7 +212,7 @@ class Residual(_Layer):
 
     @property
     def factor(self) -> int:
-        """Return s of Theorem 2: 8 (Lemma 11), times the flattening's when it reads channels."""
+        """Return s of Theorem 2: 8 (Lemma 11), times the flattening factor if it reads channels."""
         grid = self.source
         return theory.RESIDUAL_FACTOR * theory.flattening_factor(grid.channels, grid.positions)
 

@@ -1,4 +1,4 @@
-"""Theorem 2 on a stack of networks: singular values of the layers, and their bounds."""
+"""Theorem 2 for many networks: singular values of the layers, and their bounds."""
 
 from math import exp, inf, nan
 
@@ -12,10 +12,11 @@ from runner.papers.training_invariances.invariances.network import Network
 
 
 def squared_norms(network: Network, theta: Float[Tensor, "S P"]) -> Float[Tensor, "S L"]:
-    """Return ||W_l||_F^2 of each layer, a residual block counted as [W2 Z] (Definition 8).
+    """Return ||W_l||_F^2 of each layer; for residual blocks of [W2 Z] (Definition 8).
 
-    With biases, of the edges that cut the network in two there (Definition 7): the constant inputs
-    of the later layers are behind the cut, and so ||b_k||^2 counts for all k >= l.
+    With biases, the sum is over the edges of a cut of the network at layer l (Definition 7). Edges
+    from constant inputs to layer l and later layers cross the cut, so ||b_k||^2 counts for all k >=
+    l.
     """
     weights = network.unpack(theta)
     norms = [theory.squared_norm(b.incoming(weights[i])) for i, b in enumerate(network.layers)]
@@ -28,12 +29,11 @@ def squared_norms(network: Network, theta: Float[Tensor, "S P"]) -> Float[Tensor
 
 
 def spectrum(network: Network, theta: Float[Tensor, "S P"]) -> dict[str, list[list[float]]]:
-    """Return the largest singular value of each layer against its norm, and adjacent singular
-    vectors.
+    """Return the largest singular value of each layer against its norm, and the alignment.
 
-    Lists over layers of lists over networks: `frobenius`, ||U||_F^2; `operator_ratio`, ||U||_2^2 /
-    ||U||_F^2; `alignment` with the next layer, nan for the last; `skip_share`, ||Z||_F^2 /
-    ||[W2 Z]||_F^2, nan where there is no Z.
+    The values are lists over layers of lists over networks: `frobenius`, ||U||_F^2;
+    `operator_ratio`, ||U||_2^2 / ||U||_F^2; `alignment` with the next layer, nan for the last;
+    `skip_share`, ||Z||_F^2 / ||[W2 Z]||_F^2, nan without Z.
     """
     weights = network.unpack(theta)
     U = [layer.incoming(w) for layer, w in zip(network.layers, weights, strict=True)]
@@ -52,15 +52,17 @@ def spectrum(network: Network, theta: Float[Tensor, "S P"]) -> dict[str, list[li
 
 
 def limit_bounds(network: Network) -> list[float]:
-    """Return Eq. (14) for each layer; nan for the layers before the linear tail."""
+    """Return the bound of Eq. (14) for each layer; nan for the layers before the linear tail."""
     start = linear_tail(network)
     factors = [layer.factor for layer in network.layers[start:]]
     return [nan] * start + (theory.low_rank_bound(factors) if factors else [])
 
 
 def trivial_bounds(network: Network, theta: Float[Tensor, "S P"]) -> list[float]:
-    """Return one over the singular values that each layer has: the largest is no less than their
-    mean."""
+    """Return 1 / (number of singular values) of each layer.
+
+    The largest squared singular value is at least the mean of all squared singular values.
+    """
     layers = zip(network.layers, network.unpack(theta[:1]), strict=True)
     return [1 / min(layer.incoming(w).shape[-2:]) for layer, w in layers]
 
@@ -68,9 +70,10 @@ def trivial_bounds(network: Network, theta: Float[Tensor, "S P"]) -> list[float]
 def finite_bounds(
     network: Network, first: Float[Tensor, "S P"], now: Float[Tensor, "S P"]
 ) -> list[list[float]]:
-    """Return Eq. (13) as the least ||W_l||_2^2 / ||W_l||_F^2 now, its constant taken from `first`.
+    """Return Eq. (13) as a lower bound of the current ||W_l||_2^2 / ||W_l||_F^2.
 
-    One list over networks for each layer; nan for the layers before the linear tail.
+    The constant of Eq. (13) comes from the parameters `first`. There is one list over networks for
+    each layer; nan for the layers before the linear tail.
     """
     start = linear_tail(network)
     layers = network.layers[start:]
@@ -94,7 +97,7 @@ def finite_bounds(
 
 
 def exponential(value: float) -> float:
-    """Return exp(value); inf where that is too large for a float."""
+    """Return exp(value); inf if the result is too large for a float."""
     try:
         return exp(value)
     except OverflowError:

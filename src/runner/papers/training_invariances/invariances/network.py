@@ -1,4 +1,4 @@
-"""Networks of paper C as stacks of R replicates: one vector of parameters for each."""
+"""Networks of paper C, many at once: one vector of parameters for each of R replicates."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,16 +22,18 @@ from runner.papers.training_invariances.invariances.layers import (
 )
 
 KERNEL = 2
-"""Side of all convolution kernels: the first halves the image, the others take one pixel off."""
+"""Side of all convolution kernels: the first one halves the image, others remove a pixel."""
 
 TWIN_DISTANCE = 1e-6
-"""How far apart twins start, in standard deviations of a weight: small against a step, or else an
-example passes from off to on at one of them first."""
+"""Initial distance of twins, in standard deviations of a weight.
+
+It is small against a step. Otherwise an example would become active at one of the twins first.
+"""
 
 
 @dataclass(frozen=True)
 class Network:
-    """Layers in a row; the last has one output, the score whose sign is the class."""
+    """Network of consecutive layers; the last has one output, a score whose sign is the class."""
 
     layers: tuple[Layer, ...]
 
@@ -42,7 +44,7 @@ class Network:
 
     @property
     def is_linear(self) -> bool:
-        """Return whether its score is linear in its inputs."""
+        """Return whether the score is linear in the inputs."""
         return all(layer.is_linear and "b" not in layer.shapes() for layer in self.layers)
 
     def unpack(self, theta: Float[Tensor, "*R P"]) -> list[Weights]:
@@ -56,7 +58,7 @@ class Network:
     def forward(
         self, theta: Float[Tensor, "R P"], x: Float[Tensor, "R n d"]
     ) -> tuple[Float[Tensor, "R n"], list[Float[Tensor, "R _ _"]]]:
-        """Return the scores, and the preactivations of every layer that has nonlinear neurons."""
+        """Return the scores, and the preactivations of every layer with nonlinear neurons."""
         a, preactivations = x, []
         for layer, weights in zip(self.layers, self.unpack(theta), strict=True):
             a, z = layer.forward(weights, a)
@@ -67,13 +69,15 @@ class Network:
     def draw(
         self, gain: float, active: float, twins: float, generator: torch.Generator
     ) -> Float[Tensor, " P"]:
-        """Return initial parameters of one replicate, N(0, gain^2 / fan in).
+        """Return initial parameters of one replicate, N(0, gain^2 / fan in), in float64.
 
-        Branch and skip of a residual block have half the variance each, a diagonal skip fan in one;
-        a bias that of the weights beside it. The first `active` of the nonlinear neurons of each
-        layer start with the absolute values: they are on for every input that is not negative. The
-        next `twins` start with weights of mean zero, on for some inputs and off for others, in
-        pairs whose weights, in and out, are nearly equal: for the same inputs. In float64.
+        Branch and skip of a residual block have half of the variance each. A diagonal skip has fan
+        in one. A bias has the variance of the weights of its neuron.
+
+        The first `active` nonlinear neurons of each layer have absolute values as initial weights,
+        so they are active for every nonnegative input. The next `twins` have initial weights of
+        mean zero, hence are active for some inputs. They are pairs with nearly equal incoming and
+        outgoing weights, hence active for the same inputs.
         """
         drawn = [
             {
@@ -87,7 +91,7 @@ class Network:
             pairs = round(twins * len(entering[0])) // 2
             for weights in entering:
                 weights[:first].abs_()
-                if weights.ndim > 1:  # inputs are far from zero in the mean: else on or off for all
+                if weights.ndim > 1:  # else on or off for all inputs, whose mean is far from zero
                     chosen = weights[first:][: 2 * pairs].flatten(1)
                     chosen -= chosen.mean(1, keepdim=True)
             for weights in entering + leaving:
@@ -96,14 +100,16 @@ class Network:
         parts = []
         for layer, weights in zip(self.layers, drawn, strict=True):
             for name, normal in weights.items():
-                share = 2 if name in ("W2", "Z", "z") else 1  # branch and skip add up
+                share = 2 if name in ("W2", "Z", "z") else 1  # branch and skip are added
                 inputs = layer.source.features if name == "b" else prod(normal.shape[1:])
                 parts.append(gain / sqrt(share * inputs) * normal.flatten())
         return torch.cat(parts)
 
     def _around_nonlinear(self, weights: list[Weights]) -> Iterator[tuple[list, list]]:
-        """Yield what enters and what leaves the nonlinear neurons of each layer, one by one in the
-        first axis, as views of the weights of one network."""
+        """Yield the weights into and out of the nonlinear neurons of each layer, as views.
+
+        The first axis of each view is the neuron. weights: weights of one network.
+        """
         for index, (layer, following) in enumerate(pairwise(self.layers)):
             own, next_ = weights[index], weights[index + 1]
             if layer.is_linear:
@@ -121,10 +127,10 @@ class Network:
 
 
 def balance(network: Network, theta: Float[Tensor, " P"]) -> Float[Tensor, " P"]:
-    """Return the initialization with D = 0 between the fully connected linear layers at the end.
+    """Return initial parameters with D = 0 between the fully connected linear layers at the end.
 
-    W_l W_l^T = W_{l+1}^T W_{l+1} up to the output, one row: each is sigma u v^T with the sigma of
-    the last, its u the v of the next, and a v of its own.
+    W_l W_l^T = W_{l+1}^T W_{l+1} up to the output, which has one row. Each layer is sigma u v^T.
+    All have the sigma of the last layer. A layer's u is the v of the next layer; its v is free.
     """
     weights = network.unpack(theta)  # views
     sigma, u = weights[-1]["W"].norm(), weights[-1]["W"][0]
@@ -147,9 +153,11 @@ LAYOUTS: dict[str, tuple[list[str], str, list[str]]] = {
     "residual_free": (["dense+", "free+"], "free", ["dense"]),
     "mixed": (["conv", "free+"], "free", ["dense", "free"]),
 }
-"""By architecture: the first layers, the layer that is repeated up to the depth, and the last
-layers before a linear layer of one output. +: the layer, or the branch of the residual block, is
-nonlinear. A residual block has the name of its skip connection."""
+"""Layers by architecture: the first layers, the repeated layer, and the last layers.
+
+A linear layer of one output follows. +: the layer, or the branch of the residual block, is
+nonlinear. Residual blocks have the name of their skip connection.
+"""
 
 
 def build(
@@ -161,11 +169,11 @@ def build(
     slope: float,
     bias: bool = False,
 ) -> Network:
-    """Return the network of that name with `depth` layers on images of `side` x `side` pixels.
+    """Return the network of an architecture with `depth` layers for images of `side`^2 pixels.
 
-    width: neurons of every hidden layer, channels: of every convolution, slope: of the nonlinear
-    units (0: ReLU), bias: whether fully connected layers have one. Raises InputError for an unknown
-    name.
+    width: neurons of every hidden layer. channels: channels of every convolution. slope: slope of
+    the nonlinear units for negative inputs (0: ReLU). bias: whether fully connected layers have
+    one. Raises InputError for an unknown architecture.
     """
     begin, repeated, end = lookup("architecture", architecture, LAYOUTS)
     layers: list[Layer] = []

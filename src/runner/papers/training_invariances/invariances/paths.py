@@ -1,7 +1,7 @@
-"""Lemma 1: a network is a tree network of signs, applied to the products of weights along paths.
+"""Lemma 1: a network is a tree network of signs, applied to products of weights along paths.
 
-There are exponentially many paths, so that it is for small networks only: there the table
-`decomposition` compares f with its tree network.
+The number of paths is exponential, so this is for small networks only. Their table `decomposition`
+compares f with its tree network.
 """
 
 from collections.abc import Iterator
@@ -29,10 +29,10 @@ from runner.papers.training_invariances.invariances.network import Network
 from runner.papers.training_invariances.invariances.trajectory import AT, At, Trajectory, networks
 
 MOST_WEIGHTS, MOST_PATHS = 300, 3000
-"""Bounds for networks whose paths are listed for Lemma 1."""
+"""Largest numbers of weights and paths of networks whose paths are listed for Lemma 1."""
 
 LISTED = 2
-"""Examples that f and its tree network are compared on."""
+"""Number of examples on which f and its tree network are compared."""
 
 
 Path = tuple[int, ...]
@@ -41,10 +41,10 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Graph:
-    """The computation graph of one network: edges source -> target, weights, and activations.
+    """Computation graph of one network: edges source -> target, weights, and activations.
 
-    Vertices are numbered from 0, the inputs first, a constant 1 last among them where there are
-    biases; no edge goes to a lower number. slopes: of each vertex's activation (1: linear).
+    Vertices are numbered from 0, the inputs first. Networks with biases have a constant 1 as last
+    input. No edge leads to a lower number. slopes: slope of each vertex's activation (1: linear).
     """
 
     edges: list[tuple[int, int]]
@@ -55,7 +55,7 @@ class Graph:
 
     @cached_property
     def into(self) -> list[list[int]]:
-        """Return the edges that end in each vertex."""
+        """Return the indices of the edges that end in each vertex."""
         found: list[list[int]] = [[] for _ in self.slopes]
         for index, (_, target) in enumerate(self.edges):
             found[target].append(index)
@@ -70,7 +70,7 @@ class Graph:
 
 
 def graph_of(network: Network | Dag, theta: Float[Tensor, "R P"], index: int) -> Graph:
-    """Return the graph of one network of a stack."""
+    """Return the computation graph of one of many networks. index: the network's index."""
     if not isinstance(network, Dag):
         return graph(network, network.unpack(theta[index]))
     targets, sources = network.edges[index].nonzero().T
@@ -81,9 +81,10 @@ def graph_of(network: Network | Dag, theta: Float[Tensor, "R P"], index: int) ->
 
 
 def graph(network: Network, weights: list[Weights]) -> Graph:
-    """Return the graph of one network; weights without the replicate axis.
+    """Return the computation graph of one network.
 
-    Weights that a convolution shares are on several edges; identity skips are edges of weight one.
+    weights: without the replicate axis. Weights that a convolution shares are on several edges.
+    Identity skips are edges of weight one.
     """
     slopes = [LINEAR] * network.layers[0].source.features
     layer = range(len(slopes))
@@ -95,13 +96,13 @@ def graph(network: Network, weights: list[Weights]) -> Graph:
     values: list[Tensor] = []
 
     def connect(matrix: Float[Tensor, "o i"], sources: range, targets: range) -> None:
-        """Add an edge for each entry that is not zero."""
+        """Add an edge for each nonzero entry of a matrix."""
         for row, column in (matrix != 0).nonzero().tolist():
             edges.append((sources[column], targets[row]))
             values.append(matrix[row, column])
 
     def add(count: int, slope: float) -> range:
-        """Add vertices of one slope; return their numbers."""
+        """Add vertices whose activation has one slope; return their numbers."""
         slopes.extend([slope] * count)
         return range(len(slopes) - count, len(slopes))
 
@@ -122,7 +123,7 @@ def graph(network: Network, weights: list[Weights]) -> Graph:
 
 
 def _as_matrix(block: Dense | Convolution, weights: Weights) -> Float[Tensor, "o i"]:
-    """Return the layer as a linear map: what it makes of each unit vector, before activation."""
+    """Return a block as a matrix: its columns are the images of unit vectors, before activation."""
     if isinstance(block, Dense):
         return weights["W"]
     linear = replace(block, slope=LINEAR)
@@ -131,10 +132,10 @@ def _as_matrix(block: Dense | Convolution, weights: Weights) -> Float[Tensor, "o
 
 
 def paths(network: Graph) -> Iterator[tuple[int, Path]]:
-    """Yield all maximal paths, each with the input vertex that it starts from."""
+    """Yield all maximal paths, each with the input vertex at which it starts."""
 
     def from_inputs_to(vertex: int, suffix: Path) -> Iterator[tuple[int, Path]]:
-        """Yield the paths from an input to a vertex, with `suffix`, the edges that follow."""
+        """Yield the paths from an input to a vertex, followed by the edges `suffix`."""
         if vertex < network.inputs:
             yield vertex, suffix
         for edge in network.into[vertex]:
@@ -144,23 +145,25 @@ def paths(network: Graph) -> Iterator[tuple[int, Path]]:
 
 
 def path_products(network: Graph, x: Float[Tensor, " d"]) -> dict[Path, Float[Tensor, ""]]:
-    """Return rho(x; w), the path enumeration function (Definition 4): x_p times the weights of
-    p."""
+    """Return rho(x; w), the path enumeration function (Definition 4).
+
+    Each value is x_p times the weights of path p.
+    """
     x = torch.cat((x, x.new_ones(network.inputs - len(x))))
     return {path: x[vertex] * network.weights[list(path)].prod() for vertex, path in paths(network)}
 
 
 def tree(network: Graph, products: dict[Path, Float[Tensor, ""]]) -> Float[Tensor, ""]:
-    """Return mu(rho): the tree network of Lemma 1, whose weights are the signs of the network's.
+    """Return mu(rho), the tree network of Lemma 1, whose weights are the signs of the network's.
 
-    Its vertices are the suffixes of paths (Definition 10). Magnitudes have been pulled back to the
-    leaves, which is allowed because every activation is positively homogeneous (Lemma 7), so that
-    each inner edge keeps its sign alone; the edge at a leaf carries the sign of the whole path.
+    The vertices are the suffixes of paths (Definition 10). Magnitudes are moved to the leaves,
+    which is possible because every activation is positively homogeneous (Lemma 7). Each inner edge
+    keeps only its sign. The edge at a leaf has the sign of the whole path.
     """
     signs = network.weights.detach().sign()
 
     def value(vertex: int, suffix: Path) -> Tensor:
-        """Return what the tree's vertex, the suffix of a path, gives after its activation."""
+        """Return the activation of a vertex of the tree; the vertex is the suffix of a path."""
         if vertex < network.inputs:
             return signs[list(suffix)].prod() * products[suffix]
         terms = [
@@ -175,21 +178,21 @@ def tree(network: Graph, products: dict[Path, Float[Tensor, ""]]) -> Float[Tenso
 
 @dataclass(frozen=True)
 class Decomposition(At, Row):
-    """One row per replicate at the smallest rate, at the start and at the end."""
+    """One row per replicate at the smallest learning rate, before and after training."""
 
     table: ClassVar[str] = "decomposition"
     keys: ClassVar[tuple[str, ...]] = AT
 
-    paths: int  # from the inputs to the output
+    paths: int  # number of paths from the inputs to the output
     output: float  # largest |f(x)| over some examples
-    error: float  # largest |f(x) - mu(rho(x))| there, mu the tree network of Lemma 1
-    frozen_error: float  # the same with the signs of the start in mu
+    error: float  # largest |f(x) - mu(rho(x))| over these examples, mu the tree network of Lemma 1
+    frozen_error: float  # error with the initial signs in mu
 
 
 def decomposition_rows(
     config: Invariances, flow: Flow, trajectory: Trajectory
 ) -> Iterator[Decomposition]:
-    """Yield Lemma 1 before and after training, where the paths can be listed."""
+    """Yield the comparison of Lemma 1 before and after training, if the paths can be listed."""
     network = flow.objective.network
     if isinstance(network, Dag):  # paths are listed on the CPU
         network = network.repeated(1, torch.device("cpu"))

@@ -15,18 +15,24 @@ SIDE = 8
 """Pixels along an image's side, of the digits and of the Gaussian images."""
 
 OFFSET = 0.5
-"""Mean of a Gaussian pixel, in standard deviations. As with images, neurons of nonnegative weights
-are then on for every example, and those are what Theorem 1 speaks of."""
+"""Mean of a Gaussian pixel, in standard deviations.
+
+As with images, neurons with nonnegative weights are then active for every example. Theorem 1 is
+about these neurons.
+"""
 
 MARGIN = 3.0
-"""Least distance of a Gaussian example from the hyperplane, in standard deviations of a pixel."""
+"""Smallest distance of a Gaussian example to the hyperplane, in standard deviations of a pixel."""
 
 INPUT_NORM = 1.0
-"""Root mean square norm of the inputs: gradient descent is stable up to a rate of about 0.02 then,
-whatever the architecture, at width 16; up to 0.005 at width 32."""
+"""Root mean square norm of the inputs.
+
+For this norm gradient descent is stable up to a learning rate of about 0.02 at width 16, and 0.005
+at width 32, for all architectures.
+"""
 
 LoadData = Callable[[str, int], Dataset]
-"""How a study gets a dataset: `Context.load_data`."""
+"""Function that loads a dataset, as `Context.load_data`."""
 
 Examples = tuple[Float[Tensor, "R n d"], Float[Tensor, "R n"]]
 
@@ -34,7 +40,7 @@ Examples = tuple[Float[Tensor, "R n d"], Float[Tensor, "R n"]]
 def draw_examples(config: Invariances, load_data: LoadData) -> Examples:
     """Return inputs and labels of all replicates, in float64 on the CPU; half of the labels are 1.
 
-    Inputs are scaled to a root mean square norm of `INPUT_NORM`. Raises InputError when there are
+    Inputs are scaled to a root mean square norm of `INPUT_NORM`. Raises InputError if there are
     fewer digits than `samples`.
     """
     x, y = lookup("data", config.data, DATA)(config, load_data)
@@ -43,11 +49,11 @@ def draw_examples(config: Invariances, load_data: LoadData) -> Examples:
 
 
 def gaussian(config: Invariances, load_data: LoadData) -> Examples:
-    """Return Gaussian images with mean `OFFSET`, pushed `MARGIN` to their side of a random
-    hyperplane.
+    """Return Gaussian images with mean `OFFSET`, separated by a random hyperplane.
 
-    The hyperplane goes through the origin and the mean, so that the examples are separable without
-    a bias; an example on the wrong side is mirrored, so that the classes are balanced.
+    Each image is moved by `MARGIN` to its side of the hyperplane. The hyperplane contains the
+    origin and the mean, so examples are separable without a bias. Examples on the wrong side are
+    mirrored, so classes are balanced.
     """
     inputs, labels = [], []
     for replicate in range(config.replicates):
@@ -64,7 +70,7 @@ def gaussian(config: Invariances, load_data: LoadData) -> Examples:
 
 
 def digits(config: Invariances, load_data: LoadData) -> Examples:
-    """Return each replicate's own choice of the images of two classes, as many of either."""
+    """Return for each replicate a separate selection of images, equally many of two classes."""
     images = load_data("digits", config.seed).train
     share = ceil(config.samples / 2)
     inputs = []
@@ -85,7 +91,7 @@ def digits(config: Invariances, load_data: LoadData) -> Examples:
 
 
 DATA = {"gaussian": gaussian, "digits": digits}
-"""How examples are drawn, by the name of the data."""
+"""Functions that draw examples, by the name of the data."""
 
 
 def alternating(samples: int) -> Float[Tensor, " n"]:

@@ -3,8 +3,8 @@
 Gradient descent moves a quantity that gradient flow conserves only because its steps are finite:
 the drift is proportional to the learning rate. A quantity that the flow does not conserve moves by
 the same amount at every learning rate. The convergence order is the slope of log drift against log
-learning rate. We extrapolate it to learning rate zero, where it is at least 1, or 0. The distance
-that the extrapolation covers is the error of the order.
+learning rate. We extrapolate it to learning rate zero, where it is at least 1, or 0. The error of
+the order is the distance of this extrapolation.
 """
 
 import numpy as np
@@ -44,14 +44,14 @@ PRINTED = {
     "1 - operator_ratio": "1 − ‖W‖₂² / ‖W‖²",
     "1 - alignment": "1 − |⟨v, u⟩|",
 }
-"""Words of rules for columns, values, terms and conditions."""
+"""Printed names of columns, values, terms and conditions."""
 
 NEURONS = "neurons or layers of this kind at three rates"
 LAYERS = "layers of this kind"
 
 
 def _drifts(tables: Tables, where: str) -> pd.DataFrame:
-    """Return the rows after training; column `graph`: name of the graph, or `layers`."""
+    """Return the rows after training, with `graph`: the graph's name, or `layers`."""
     rows = final(tables["metrics"])
     graph = rows["architecture"].where(rows["architecture"].str.endswith("graph"), "layers")
     rows = rows.assign(graph=graph).query(where)
@@ -111,8 +111,10 @@ def distance_of_tree(tables: Tables) -> pd.DataFrame:
 
 
 def _last_dense(tables: Tables) -> pd.DataFrame:
-    """Return the fully connected layers of Theorem 2 except the output, where its bound is one, of
-    the runs with the longest path."""
+    """Return the fully connected layers of Theorem 2 in the runs with the longest path.
+
+    The output layer is excluded because its bound is one.
+    """
     rows = tail(tables)
     rows = rows[rows.groupby("run")["time"].transform("max") == rows["time"].max()]
     return nonempty(rows.query("layer < depth and bound == 1 and kind == 'dense'"), LAYERS)

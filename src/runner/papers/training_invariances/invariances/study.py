@@ -1,10 +1,12 @@
-"""Study `invariances`: paper C's invariants of gradient flow, and the low rank that follows.
+"""Study `invariances`: paper C's invariants of gradient flow, and the resulting low rank.
 
-A stack of networks, one for every replicate and rate, follows the gradient flow of its risk. From
-its trajectory `metrics.csv` has the drift of each quantity of Lemmas 2 to 4 and Theorem 1,
-`lowrank.csv` the singular values of the layers (Theorem 2, Corollary 1), and `assumptions.csv`
-whether the paper's assumptions hold. For small networks `decomposition.csv` compares f with its
-tree network (Lemma 1).
+Many networks, one for every replicate and learning rate, follow the gradient flow of their risk.
+Their trajectories give these tables:
+
+- `metrics.csv`: the drift of each quantity of Lemmas 2 to 4 and Theorem 1;
+- `lowrank.csv`: the singular values of the layers (Theorem 2, Corollary 1);
+- `assumptions.csv`: whether the paper's assumptions hold;
+- `decomposition.csv`: comparison of f with its tree network (Lemma 1), for small networks.
 """
 
 from collections.abc import Callable, Iterator
@@ -44,7 +46,7 @@ from runner.papers.training_invariances.losses import MARGIN_LOSSES
 
 @dataclass(frozen=True)
 class Drift(At, Row):
-    """One row per replicate, rate, time, place in the network, and part of the invariant there."""
+    """One row per replicate, learning rate, time, place in the network, part of the invariant."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = (*AT, "layer", "place", "pair")
@@ -52,42 +54,42 @@ class Drift(At, Row):
     layer: int  # l: the neurons between layers l and l + 1, or within the block l; from 1
     place: str  # kinds of the two layers, or `within <kind>`; of a graph `linear units`,
     # `nonlinear units`, `cut`, `beside frozen` (a weight not learned); of a layer its kind
-    item: int  # of Theorem 1; 0: it has none for this place
+    item: int  # item of Theorem 1; 0: none for this place
     linear: bool  # whether the neurons are linear
     pair: str  # entries of D: diagonal; active: pairs always on; mixed: other pairs of one pattern;
     # full. layer: Lemma 3, of layers and cuts; less an edge: of cuts without their largest weight
-    promised: bool  # whether the paper says that these entries are constant
-    entries: int  # how many entries of D these are
-    drift: float  # Frobenius norm of their change since the start; layer: the largest so far
+    promised: bool  # whether these entries are constant by the paper
+    entries: int  # number of these entries of D
+    drift: float  # Frobenius norm of their change since the start; pair=layer: the largest so far
     initial: float  # Frobenius norm of these entries at the start
 
 
 @dataclass(frozen=True)
 class LayerSpectrum(At, Row):
-    """One row per replicate, rate, time and layer."""
+    """One row per replicate, learning rate, time and layer."""
 
     table: ClassVar[str] = "lowrank"
     keys: ClassVar[tuple[str, ...]] = (*AT, "layer")
 
-    log_flow_time: float  # natural logarithm of the gradient flow's own time; -inf at the start
+    log_flow_time: float  # natural logarithm of the gradient flow's time; -inf at the start
     log_loss: float  # natural logarithm of the risk
     loss: float
-    separates: bool  # risk below loss(0) / n, so that every example is on its side (Corollary 1)
-    layer: int  # from 1
+    separates: bool  # whether the risk is below loss(0) / n: all examples classified (Corollary 1)
+    layer: int  # index of the layer, from 1
     kind: str  # dense, conv, or residual_<skip>
-    frobenius: float  # ||W||_F^2 of the layer as its outputs see it (U)
+    frobenius: float  # ||U||_F^2, U the layer's matrix with one row per output
     operator_ratio: float  # ||W||_2^2 / ||W||_F^2
     alignment: float  # |<v_{l+1}, u_l>|; nan for the last layer
     skip_share: float  # ||Z||_F^2 / ||[W2 Z]||_F^2 of a free block; nan elsewhere
-    bound: float  # Theorem 2, Eq. (14): 1 / (8^N M); nan where the theorem does not speak
-    trivial_bound: float  # 1 / min(rows, columns): the largest is no less than the mean
-    finite_bound: float  # Eq. (13) with its constant from the start, as a ratio
+    bound: float  # Theorem 2, Eq. (14): 1 / (8^N M); nan where the theorem does not apply
+    trivial_bound: float  # 1 / min(rows, columns): the largest is at least the mean
+    finite_bound: float  # bound of operator_ratio by Eq. (13), its constant at initialization
 
 
 def run(
     config: Invariances, context: Context
 ) -> Iterator[Drift | LayerSpectrum | AssumptionCheck | Decomposition | Measured]:
-    """Follow the flow, keeping the parameters at every record, then measure them."""
+    """Follow the flow and store the parameters at every record, then measure the networks."""
     network = network_of(config, context.device)
     flow = start(config, network, context.device, context.load_data)
     trajectory = follow(config, flow, context)
@@ -109,8 +111,11 @@ def run(
 
 
 def traced(flow: Flow, theta: Float[Tensor, "S P"], index: int) -> dict[str, Tensor]:
-    """Return the weights of one network, its examples x, and Z1, Z2, ..., the preactivations of its
-    nonlinear layers; of a graph its adjacency matrix A, and Z1, of all hidden units."""
+    """Return the weights of one network, its examples x, and preactivations Z1, Z2, ...
+
+    There is one Z for each nonlinear layer. A graph has its adjacency matrix A, and Z1 of all
+    hidden units.
+    """
     network, x = flow.objective.network, flow.objective.x
     found = {f"Z{n}": z[index] for n, z in enumerate(network.forward(theta, x)[1], start=1)}
     if isinstance(network, Dag):
@@ -121,7 +126,7 @@ def traced(flow: Flow, theta: Float[Tensor, "S P"], index: int) -> dict[str, Ten
 
 
 class Part(NamedTuple):
-    """Which entries of the invariant these are: columns of `Drift`."""
+    """Columns of `Drift` that identify a set of entries of the invariant."""
 
     layer: int
     place: str
@@ -145,17 +150,17 @@ def metrics(
         tick()
     norms = torch.stack([lowrank.squared_norms(network, theta) for theta in trajectory.theta])
     for index, layer in enumerate(network.layers[:-1]):
-        # A block with an identity skip is no layer (Definition 7): paths go round it.
+        # A block with an identity skip is not a layer (Definition 7): paths bypass it.
         promised = layer.kind != "residual_identity"
         part = Part(index + 1, layer.kind, 0, layer.is_linear, "layer", promised)
         yield from norm_rows(config, part, norms[..., index] - norms[..., -1])
 
 
 def graph_metrics(config: Invariances, flow: Flow, trajectory: Trajectory) -> Iterator[Drift]:
-    """Yield the rows of a graph: of its linear units, its nonlinear units, and its cuts.
+    """Yield the rows of graphs: linear units, nonlinear units, and cuts.
 
-    Two controls: the diagonal of D at units beside a frozen weight, and each cut without its
-    largest weight.
+    Two controls are included: the diagonal of D at units with a frozen weight, and each cut without
+    its largest weight.
     """
     network = flow.objective.network
     D = torch.stack([network.invariant(theta) for theta in trajectory.theta])
@@ -173,7 +178,7 @@ def graph_metrics(config: Invariances, flow: Flow, trajectory: Trajectory) -> It
             yield from entry_rows(config, Part(*place, pair, True), D, pairs)
     beside = Part(0, "beside frozen", 0, False, "diagonal", False)
     yield from entry_rows(config, beside, D, diagonal & ~free[:, :, None])
-    start = max(1, (len(network.sizes) - 2) // 4)  # in front of it weights are frozen
+    start = max(1, (len(network.sizes) - 2) // 4)  # weights before it are frozen
     squares = [network.adjacency(theta).square() for theta in trajectory.theta]
     whole, less = [], []
     for first in network.cuts[start:]:
@@ -190,13 +195,14 @@ def graph_metrics(config: Invariances, flow: Flow, trajectory: Trajectory) -> It
 def entry_masks(
     config: Invariances, flow: Flow, pattern: int | None, neurons: int
 ) -> dict[str, Bool[Tensor, "S c c"]]:
-    """Return which entries of D belong to `diagonal`, `active`, `mixed` and `full`, for each
-    network.
+    """Return masks of the entries `diagonal`, `active`, `mixed` and `full` of D, for each network.
 
-    pattern: which of the network's nonlinear layers the neurons are; None if linear. `active` are
-    the entries off the diagonal of two neurons that are on for every example, `mixed` those of two
-    others with the same activation pattern, at every step and at every rate, so that rates are
-    compared on the same entries; without neurons that are never on, whose weights do not move.
+    `active`: off-diagonal entries of two neurons that are active for every example. `mixed`:
+    off-diagonal entries of other pairs with equal activation pattern, at every step and every
+    learning rate. Learning rates are thus compared on the same entries. Neurons that are never
+    active are excluded since their weights do not move.
+
+    pattern: index of the neurons' nonlinear layer; None if the neurons are linear.
     """
     count = len(flow.theta)
     full = torch.ones(count, neurons, neurons, dtype=torch.bool, device=flow.theta.device)
@@ -230,9 +236,10 @@ def entry_rows(
 
 
 def norm_rows(config: Invariances, part: Part, kept: Float[Tensor, "records S"]) -> Iterator[Drift]:
-    """Yield the change of a difference (Lemma 3) of squared norms, ||W_l||_F^2 - ||W_L||_F^2.
+    """Yield the drift of a difference of squared norms, ||W_l||_F^2 - ||W_L||_F^2 (Lemma 3).
 
-    The largest change so far, because a single number may pass through zero at a record.
+    The drift is the largest change so far, because a single number may pass through zero at a
+    record.
     """
     drift = (kept - kept[0]).abs().cummax(0).values
     one = torch.ones_like(kept[0], dtype=torch.long)
@@ -246,7 +253,7 @@ def drift_rows(
     drift: Float[Tensor, "records S"],
     initial: Float[Tensor, " S"],
 ) -> Iterator[Drift]:
-    """Yield the rows of one quantity."""
+    """Yield the rows of one quantity, for all networks."""
     count, start = entries.tolist(), initial.tolist()
     for (_, time), now in zip(records(config), drift.tolist(), strict=True):
         for at, *numbers in zip(networks(config, time), count, now, start, strict=True):
@@ -258,7 +265,7 @@ def lowrank_rows(
 ) -> Iterator[LayerSpectrum]:
     """Yield the singular values of all layers at all records, with the bounds of Theorem 2.
 
-    `tick` is called after each record.
+    tick: called after each record.
     """
     network, first = flow.objective.network, trajectory.theta[0]
     limits, trivial = lowrank.limit_bounds(network), lowrank.trivial_bounds(network, first)

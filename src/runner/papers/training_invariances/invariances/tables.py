@@ -1,4 +1,4 @@
-"""Selections and summaries of the tables of study `invariances`, for its drawings and claims."""
+"""Select and summarize the tables of study `invariances`, for its figures and claims."""
 
 import numpy as np
 import pandas as pd
@@ -6,12 +6,15 @@ import pandas as pd
 from runner.results.claims import Tables
 
 SERIES = ["run", "data", "architecture", "layer", "place", "pair", "replicate"]
-"""What names one quantity of one replicate."""
+"""Columns that identify a quantity of a replicate."""
 
 
 def final(metrics: pd.DataFrame, integrator: str = "euler") -> pd.DataFrame:
-    """Return the final rows of the runs with this integrator in unnormalized time. Column `drift`:
-    the largest drift so far, since the drift of few entries may pass through zero near the end."""
+    """Return the final rows of the runs with an integrator in unnormalized time.
+
+    Column `drift`: the largest drift so far, since the drift of few entries may pass through zero
+    near the end.
+    """
     rows = metrics[(metrics["integrator"] == integrator) & ~metrics["normalized_time"].astype(bool)]
     largest = rows.groupby([*SERIES, "learning_rate"], dropna=False)["drift"].transform("max")
     rows = rows.assign(drift=largest.where(np.isfinite(rows["drift"]), rows["drift"]))
@@ -19,12 +22,12 @@ def final(metrics: pd.DataFrame, integrator: str = "euler") -> pd.DataFrame:
 
 
 def orders(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the convergence order of the drift of each series with entries, at learning rate zero.
+    """Return the convergence order of the drift of each series, extrapolated to learning rate zero.
 
-    Columns SERIES, `order`, and its `error`: how far Richardson's extrapolation goes. Between two
-    learning rates h the order is p + O(h); the orders between the smallest two and between the next
-    two give p. It is inf without drift, which converges faster than any power. Series of fewer than
-    three learning rates have no order.
+    The columns are SERIES, `order` and `error`, the distance of Richardson's extrapolation. At
+    learning rate h the order is p + O(h). p is extrapolated from two orders: between the smallest
+    two learning rates, and between the next two. It is inf without drift, which converges faster
+    than any power. Series of fewer than three learning rates have no order.
     """
     rows = rows[rows["entries"] > 0].sort_values("learning_rate")
     rows = rows.assign(rate=rows.groupby(SERIES).cumcount()).query("rate < 3")
@@ -41,19 +44,17 @@ def orders(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def unrolled(tables: Tables) -> pd.Series:
-    """Return the names of the runs whose networks are small enough to list their paths (Lemma
-    1)."""
+    """Return the names of the runs with networks small enough to list their paths (Lemma 1)."""
     return tables["decomposition"]["run"] if "decomposition" in tables else pd.Series(dtype=object)
 
 
 def tail(tables: Tables) -> pd.DataFrame:
-    """Return the layers that Theorem 2 speaks of, along the path of the flow, at the smallest step
-    length of each run.
+    """Return the layers of Theorem 2 along the path of the flow, at each run's smallest step.
 
-    Networks that start balanced, of rank one, are excluded. start: ||W||_2^2 / ||W||_F^2 before
-    training. separates: whether the risk of the network ever falls below loss(0) / n, so that every
-    example is classified correctly. Corollary 1 assumes it (as Ji and Telgarsky 2020 do), and
-    without it the norms need not diverge: the ReLU units can die for a whole class.
+    Networks with balanced initialization, of rank one, are excluded. start: ||W||_2^2 / ||W||_F^2
+    before training. separates: whether the risk of the network ever falls below loss(0) / n. Every
+    example is then classified correctly. Corollary 1 assumes this (as Ji and Telgarsky 2020 do).
+    Otherwise the norms need not diverge: the ReLU units can die for a whole class.
     """
     rows = tables["lowrank"]
     rows = rows[rows["normalized_time"].astype(bool) & rows["bound"].notna()]
@@ -66,8 +67,7 @@ def tail(tables: Tables) -> pd.DataFrame:
 
 
 def every_layer(tables: Tables) -> pd.DataFrame:
-    """Return the rows of `tail` for all layers; `bound` is 0 for layers without a bound by Theorem
-    2."""
+    """Return the rows of `tail` for all layers; `bound` is 0 for layers without a bound."""
     rows = tables["lowrank"]
     return tail({"lowrank": rows.assign(bound=rows["bound"].fillna(0.0))})
 
@@ -84,25 +84,28 @@ def late(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def telling(tables: Tables) -> pd.DataFrame:
-    """Return the layers whose bound of Eq. (14) is below one, above the trivial bound, and above
-    the ratio before training, so that an untrained network does not satisfy it."""
+    """Return the layers with an informative bound of Eq. (14).
+
+    The bound is below one, above the trivial bound, and above the ratio before training. An
+    untrained network therefore does not satisfy it.
+    """
     return tail(tables).query("bound < 1 and bound > trivial_bound and bound > start")
 
 
 def ends(rows: pd.DataFrame, share: float = 1.0) -> pd.DataFrame:
-    """Return the rows of the last measurement up to this fraction of the time."""
+    """Return the rows of the last measurement up to a fraction of the time."""
     earlier = rows[rows["time"] <= share * rows.groupby("run")["time"].transform("max")]
     return earlier[earlier["time"] == earlier.groupby("run")["time"].transform("max")]
 
 
 LAYER = ["run", "layer", "replicate", "separates"]
-"""What names one layer of one network."""
+"""Columns that identify a layer of a network."""
 
 
 def power(rows: pd.DataFrame, column: str) -> pd.Series:
     """Return the exponent of a column in ||W||_F^2 over the records, by LAYER; nan for one record.
 
-    A value that rounding makes zero or negative has no logarithm and is excluded.
+    Values that rounding makes zero or negative have no logarithm and are excluded.
     """
     layers = rows.groupby(LAYER).size().index
     rows = rows[~(rows[column] <= 0)]

@@ -1,4 +1,4 @@
-"""Paths of a stack of networks along gradient flow: one for every replicate and learning rate."""
+"""Paths of many networks along gradient flow, one for every replicate and learning rate."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,24 +29,24 @@ AT = ("architecture", "replicate", "learning_rate", "time")
 
 @dataclass(frozen=True)
 class At:
-    """The columns that name a network, and when it was measured."""
+    """Columns that identify a network and the time of measurement."""
 
     architecture: str
     replicate: int
     learning_rate: float
-    time: float  # by the clock: time of the flow, or length of the path if normalized_time
+    time: float  # time of the flow, or length of the path if normalized_time
 
 
 @dataclass
 class Trajectory:
-    """What is stored of the path: the parameters and the flow's own log time at each record."""
+    """The stored part of a path: parameters and log of gradient flow time at each record."""
 
     theta: Float[Tensor, "records S P"]
     log_time: Float[Tensor, "records S"]
 
 
 def network_of(config: Invariances, device: torch.device) -> Network | Dag:
-    """Return the network that the configuration describes, or the graphs of the stack."""
+    """Return the network of a configuration, or its graphs, one per replicate and learning rate."""
     if config.architecture in SHARE:
         size = config.depth, config.width, SIDE**2
         graphs = build_graph(config.architecture, *size, config.stream, config.replicates)
@@ -56,16 +56,14 @@ def network_of(config: Invariances, device: torch.device) -> Network | Dag:
 
 
 def rates(config: Invariances) -> list[float]:
-    """Return the rate of each network in the stack: ascending, all replicates of a rate
-    together."""
+    """Return the learning rate of each network: ascending, all replicates of a rate together."""
     return [rate for rate in sorted(config.learning_rates) for _ in range(config.replicates)]
 
 
 def start(
     config: Invariances, network: Network | Dag, device: torch.device, load_data: LoadData
 ) -> Flow:
-    """Return the stack at time zero: the networks of one replicate share examples and
-    initialization."""
+    """Return the flow at time zero. Networks of a replicate share examples and initialization."""
     copies = len(config.learning_rates)
     x, y = (
         tensor.repeat(copies, *[1] * (tensor.ndim - 1))
@@ -92,7 +90,7 @@ def draw(config: Invariances, network: Network | Dag, replicate: int) -> Float[T
 
 
 def follow(config: Invariances, flow: Flow, context: Context) -> Trajectory:
-    """Integrate to the end, from the checkpoint if there is one."""
+    """Integrate to the end, from the checkpoint if it exists."""
     theta = flow.theta.new_empty(config.records + 1, *flow.theta.shape)
     log_time = flow.log_time.new_empty(config.records + 1, len(flow.log_time))
     kept = {"trajectory": theta, "log_times": log_time, **flow.state()}
@@ -125,7 +123,7 @@ def records(config: Invariances) -> Iterator[tuple[int, float]]:
 
 
 def networks(config: Invariances, time: float) -> list[At]:
-    """Return the networks of the stack, in its order, at a time."""
+    """Return the key columns of all networks at a time, in their order."""
     return [
         At(config.architecture, index % config.replicates, rate, time)
         for index, rate in enumerate(rates(config))

@@ -1,7 +1,7 @@
-"""Additional claims: what paper C's invariants say of ordinary training.
+"""Additional claims: consequences of paper C's invariants for ordinary training.
 
-The paper speaks of gradient flow and of its limit. `theory.remainder_bounds` derives what its
-invariants say of any finite time.
+The paper is about gradient flow and its limit. `theory.remainder_bounds` derives bounds from the
+invariants at any finite time.
 """
 
 from runner.papers.training_invariances.low_rank_training.quantities import off_the_law, outside
@@ -9,7 +9,7 @@ from runner.papers.training_invariances.low_rank_training.tables import METHODS
 from runner.results.claims import ours
 
 ROUNDING = 1e-4
-"""Largest rounding error of a remainder after thousands of steps in float32, relative."""
+"""Largest relative rounding error of a remainder after thousands of steps in float32."""
 CLOSE = 0.05, 0.25
 """Largest relative difference of the remainder from exp(−2λT): for two classes, for more."""
 

@@ -1,4 +1,4 @@
-"""The parameters of study `low_rank_training`."""
+"""Parameters of study `low_rank_training`."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,7 +15,7 @@ OF_TWO = ("logistic", "exponential", "squared")
 
 @dataclass(frozen=True)
 class LowRankTraining(TrainingConfig):
-    """Paper C in ordinary training: the rank of the linear layers at the end."""
+    """Parameters of paper C's low rank in ordinary training: the linear layers at the end."""
 
     study: ClassVar[str] = "low_rank_training"
 
@@ -89,5 +89,5 @@ class LowRankTraining(TrainingConfig):
             )
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the random streams."""
+        """Return the purposes by which the run names its random streams."""
         return (*RANDOM_PIXELS, "images", "initialisation", *orders(self.epochs))

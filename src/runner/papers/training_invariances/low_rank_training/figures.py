@@ -1,4 +1,4 @@
-"""Drawings of study `low_rank_training`."""
+"""Draw the figures of study `low_rank_training`."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ KINDS = {
     "convolutions": "architecture == 'conv'",
     "ten classes": "classes > 2",
 }
-"""The rows of panel (c) of `low-rank-training`."""
+"""Rows of panel (c) of `low-rank-training`, with the condition on their networks."""
 
 SPREAD = ["median", "min", "max"]
 
@@ -62,20 +62,22 @@ def _spread(rows: pd.DataFrame, keys: list[str], column: str) -> pd.DataFrame:
 
 
 def _bars(axes: Axes, x: pd.Series, rows: pd.DataFrame, look: Look, **options) -> None:
-    """Draw medians, joined unless linestyle is "none", with the range of the networks."""
+    """Draw medians with the range of the networks.
+
+    The medians are joined unless linestyle is "none".
+    """
     axes.vlines(x, rows["min"], rows["max"], look.color, linewidth=1.0, zorder=2)
     look.line(axes, x, rows["median"], **{"markersize": 6} | options)
 
 
 def two_classes(tables: Tables) -> pd.DataFrame:
-    """Return the networks of `by_gain` for two classes, with `kept`, the remainder divided by its
-    initial value."""
+    """Return the networks of `by_gain` for two classes; `kept` is remainder / initial remainder."""
     rows = nonempty(by_gain(tables).query("classes == 2"), "networks for two classes")
     return rows.assign(kept=over_start(rows, "remainder"))
 
 
 def say_gain_one(tables: Tables) -> str:
-    """State the ratio for initial weights of gain one, before and after training."""
+    """Return the headline: the ratio before and after training for initial weights of gain one."""
     rows = nonempty(two_classes(tables).query("gain == 1"), "gain one")
     before, after = (
         100 * each["ratio"].median() for each in (rows[rows["epoch"] == 0], ends(rows))
@@ -87,7 +89,7 @@ def say_gain_one(tables: Tables) -> str:
 
 
 def draw_without_decay(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the ratio by epoch, the remainder and its bounds, other networks, other widths."""
+    """Draw four panels: ratio by epoch, remainder and its bounds, other networks, other widths."""
     parts = [
         (_ratio_by_epoch, "largest σ² / sum of all σ²", "epoch"),
         (_remainder_by_epoch, "sum of all other σ² / initial sum", "epoch"),
@@ -111,7 +113,7 @@ def _gains(rows: pd.DataFrame) -> dict[float, str]:
 
 
 def _by_epoch(axes: Axes, drawn: pd.DataFrame) -> None:
-    """Draw a line for each gain, named at the end."""
+    """Draw one line for each gain, with its name at the end."""
     colors, names = _gains(drawn), []
     axes.set_xscale("log")
     for gain, line in drawn[drawn["epoch"] > 0].groupby("gain"):
@@ -125,7 +127,7 @@ def _by_epoch(axes: Axes, drawn: pd.DataFrame) -> None:
 
 
 def _ratio_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """Draw the largest squared singular value / squared norm, a line for each gain."""
+    """Draw largest squared singular value / squared norm by epoch, one line for each gain."""
     drawn = _spread(two_classes(tables), ["gain", "epoch"], "ratio")
     axes.set_ylim(0, 1.02)
     _by_epoch(axes, drawn)
@@ -133,7 +135,7 @@ def _ratio_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def _remainder_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """Draw the remainder divided by its initial value, with the bounds from the invariants."""
+    """Draw remainder / initial remainder by epoch, with the bounds from the invariants."""
     rows = two_classes(tables)
     drawn = _spread(rows, ["gain", "epoch"], "kept")
     # In units of the initial remainder the bounds are the same for all gains.
@@ -155,7 +157,7 @@ def _remainder_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def _ratio_by_kind(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """Draw a row for each kind of network and loss, a point for each gain."""
+    """Draw the ratio: one row for each kind of network and loss, one point for each gain."""
     rows = last_inner(tables).query("dtype == 'float32' and weight_decay == 0")
     rows = rows[rows["width"] == by_gain(tables)["width"].iloc[0]]
     drawn, colors = [], _gains(rows)
@@ -177,7 +179,7 @@ def _ratio_by_kind(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def _by_width(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """Draw the largest squared singular value and the sum of all others against the width."""
+    """Draw the largest squared singular value, and the sum of all others, against the width."""
     rows = by_width(tables)
     drawn, names = [], []
     axes.set(xscale="log", yscale="log")
@@ -195,7 +197,7 @@ def _by_width(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def say_decay(tables: Tables) -> str:
-    """State which optimizers shrink the remainder as gradient flow does, and where Adam ends."""
+    """Return the headline: which optimizers shrink the remainder like gradient flow."""
     rows = by_decay(steady(tables))
     adam = nonempty(rows.query("method == 'Adam'"), "Adam with weight decay")
     if (adam["decayed"] > 0.1 * np.exp(-adam["exponent"])).any():
@@ -223,7 +225,7 @@ def draw_beyond_the_flow(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 NAMED_AT = {"SGD": -3, "momentum": -17, "AdamW": 44}
-"""Points from the last point of a method up to its name."""
+"""Distance of a method's name from its last point, in points."""
 
 
 def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
@@ -240,7 +242,7 @@ def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
         own = own.assign(**{name: place(own[name]) for name in SPREAD})
         look = METHODS[method]
         form: dict[str, Any] = {"linestyle": ""}
-        if method == "SGD":  # momentum lies on it
+        if method == "SGD":  # the line of momentum covers it
             form |= {"markersize": 11, "markerfacecolor": "none", "markeredgewidth": 1.5}
             form |= {"markeredgecolor": look.color}
         _bars(axes, own["exponent"], own, look, **form)
@@ -257,7 +259,7 @@ def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def _drift_by_rate(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """Draw the change of D divided by its initial size, a named line for each optimizer."""
+    """Draw the change of D / its initial size, one named line for each optimizer."""
     rows = by_rate(tables)
     rows = rows.assign(relative=rows["drift"] / rows["initial_invariant"])
     drawn = _spread(rows, ["method", "learning_rate", "time"], "relative")
@@ -312,7 +314,7 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 LOOKS = {name.lower(): look for name, look in METHODS.items()}
-"""Looks of sweeps over the optimizer."""
+"""Line styles in sweeps over the optimizer."""
 
 HEADLINE = ["loss", "accuracy", "test_accuracy", "sharpness"]
 

@@ -1,8 +1,8 @@
-"""Stacks of S networks that end in linear layers, without biases.
+"""Networks that end in linear layers, without biases, S at once.
 
-Two ReLU layers (mlp) or three ReLU convolutions (conv), then three linear layers. The stack has the
-C networks of a replicate one after another, R replicates, S = R C: those of one replicate read the
-same images. The linear tail acts as one matrix, the product of its layers.
+Two ReLU layers (mlp) or three ReLU convolutions (conv) precede three linear layers. Each of R
+replicates has C networks, which read the same images: S = R C, replicate after replicate. The
+linear layers at the end, the tail, act as one matrix, the product of their weights.
 """
 
 from itertools import pairwise
@@ -16,22 +16,21 @@ from torch.nn import functional
 from runner.core.errors import lookup
 
 TAIL = 3
-"""Linear layers at the end."""
+"""Number of linear layers at the end."""
 KERNEL, STRIDES = 3, (2, 2, 1)
 """Kernel size and strides of the convolutions, with a border of one zero."""
 
 FRONTS = {"mlp": ((), 2), "conv": (STRIDES, 0)}
-"""What is before the tail, by architecture: strides of ReLU convolutions, and fully connected ReLU
-layers."""
+"""Layers before the tail by architecture: strides of ReLU convolutions, number of ReLU layers."""
 
 Parameters = dict[str, Float[Tensor, "S *_"]]
-"""W1, W2, ... of all networks."""
+"""Weights W1, W2, ... of all networks."""
 
 
 def shapes(
     architecture: str, width: int, channels: int, image: tuple[int, ...], outputs: int
 ) -> list[tuple[int, ...]]:
-    """Return the shape of each layer's weights: `(out, in)`, of a convolution `(out, in, 3, 3)`.
+    """Return the shape of each layer's weights: `(out, in)`, for a convolution `(out, in, 3, 3)`.
 
     image: channels, height and width. Raises InputError for an unknown architecture.
     """
@@ -60,7 +59,7 @@ def tail(parameters: Parameters) -> list[Float[Tensor, "S _ _"]]:
 def outputs(
     parameters: Parameters, x: Float[Tensor, "R n channels height width"]
 ) -> Float[Tensor, "S outputs n"]:
-    """Return what all networks make of the images of their replicates."""
+    """Return the outputs of all networks on the images of their replicates."""
     *layers, before_last, last = parameters.values()
     H = features(layers[:-1], x)
     return last @ before_last @ layers[-1] @ H
@@ -69,7 +68,7 @@ def outputs(
 def features(
     layers: list[Float[Tensor, "S *_"]], x: Float[Tensor, "R n channels height width"]
 ) -> Float[Tensor, "S d n"]:
-    """Return what the ReLU layers give to the linear tail."""
+    """Return the inputs of the linear tail, the outputs of the ReLU layers."""
     S, R, n = len(layers[0]), *x.shape[:2]
     if layers[0].ndim == 5:
         H = x.transpose(0, 1).flatten(1, 2)  # n (R channels) height width
@@ -79,7 +78,7 @@ def features(
             H = H.relu()
         return H.reshape(n, S, -1).permute(1, 2, 0)
     first, *others = layers
-    # The weights of a replicate's networks as one matrix: its images are read once.
+    # The weights of a replicate's networks form one matrix, so its images are read once.
     H = first.reshape(R, -1, first.shape[-1]) @ x.flatten(2).mT
     H = H.view(S, -1, n).relu()
     for W in others:

@@ -12,19 +12,21 @@ from runner.data.datasets import Dataset, Images
 from runner.papers.training_invariances.low_rank_training.config import LowRankTraining
 
 INPUT_NORM = 4.0
-"""Root mean square norm of the images of a replicate: the norm of digits with pixels in [0, 1]
-(3.9), for all datasets, so that learning rates are comparable."""
+"""Root mean square norm of the images of a replicate, for all datasets.
+
+It is the norm of digits with pixels in [0, 1] (3.9). Learning rates are thus comparable.
+"""
 
 LoadData = Callable[..., Dataset]
-"""How a study gets a dataset: `Context.load_data`."""
+"""Function that loads a dataset, as `Context.load_data`."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Training images of each replicate, and the test images that all share (of any norm: without
-    biases it decides no class).
+    """Training images of each replicate, and test images shared by all replicates.
 
-    Labels are -1 and 1 of two classes, of more their numbers.
+    The norm of test images is arbitrary: without biases it does not change the predicted class.
+    Labels are -1 and 1 for two classes, and class numbers for more.
     """
 
     x: Float[Tensor, "R n channels height width"]
@@ -40,7 +42,7 @@ class Problem:
 
 
 def draw_problem(config: LowRankTraining, load_data: LoadData) -> Problem:
-    """Return each replicate's own choice of the training images of the first K classes.
+    """Return a separate selection of training images of the first K classes for each replicate.
 
     Raises InputError if the dataset has fewer than `samples` images or is not available.
     """
@@ -59,18 +61,18 @@ def draw_problem(config: LowRankTraining, load_data: LoadData) -> Problem:
     )[:, : config.samples]
     x = train.pixels[chosen].double()
     norms = x.square().flatten(2).sum(-1).mean(-1).sqrt()
-    scale = INPUT_NORM / norms.where(norms != 0, INPUT_NORM)  # black images stay black
+    scale = INPUT_NORM / norms.where(norms != 0, INPUT_NORM)  # black images remain black
     x *= scale[:, None, None, None, None]
     y, test_y = (labels_of(each, config.classes) for each in (train.labels[chosen], test.labels))
     return Problem(x, y, test.pixels, test_y)
 
 
 def of_classes(images: Images, classes: int) -> Images:
-    """Return the images of the first classes."""
+    """Return the images of the first `classes` classes."""
     wanted = images.labels < classes
     return Images(images.pixels[wanted], images.labels[wanted])
 
 
 def labels_of(labels: Tensor, classes: int) -> Tensor:
-    """Return -1.0 and 1.0 for two classes, the numbers of the classes for more."""
+    """Return -1.0 and 1.0 for two classes, or the class numbers for more."""
     return 2 * labels.double() - 1 if classes == 2 else labels

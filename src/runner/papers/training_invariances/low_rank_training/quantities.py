@@ -12,7 +12,7 @@ from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty
 
 PRINTED = {"not diverged": "training did not diverge"}
-"""Words of rules for conditions."""
+"""Printed names of conditions."""
 
 
 @quantity()

@@ -1,10 +1,10 @@
 """Study `low_rank_training`: paper C's low rank in ordinary training.
 
-Networks that end in three linear layers (the tail) learn images. One stack has all gains, learning
-rates, weight decays and replicates. We measure at epochs 0, 1, 2, 4, ... `training.csv` has losses
-and accuracies. `layers.csv` has the singular values of each layer of the tail: the k largest, which
-the loss moves, and the remainder, which the invariants keep near its initial value. `spectrum.csv`
-has the largest singular values after training.
+Networks that end in three linear layers (the tail) learn images. All gains, learning rates, weight
+decays and replicates are trained together. We measure at epochs 0, 1, 2, 4, ... `training.csv` has
+losses and accuracies. `layers.csv` has the singular values of each layer of the tail: the k
+largest, and the remainder. The loss changes the k largest; the invariants keep the remainder near
+its initial value. `spectrum.csv` has the largest singular values after training.
 """
 
 from collections.abc import Iterator
@@ -36,42 +36,45 @@ from runner.papers.training_invariances.low_rank_training.training import (
 from runner.training.optimizers import MOMENTUM
 
 DIVERGED = 2.0
-"""A network whose loss was above so many times its start has diverged, as one not finite. It may
-come back, with other invariants, or with all units off."""
+"""Factor on the initial loss above which a network counts as diverged.
+
+Networks that are not finite have diverged, too. A diverged network may recover, with other
+invariants, or with all units inactive.
+"""
 
 SHOWN = 20
-"""Singular values of each layer in `spectrum.csv`, at most."""
+"""Largest number of singular values of each layer in `spectrum.csv`."""
 
 EVALUATED_AT_ONCE = 512
-"""Test images in one pass."""
+"""Number of test images in one pass."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """The columns that name a network, and when it was measured."""
+    """Columns that identify a network and the epoch of measurement."""
 
     data: str
-    classes: int  # K
+    classes: int  # K, number of classes
     architecture: str
     optimizer: str
     loss_function: str
     gain: float
-    width: int  # w
+    width: int  # w, width of the layers
     learning_rate: float
-    weight_decay: float  # lambda
+    weight_decay: float  # weight decay lambda
     replicate: int
-    epoch: int  # from 0
+    epoch: int  # number of finished epochs
     time: float  # T: sum of the learning rates; with momentum divided by 1 - momentum
     diverged: bool  # whether the loss was not finite, or above DIVERGED times its initial value
 
 
 AT = tuple(column.name for column in fields(Network))[:-2]
-"""Key columns of a row: up to the epoch."""
+"""Key columns of a row up to the epoch."""
 
 
 @dataclass(frozen=True)
 class NetworkEpoch(Network, Row):
-    """One row per network and epoch measured."""
+    """One row per network and measured epoch."""
 
     table: ClassVar[str] = "training"
     keys: ClassVar[tuple[str, ...]] = AT
@@ -84,7 +87,7 @@ class NetworkEpoch(Network, Row):
 
 @dataclass(frozen=True)
 class LayerEpoch(Network, Row):
-    """One row per network, epoch measured, and layer of the linear tail."""
+    """One row per network, measured epoch, and layer of the linear tail."""
 
     table: ClassVar[str] = "layers"
     keys: ClassVar[tuple[str, ...]] = (*AT, "layer")
@@ -103,7 +106,7 @@ class LayerEpoch(Network, Row):
 
 @dataclass(frozen=True)
 class SingularValue(Network, Row):
-    """One row per network, layer of the tail, and singular value, at the end."""
+    """One row per network, layer of the tail, and singular value, after training."""
 
     table: ClassVar[str] = "spectrum"
     keys: ClassVar[tuple[str, ...]] = (*AT, "layer", "index")
@@ -114,7 +117,7 @@ class SingularValue(Network, Row):
 
 
 class Member(NamedTuple):
-    """What tells the networks of the stack apart."""
+    """Parameters in which the networks of a run differ."""
 
     replicate: int
     gain: float
@@ -125,7 +128,7 @@ class Member(NamedTuple):
 def run(
     config: LowRankTraining, context: Context
 ) -> Iterator[NetworkEpoch | LayerEpoch | SingularValue | Measured]:
-    """Train the stack, measuring it at epochs that double."""
+    """Train all networks, and measure them at epochs that double."""
     dtype = torch_dtype(config.dtype)
     problem = draw_problem(config, context.load_data).to(context.device, dtype)
     start = starting_stack(config, tuple(problem.x.shape[2:]))
@@ -157,7 +160,7 @@ def run(
 
 
 def members(config: LowRankTraining) -> list[Member]:
-    """Return the networks of the stack, in its order."""
+    """Return the members of a run, in the order of its networks."""
     varied = config.gains, config.learning_rates, config.weight_decays
     return [Member(*each) for each in product(range(config.replicates), *varied)]
 
@@ -165,7 +168,7 @@ def members(config: LowRankTraining) -> list[Member]:
 def hand_over(
     config: LowRankTraining, context: Context, problem: Problem, parameters: Parameters, epoch: int
 ) -> Iterator[Measured]:
-    """Hand over each network, its images x, and H, what its linear tail reads of them."""
+    """Yield the measures of `Context.hand_over` for each network, images x and tail inputs H."""
 
     def traced(s: int, x: Tensor) -> dict[str, Tensor]:
         alone = {name: W[s] for name, W in parameters.items()}
@@ -181,9 +184,9 @@ def hand_over(
 
 
 def records(config: LowRankTraining) -> list[int]:
-    """Return the epochs that are measured: 0, and all of them halved again and again.
+    """Return the epochs that are measured: 0, and the last one halved repeatedly.
 
-    So networks whose learning rates have the ratio 2 are measured at equal times T.
+    Networks whose learning rates have the ratio 2 are therefore measured at equal times T.
     """
     found = [config.epochs]
     while found[0] > 1:
@@ -192,10 +195,10 @@ def records(config: LowRankTraining) -> list[int]:
 
 
 def starting_stack(config: LowRankTraining, image: tuple[int, ...]) -> Parameters:
-    """Return the initial stack, in float64 on the CPU; the networks of a replicate start with the
-    same draws, by gain.
+    """Return the initial weights of all networks, in float64 on the CPU.
 
-    image: channels, height and width of what they read.
+    Networks of a replicate have the same random draws, scaled by their gain. image: channels,
+    height and width of the inputs.
     """
     last = 1 if config.classes == 2 else config.classes
     layers = networks.shapes(config.architecture, config.width, config.channels, image, last)
@@ -222,7 +225,7 @@ def minibatches(
 
 
 class Measure:
-    """Makes the rows of a stack from its initial and its present weights."""
+    """Initial invariants and bounds of all networks, and a mark on the networks that diverged."""
 
     def __init__(self, config: LowRankTraining, problem: Problem, start: Parameters) -> None:
         self.config, self.problem, self.members = config, problem, members(config)
@@ -271,8 +274,11 @@ class Measure:
     def _of_layer(
         self, decomposed: list, now: list[Tensor], number: int, fallen: Float[Tensor, " S"]
     ) -> dict[str, Float[Tensor, " S"]]:
-        """Return columns of `LayerEpoch`. decomposed, now: all layers and their invariants; fallen:
-        exp(-2 lambda T)."""
+        """Return columns of `LayerEpoch` for one layer.
+
+        decomposed, now: singular values and invariants of all layers. number: the layer's index.
+        fallen: exp(-2 lambda T).
+        """
         u, s, _ = decomposed[number]
         squares = s.square()
         frobenius, rem = squares.sum(-1), squares[:, self.kept :].sum(-1)
@@ -315,7 +321,7 @@ class Measure:
 
     @torch.no_grad()
     def _test_accuracy(self, parameters: Parameters) -> Float[Tensor, " S"]:
-        """Return the share of right answers on the test images, of each network."""
+        """Return the fraction of correct answers on the test images, for each network."""
         right, R = torch.zeros_like(self.start_loss), len(self.problem.x)
         tests = self.problem.test_x, self.problem.test_y
         for parts in zip(*(each.split(EVALUATED_AT_ONCE) for each in tests), strict=True):
@@ -332,6 +338,6 @@ def _by_network(columns: dict[str, Float[Tensor, " S"]]) -> list[dict[str, float
 
 
 def invariants(weights: list[Float[Tensor, "S _ _"]]) -> list[Float[Tensor, "S _ _"]]:
-    """Return D_l of the linear layers but the last, in float64."""
+    """Return D_l of all linear layers except the last, in float64."""
     exact = [W.double() for W in weights]
     return [theory.matrix_invariant(U, V) for U, V in zip(exact[:-1], exact[1:], strict=True)]

@@ -1,4 +1,4 @@
-"""Selections and summaries of the tables of study `low_rank_training`, for drawings and claims."""
+"""Select and summarize the tables of study `low_rank_training`, for figures and claims."""
 
 import numpy as np
 import pandas as pd
@@ -7,15 +7,14 @@ from runner.results.claims import Tables
 from runner.results.rows import nonempty
 
 NETWORK = ["run", "gain", "learning_rate", "weight_decay", "replicate"]
-"""What names a network."""
+"""Columns that identify a network."""
 
 METHODS = ["gradient descent", "SGD", "momentum", "Adam", "AdamW"]
-"""The values of the column `method`."""
+"""Values of the column `method`."""
 
 
 def marked(tables: Tables, name: str = "layers") -> pd.DataFrame:
-    """Return a table with the columns `method` and `diverged`: whether the network diverges at any
-    time."""
+    """Return a table with `method` and `diverged`: whether the network diverges at any time."""
     rows = tables[name]
     measured = {"layers": "frobenius", "training": "loss", "spectrum": "singular_value"}[name]
     bad = rows["diverged"].astype(bool) | ~np.isfinite(rows[measured].astype(float))
@@ -24,8 +23,10 @@ def marked(tables: Tables, name: str = "layers") -> pd.DataFrame:
 
 
 def steady(tables: Tables, name: str = "layers") -> pd.DataFrame:
-    """Return a table of the dataset that is drawn (digits, if the table has digits) without the
-    networks that diverge. Raises NoRows if all networks diverge."""
+    """Return a table for the dataset that is drawn, without networks that diverge.
+
+    The dataset is digits, if the table has it. Raises NoRows if all networks diverge.
+    """
     rows = marked(tables, name)
     rows = rows[(rows["data"] == rows["data"].min()) & ~rows["diverged"]]
     return nonempty(rows, f"network that did not diverge in table {name}")
@@ -39,8 +40,10 @@ def _method(rows: pd.DataFrame) -> np.ndarray:
 
 
 def inner(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the last linear layers without the output layer, whose rank is at most the number of
-    outputs."""
+    """Return the last linear layers without the output layer.
+
+    The rank of the output layer is at most the number of outputs.
+    """
     return rows[rows["layer"] < rows.groupby("run")["layer"].transform("max")]
 
 
@@ -78,8 +81,10 @@ def by_gain(tables: Tables) -> pd.DataFrame:
 
 
 def plain(tables: Tables) -> pd.DataFrame:
-    """Return the last inner layer of MLPs under gradient descent without decay, by the logistic
-    loss or the cross entropy. Raises NoRows if the tables have none."""
+    """Return the last inner layer of MLPs under gradient descent without weight decay.
+
+    The loss is the logistic loss or the cross entropy. Raises NoRows if the tables have none.
+    """
     rows = last_inner(tables).query(
         "method == 'gradient descent' and weight_decay == 0 and architecture == 'mlp'"
         " and dtype == 'float32' and loss_function in ('logistic', 'cross_entropy')"
@@ -90,7 +95,7 @@ def plain(tables: Tables) -> pd.DataFrame:
 def by_width(tables: Tables) -> pd.DataFrame:
     """Return the rows of `plain` for two classes, at the gain with the most widths.
 
-    Time: the latest that was measured at every width.
+    The time is the latest one that was measured at every width.
     """
     rows = nonempty(plain(tables).query("classes == 2"), "rows of two classes")
     best = rows.groupby("gain")["width"].nunique().idxmax()
@@ -98,10 +103,9 @@ def by_width(tables: Tables) -> pd.DataFrame:
 
 
 def at_common_time(rows: pd.DataFrame, across: str) -> pd.DataFrame:
-    """Return the rows of each method at the latest time at which all its values of a column were
-    measured.
+    """Return each method's rows at the latest time measured for all its values of a column.
 
-    Raises NoRows if no time has all values.
+    Raises NoRows if no time has all values. across: the column.
     """
     seen = rows.groupby(["method", "time"])[across].transform("nunique")
     rows = rows[seen == rows.groupby("method")[across].transform("nunique")]
@@ -112,8 +116,9 @@ def at_common_time(rows: pd.DataFrame, across: str) -> pd.DataFrame:
 def by_decay(layers: pd.DataFrame) -> pd.DataFrame:
     """Return the inner layers at the end of runs with weight decay, matched with runs without it.
 
-    Columns: `decayed` (remainder / remainder of the same replicate without decay), `exponent`
-    (2 lambda T) and `diverged` (with or without decay). Raises NoRows if the tables have none.
+    The columns are `decayed` (remainder / remainder of the same replicate without decay),
+    `exponent` (2 lambda T) and `diverged` (with or without decay). Raises NoRows if the tables have
+    none.
     """
     rows = ends(inner(layers))
     keys = ["run", "gain", "learning_rate", "replicate", "layer"]
@@ -135,8 +140,10 @@ def by_rate(tables: Tables) -> pd.DataFrame:
 
 
 def ten_class_spectra(tables: Tables) -> pd.DataFrame:
-    """Return the singular values of the last inner layer after SGD on ten classes, without weight
-    decay and with the largest weight decay."""
+    """Return the singular values of the last inner layer after SGD on ten classes.
+
+    The networks have no weight decay, or the largest weight decay.
+    """
     rows = last_inner(tables, "spectrum").query("classes > 2 and method == 'SGD'")
     rows = nonempty(rows, "spectra of more than two classes by SGD")
     return rows[rows["weight_decay"].isin([rows["weight_decay"].min(), rows["weight_decay"].max()])]

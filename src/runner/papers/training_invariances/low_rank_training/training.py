@@ -1,6 +1,6 @@
-"""Losses of a stack of networks, their gradients and curvature, and weight decay.
+"""Losses of many networks, their gradients and curvature, and weight decay.
 
-`y`: of two classes -1 and 1, of more the numbers of the classes, each `(R, n)`.
+`y (R, n)`: labels -1 and 1 for two classes, class numbers for more.
 """
 
 import torch
@@ -21,7 +21,7 @@ LANCZOS = 6
 def losses_and_hits(
     f: Float[Tensor, "S outputs n"], y: Tensor, loss_function: str
 ) -> tuple[Float[Tensor, "S n"], Bool[Tensor, "S n"]]:
-    """Return the loss of each image, and whether it gets its class."""
+    """Return the loss of each image, and whether the image is classified correctly."""
     y = y.repeat_interleave(len(f) // len(y), dim=0)
     if loss_function == "cross_entropy":
         return cross_entropy(f, y, reduction="none"), f.argmax(1) == y
@@ -43,14 +43,15 @@ def losses_and_gradients(
 
 
 WAYS = OPTIMIZERS | {"adamw": OPTIMIZERS["adam"]}
-"""The optimizers without weight decay, by the names that configurations use."""
+"""Optimizers before weight decay, by their names in configurations."""
 
 
 class Decayed:
-    """An optimizer with weight decay: a multiple of the weights in the gradient (coupled), or, for
-    adamw, applied to the weights separately (decoupled: Loshchilov and Hutter, 2019).
+    """Optimizer with weight decay.
 
-    Raises InputError for an unknown optimizer.
+    The decay is a multiple of the weights in the gradient (coupled). For adamw it is applied to the
+    weights separately (decoupled: Loshchilov and Hutter, 2019). Raises InputError for an unknown
+    optimizer.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class Decayed:
 
     @torch.no_grad()
     def step(self, found: Parameters) -> None:
-        """Take one step along the gradients of the losses, which it may change."""
+        """Take one step along the gradients of the losses; may change the gradients in place."""
         for name, W in self.own.parameters.items():
             along = self.decays.view(-1, *[1] * (W.ndim - 1))
             if self.decoupled:
@@ -84,8 +85,8 @@ def sharpness(
 ) -> Float[Tensor, " S"]:
     """Return the largest eigenvalue of the Hessian of each network's mean loss.
 
-    By `LANCZOS` steps of the Lanczos iteration, from the gradient: a lower bound, which is close
-    where the eigenvalue is isolated. nan if the gradient is not finite, zero if it is zero.
+    `LANCZOS` steps of the Lanczos iteration, from the gradient, give a lower bound. It is close if
+    the eigenvalue is isolated. nan if the gradient is not finite, zero if it is zero.
     """
     leaves = [W.detach().requires_grad_() for W in parameters.values()]
     named = dict(zip(parameters, leaves, strict=True))
@@ -108,7 +109,7 @@ def sharpness(
         basis[:, step] = v
         products[:, step] = v = hessian(v)
         V = basis[:, : step + 1]
-        for _ in range(2):  # once more for what rounding leaves
+        for _ in range(2):  # twice because of rounding
             v = v - ((v[:, None] @ V.mT) @ V)[:, 0]
         v = _unit(v)
     projected = (basis @ products.mT).double()
@@ -116,6 +117,6 @@ def sharpness(
 
 
 def _unit(v: Float[Tensor, "S P"]) -> Float[Tensor, "S P"]:
-    """Return v / |v|; zero where v is zero."""
+    """Return v / |v|, or zero if v is zero."""
     norm = v.norm(dim=1, keepdim=True)
     return v / norm.where(norm > 0, 1)

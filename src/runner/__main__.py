@@ -131,19 +131,22 @@ def compute(words: list[str]) -> int:
     What belongs to Hydra is left to Hydra: its own flags (`--cfg job`, `-sc`), and sweepers that
     choose their jobs by the results of others.
     """
-    from runner.cli import composing, orders, others  # late, as above
+    from runner.cli import composing, orders  # late, as above
 
     prepare(words)
     flags = [word for word in words if word.startswith("-")]
-    if set(flags) - {"-m", "--multirun"}:
-        return others.main(words)
+    has_hydras_flag = bool(set(flags) - {"-m", "--multirun"})
     typed = [word for word in words if word not in flags]
-    with composing.hydra_ready(typed):
-        order = orders.compose_order(typed, multirun=bool(flags))
-        if not order.searches:
-            return carry_out(order)
+    if not has_hydras_flag:
+        with composing.hydra_ready(typed):
+            order = orders.compose_order(typed, multirun=bool(flags))
+            if not order.searches:
+                return carry_out(order)
+    from runner.cli import others  # late, as above
+
     others.main(words)
-    print(f"a picture: python -m runner runs plot --study {order.composed.study}")
+    if not has_hydras_flag:
+        print(f"a picture: python -m runner runs plot --study {order.composed.study}")
     return 0
 
 

@@ -70,6 +70,7 @@ class Progress(tqdm):
         super().__init__(
             None, what, total, initial=done, unit=unit, file=file, delay=0.001, **times, **look
         )
+        self.counted = self.start_t
 
     def __enter__(self) -> "Progress":
         self.timer.start()
@@ -91,6 +92,8 @@ class Progress(tqdm):
     def update(self, count: float = 1, **numbers: Any) -> None:
         """Count `count` more units, or a part of one: 0; `numbers` go beside the bar."""
         self.numbers = numbers
+        if count:
+            self.counted = self._time()
         super().update(count)
 
     def refresh(self, *args: Any, **options: Any) -> None:
@@ -114,10 +117,10 @@ class Progress(tqdm):
 
     def time_left(self) -> str:
         """Return the time left at the speed so far; nothing where it is unknown or short."""
-        done, elapsed = self.n - self.initial, super().format_dict["elapsed"]
-        if not done or elapsed < SECONDS_TO_FIRST_LINE:
+        done, seconds = self.n - self.initial, self.counted - self.start_t
+        if not done or seconds < SECONDS_TO_FIRST_LINE:
             return ""
-        left = (self.total - self.n) / done * elapsed
+        left = (self.total - self.n) / done * seconds - (self._time() - self.counted)
         return f"{duration(left)} left" if left >= 1 else ""
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from runner.core import catalogue
 from runner.core.errors import InputError, nearest
 from runner.runs.inventory import STATUSES, RunInfo, describe, find
 from runner.runs.run import UNNAMED, Run, readable

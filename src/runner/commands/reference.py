@@ -187,7 +187,7 @@ def judge_all(reference: Path) -> None:
     """
     tables = kept_tables(reference)
     numbers, path = numbers_judged(tables), reference / JUDGED
-    numbers, changed = settled(numbers, _read_numbers(path), ["scale", "figure", "claim"])
+    numbers, changed = ignore_rounding(numbers, _read_numbers(path), ["scale", "figure", "claim"])
     for folder, each in tables.items():
         scale, name = folder.parent.name, folder.name
         stored = read_csv(folder / "claims.csv")
@@ -198,7 +198,7 @@ def judge_all(reference: Path) -> None:
             (row.claim, row.digest) in same and (scale, name, row.claim) not in changed
             for row in judged.itertuples()
         ]
-        claims, others = settled(with_standing(judged, scale, stay), stored, ["claim"])
+        claims, others = ignore_rounding(with_standing(judged, scale, stay), stored, ["claim"])
         if others:
             _replace(folder / "claims.csv", claims.to_csv(index=False))
         _replace(folder / "caption.txt", KeptFigure.of(folder).caption(each))
@@ -207,7 +207,7 @@ def judge_all(reference: Path) -> None:
         _write_numbers(path, numbers)
 
 
-def settled(
+def ignore_rounding(
     now: pd.DataFrame, stored: pd.DataFrame, by: list[str]
 ) -> tuple[pd.DataFrame, set[tuple]]:
     """Return the rows of now, and the groups of them in which more than rounding has changed.

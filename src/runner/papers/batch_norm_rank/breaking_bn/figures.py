@@ -122,7 +122,9 @@ def with_rates(panels: str, tables: Tables) -> str:
         f"{named(method)} {rate:g}{END_OF_GRID[end]}"
         for method, rate, end in chosen_rates(tables).itertuples(index=False, name=None)
     ]
-    return f"{panels} Lines are medians, bands the range. Learning rates: {'; '.join(rates)}."
+    return (
+        f"{panels} Lines are medians, bands the range. The learning rates are: {'; '.join(rates)}."
+    )
 
 
 def _network(tables: Tables) -> str:
@@ -191,7 +193,7 @@ FIGURE_5 = Drawing(
     marks="bands: range",
     caption=partial(
         with_rates,
-        "(a) Training accuracy and (b) rank of the last hidden layer by epoch.",
+        "(a) shows the training accuracy and (b) the rank of the last hidden layer, by epoch.",
     ),
     shows={"method": CENTRED},
 )
@@ -209,8 +211,8 @@ FIGURES = [
         marks="bands: range",
         caption=partial(
             with_rates,
-            "(a) Training accuracy and (b) r, the lower bound of the rank of the last hidden layer,"
-            " by iteration of SGD.",
+            "(a) shows the training accuracy and (b) r, the lower bound of the rank of the last"
+            " hidden layer, by iteration of SGD.",
         ),
         shows={"method": ["batch_norm", "batch_norm_no_mean"]},
     ),
@@ -228,9 +230,10 @@ FIGURES = [
         marks="bands: range",
         caption=partial(
             with_rates,
-            "(a) Training accuracy by epoch. (b) Training accuracy of plain networks on images and"
-            " on random pixels, one line for each network. (c) Alignment of the gradients of"
-            " different images (undefined if the last layer is zero).",
+            "(a) shows the training accuracy by epoch. (b) shows the training accuracy of plain"
+            " networks on images and on random pixels, with one line for each network. (c) shows"
+            " the alignment of the gradients of different images (undefined if the last layer is"
+            " zero).",
         ),
         shows={"method": ["batch_norm", "vanilla", "vanilla_100x", "vanilla_random_pixels"]},
     ),

@@ -91,10 +91,11 @@ FIGURES = [
         findings=[
             Finding(say_fewer, holds=["interpolants-are-rare"]),
         ],
-        caption="The target function has rank 2. (a) Initializations that fit. (b) Largest "
-        "trace of the tangent kernel (NTK) divided by the depth. (c) Squared norm minus "
-        "L. Dots fit, crosses do not; large dots are medians of the fits. Dotted: lower "
-        "bounds of the paper, in (b) its slope; the height is arbitrary there.",
+        caption="The target function has rank 2. (a) shows how many initializations fit. (b)"
+        " shows the largest trace of the tangent kernel (NTK) divided by the depth L,"
+        " (c) the squared norm minus L. Dots fit, crosses do not; large dots are medians"
+        " of the fits. Dotted lines are the paper's lower bounds; in (b) their height is"
+        " arbitrary.",
     ),
 ]
 

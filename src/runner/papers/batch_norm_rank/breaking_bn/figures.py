@@ -153,7 +153,7 @@ def say_centring(tables: Tables, verdict: str) -> str:
     n = tables["training"]["replicate"].nunique()
     then = "whether that is equality is undecided"
     if 2 * 0.5**n > ERROR:  # both sides are tested: no numbers could refute it
-        then = f"{n} networks cannot refute equality"
+        then = f"{n} networks are too few to refute equality"
     return (
         f"{_network(tables)} ends at an accuracy of {without:.2f} without mean subtraction and at"
         f" {norm:.2f} with it; {then}"

@@ -284,7 +284,7 @@ BEATS = {
 
 HIGHER = "have a higher test loss than batch norm ({numbers})"
 ONLY_IN_TRAINING = (
-    "beat batch norm in training accuracy ({numbers}); in test loss that is undecided"
+    "beat batch norm in training accuracy ({numbers}); a lower test loss is undecided"
 )
 
 
@@ -323,7 +323,7 @@ def say_more(tables: Tables, more: str) -> str:
     most, plain = (middle(ends, name, "train_accuracy") for name in ("M = 75", "vanilla"))
     return (
         f"Pre-training makes {ends['depth'].max()} plain layers trainable: accuracy {most:.2f}"
-        f" after 75 steps, {plain:.2f} without{more}"
+        f" after 75 steps instead of {plain:.2f}{more}"
     )
 
 

@@ -211,8 +211,8 @@ def say_laws(tables: Tables) -> str:
     bound = rank_bound(metrics, metrics["tau"])
     return (
         f"The soft rank is more than {int((metrics['soft_rank'] / bound).min())} times the bound of"
-        " Theorem 14; the distribution of the weights hardly matters"
-        f" ({100 * (plain['soft_rank'] - 1).abs().max():.0f} % without skips)"
+        " Theorem 14; without skip connections the distribution of the weights changes the rank by at"
+        f" most {100 * (plain['soft_rank'] - 1).abs().max():.0f} %"
     )
 
 
@@ -472,7 +472,7 @@ def say_collapse(tables: Tables) -> str:
 
 def say_moving(tables: Tables) -> str:
     """Say this, and that the matrix does not converge."""
-    return f"{say_collapse(tables)}, and the matrix keeps moving"
+    return f"{say_collapse(tables)}, and the matrix of activations keeps moving"
 
 
 def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -510,8 +510,8 @@ def say_expansion(tables: Tables) -> str:
     """Say how many matrices there are, and the power of the remainder."""
     count = len(tables["expansions"].drop_duplicates(["width", "law", "replicate"]))
     return (
-        f"Lemma 7 predicts the change of ‖M‖² in all {count} matrices; its error falls like"
-        f" γ^{powers_left_over(tables).mean():.1f}"
+        f"Lemma 7 predicts the change of ‖M‖² for all {count} matrices; the error of the prediction"
+        f" falls like γ^{powers_left_over(tables).mean():.1f}"
     )
 
 

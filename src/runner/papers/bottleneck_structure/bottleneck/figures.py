@@ -194,8 +194,8 @@ def say_above(tables: Tables) -> str:
     medians = select(rows, recipe="annealed").groupby("depth")["above"].median()
     nonempty(collapsed(rows), "depth from which ordinary training collapses")
     return (
-        f"Training misses the best solution found: annealed training by {medians.min():.0f} to"
-        f" {medians.max():.0f} %, ordinary training collapses"
+        f"The loss of annealed training is {medians.min():.0f} to {medians.max():.0f} % above the"
+        " best solution found; ordinary training of deep networks collapses"
     )
 
 

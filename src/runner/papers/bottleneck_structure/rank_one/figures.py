@@ -20,7 +20,7 @@ def say_fewer(tables: Tables) -> str:
     rest = f"{many['fit']} of {many['starts']} fit" if many["fit"] else "none fits"
     return (
         f"With more training points fewer networks of rank 1 fit: {few['fit']} of {few['starts']}"
-        f" initializations fit {few['samples']} points, {rest} {many['samples']}"
+        f" initializations fit {few['samples']} points, {rest} {many['samples']} points"
     )
 
 

@@ -79,7 +79,7 @@ def say_orbits(tables: Tables) -> str:
     """State how near the points of one orbit are in the layer of panel (c)."""
     return (
         "The network learns the symmetry of the task: distances within an orbit are"
-        f" {_within(tables)} of those between orbits"
+        f" {_within(tables)} of the distances between orbits"
     )
 
 

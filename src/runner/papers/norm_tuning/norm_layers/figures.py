@@ -45,7 +45,7 @@ def say_layers(tables: Tables) -> str:
     least = select(tables["metrics"], layer="layer_norm")["lower_bound"].min()
     return (
         "The construction is exact in BatchNorm with fixed statistics; in LayerNorm without biases"
-        f" no γ and β come below {int(100 * least)} % in any network"
+        f" no γ and β reach an error below {int(100 * least)} % in any network"
     )
 
 

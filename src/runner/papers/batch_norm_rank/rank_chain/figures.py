@@ -211,8 +211,8 @@ def say_laws(tables: Tables) -> str:
     bound = rank_bound(metrics, metrics["tau"])
     return (
         f"The soft rank is more than {int((metrics['soft_rank'] / bound).min())} times the bound of"
-        " Theorem 14; without skip connections the distribution of the weights changes the rank by at"
-        f" most {100 * (plain['soft_rank'] - 1).abs().max():.0f} %"
+        " Theorem 14; without skip connections the distribution of the weights changes the rank by"
+        f" at most {100 * (plain['soft_rank'] - 1).abs().max():.0f} %"
     )
 
 

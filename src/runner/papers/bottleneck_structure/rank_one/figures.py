@@ -19,7 +19,7 @@ def say_fewer(tables: Tables) -> str:
     few, many = t.counted(tables["metrics"]).reset_index().iloc[[0, -1]].to_dict("records")
     rest = f"{many['fit']} of {many['starts']} fit" if many["fit"] else "none fits"
     return (
-        f"With more training points fewer networks of rank 1 fit: {few['fit']} of {few['starts']}"
+        f"With more points fewer networks of rank 1 fit: {few['fit']} of {few['starts']}"
         f" initializations fit {few['samples']} points, {rest} {many['samples']} points"
     )
 

@@ -434,7 +434,7 @@ FIGURES = [
         marks="lines: medians, bands: middle 90 %",
         caption="Each panel shows the change of a quantity during training, divided by its"
         " initial size. Blue quantities are constant by a statement of the paper, the"
-        f" orange one is not. {D} for adjacent layers. Lines are medians, bands the"
+        f" orange one is not. {D} compares adjacent layers. Lines are medians, bands the"
         " middle 90 % over layers and networks. Networks of depth 4 are judged, not"
         " drawn.",
         shows={
@@ -457,7 +457,7 @@ FIGURES = [
         " flow moves the quantity, 1 if finite steps do, 4 with Runge–Kutta steps. The"
         " right panel shows the drift at the smallest learning rate. Blue quantities are"
         " invariants, orange ones controls. Graphs are random or DenseNet-like, with"
-        f" frozen weights. {D}.",
+        f" frozen weights. {D} compares adjacent layers.",
         shows={"data": ["gaussian", "digits"]},
     ),
     Drawing(
@@ -469,8 +469,8 @@ FIGURES = [
         marks="lines: medians, in d means",
         caption="(a) shows the last inner layer (dashed: residual blocks; L: longest path). (b)"
         " shows 1 − |⟨v, u⟩| for adjacent leading singular vectors. (c) shows layers"
-        " with a nontrivial bound (Eq. (14)). (d) counts sign changes between records."
-        " Lines are medians (d: means) of networks that separate their data.",
+        " with a nontrivial bound (Eq. (14)). (d) counts weights that change sign. Lines"
+        " are medians (d: means) of networks that separate their data.",
         shows={
             "architecture": ["linear", "relu_then_linear", "conv", "conv_free", "residual_free"],
             "data": ["gaussian", "digits"],

@@ -340,9 +340,9 @@ FIGURES = [
         caption="All panels show the last inner layer. (a) shows the sum of all squared singular"
         " values σ² except the largest, divided by this sum without weight decay λ,"
         " against 2λT (T: time of training). Values below 0.0003 are in the gray area."
-        " (b) shows the change of D = W₂ᵀW₂ − W₁W₁ᵀ / initial size. (c) shows singular"
-        " values for ten classes. Markers are medians, bars ranges, of digits networks"
-        " that did not diverge.",
+        " (b) shows the change of D = W₂ᵀW₂ − W₁W₁ᵀ, divided by its initial size. (c)"
+        " shows singular values for ten classes. Markers are medians, bars ranges, of"
+        " digits networks that did not diverge.",
         shows={
             "data": ["digits", "fashion_mnist"],
             "optimizer": ["sgd", "momentum", "adam", "adamw"],

@@ -263,7 +263,7 @@ ONE_SIGN = Look(style.GREEN, "v", DASHED)
 
 def say_needed(tables: Tables) -> str:
     """Say what thresholds and weights of one sign do to the rank."""
-    return "Batch norm keeps the rank at every threshold τ, unless all weights have one sign"
+    return "Batch norm keeps the rank at every threshold τ if the weights have both signs"
 
 
 def say_also_without(tables: Tables) -> str:

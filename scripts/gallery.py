@@ -310,22 +310,23 @@ def counted(folder: Path, names: Iterable[str]) -> str:
 def summary(reference: Path) -> str:
     """How the claims came out at each scale, each statement on the same numbers counted once: a
     Markdown table, and how many of the papers' own chance alone would let hold."""
-    rows, chance = [], []
+    rows = []
     for scale in kept_scales(reference):
         claims = claims_at(reference / scale, figure_names())
         found = Counter(zip(claims["kind"], claims["verdict"], strict=True))
         standings = Counter(claims["standing"])
         numbers = [*(found[pair] for pair in product(KINDS, VERDICTS))]
         numbers += [standings[word] for word in STANDINGS]
-        rows.append([code(scale), *map(str, numbers)])
         own = (claims["kind"] == "paper").sum()
-        would = " would hold" * (not chance)
-        chance.append(f"{ERROR * own:.0f} of {own}{would} at {code(scale)}")
+        rows.append([code(scale), *map(str, numbers), f"{ERROR * own:.0f} of {own}"])
     whose = ["paper's own", *(word.strip("*") for word in KINDS.values() if word)]
     heads = [f"{each}: holds" if v == "holds" else v for each, v in product(whose, VERDICTS)]
-    heads = ["size", *heads, *STANDINGS]
-    said = f"If none of the papers' own statements were true, up to {', '.join(chance)}."
-    return f"{table(heads, rows, right=len(heads) - 1)}\n\nHow many would hold by chance? {said}"
+    heads = ["size", *heads, *STANDINGS, "by chance"]
+    said = (
+        "The last column assumes that none of the papers' own statements is true. Then at most this"
+        f" many of them would hold on average ({100 * ERROR:g} %)."
+    )
+    return f"{table(heads, rows, right=len(heads) - 1)}\n\n{said}"
 
 
 def by_claim(reference: Path, verdict: str) -> Iterator[tuple[list[str], pd.DataFrame]]:

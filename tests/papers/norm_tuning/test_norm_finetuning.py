@@ -141,7 +141,7 @@ def test_rates_are_chosen_in_fewer_epochs_where_so_many_are_named():
 
 
 def test_adapting_a_random_network_is_refused():
-    with pytest.raises(InputError, match="arms=low_rank: only with start=pretrained"):
+    with pytest.raises(InputError, match="arms=low_rank needs start=pretrained"):
         NormFinetuning(arms=["norm", "low_rank"])
 
 

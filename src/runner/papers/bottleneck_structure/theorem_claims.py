@@ -64,54 +64,59 @@ def inequality(
 THEOREMS = [
     inequality(
         "schatten",
-        "every ReLU network of depth L has L ‖J f(x)‖^(2/L) ≤ ‖θ‖², with the Schatten norm of order"
-        " 2/L",
+        "every ReLU network f of depth L has L ‖J f(x)‖^(2/L) ≤ ‖θ‖² (J f: Jacobian, in the"
+        " Schatten norm of order 2/L; ‖θ‖²: squared parameter norm)",
         "Appendix A.1",
     ),
     inequality(
         "theorem-3",
-        "every ReLU network of depth L with Rank J f(x) = k has 2 log |J f(x)|₊ ≤ ‖θ‖² − k L",
+        "every ReLU network f of depth L with Rank J f(x) = k has 2 log |J f(x)|₊ ≤ ‖θ‖² − k L"
+        " (J f: Jacobian; |·|₊: product of the nonzero singular values)",
         "Theorem 3",
         kind="illustration",
         note=ROOM,
     ),
     inequality(
         "theorem-6",
-        "the weight matrices are nearly k-dimensional: Σₗ ‖Wₗ − Uₗ Vₗᵀ‖² ≤ c₁ − 2 log |J f(x)|₊",
+        "in networks of Jacobian rank k and depth L, weight matrices are nearly k-dimensional:"
+        " Σₗ ‖Wₗ − Uₗ Vₗᵀ‖² ≤ ‖θ‖² − k L − 2 log |J f(x)|₊ (Uₗ, Vₗ: k orthonormal columns)",
         "Theorem 6 (15)",
     ),
     inequality(
         "theorem-7",
-        "for balanced parameters the tangent kernel bounds the activations:"
-        " Σₗ ‖αₗ₋₁(x)‖² ≤ c max(1, e^(c₁/k)) L / (k |J f(x)|₊^(2/k))",
+        "in balanced networks of Jacobian rank k, the tangent kernel's trace c L bounds the"
+        " activations αₗ: Σₗ ‖αₗ₋₁(x)‖² ≤ c max(1, e^(c₁/k)) L / (k |J f(x)|₊^(2/k)) (c₁ = ‖θ‖²"
+        " − k L)",
         "Theorem 7 (16)",
         balanced=True,
         kind="illustration",
     ),
     inequality(
         "corollary-8",
-        "for balanced parameters the singular value k + 1 of Wₗ αₗ₋₁(X) / √N stays below its bound"
-        " in (1 − p) L layers, for every p",
+        "in balanced networks of Jacobian rank k, the singular value k + 1 of the"
+        " pre-activations divided by √N stays below the bound of Corollary 8 in (1 − p) L"
+        " layers, for every p (L: depth, N: number of points)",
         "Corollary 8 (17)",
         balanced=True,
         kind="illustration",
     ),
     inequality(
         "proposition-9",
-        "the tangent kernel has ‖∂x ∂y Θ(x, x)‖ ≥ L ‖J f(x)‖^(2 − 2/L), with the factor of"
-        " the proof",
+        "the tangent kernel Θ of a network f of depth L has ‖∂x ∂y Θ(x, x)‖ ≥ L ‖J f(x)‖^(2 −"
+        " 2/L) (J f: Jacobian), with the factor of the proof",
         "Proposition 9 (18), end of proof of (1)",
     ),
     inequality(
         "proposition-9-printed",
-        "the tangent kernel has ‖∂x ∂y Θ(x, x)‖ ≥ 2 L ‖J f(x)‖^(2 − 2/L), with the factor as"
-        " printed",
+        "the tangent kernel Θ of a network f of depth L has ‖∂x ∂y Θ(x, x)‖ ≥ 2 L ‖J f(x)‖^(2 −"
+        " 2/L) (J f: Jacobian), with the factor as printed",
         "Proposition 9",
     ),
     inequality(
         "proposition-9-segment",
-        "if no neuron switches between x and y, then ‖Θ‖ ≥ (L/4) ‖x − y‖² ‖J f(x) u‖^(2 − 2/L) at x"
-        " or at y, where u is the direction from x to y",
+        "if no neuron of a network f of depth L switches between x and y, then the tangent"
+        " kernel has ‖Θ‖ ≥ (L/4) ‖x − y‖² ‖J f(x) u‖^(2 − 2/L) at x or y (J f: Jacobian; u:"
+        " direction from x to y)",
         "Proposition 9 (18), second part",
         kind="illustration",
     ),

@@ -179,8 +179,8 @@ def test_rows_do_not_depend_on_the_number_of_threads():
 @pytest.mark.parametrize(
     "parameters, message",
     [
-        ({"theorem": "wide", "dtype": "mpmath"}, "dtype=mpmath is for theorem=deep"),
-        ({"theorem": "wide", "sparsity": 0.5}, "sparsity=0.5 is for theorem=sparse, not wide"),
+        ({"theorem": "wide", "dtype": "mpmath"}, "dtype=mpmath needs theorem=deep"),
+        ({"theorem": "wide", "sparsity": 0.5}, "sparsity=0.5 needs theorem=sparse"),
         ({"theorem": "deep", "width": 9}, "theorem=deep sets its own width"),
         ({"theorem": "low_rank", "rank": 9, "target_width": 4}, "rank=9 is above target_width=4"),
         ({"theorem": "deep", "block": 9, "target_width": 4}, "block=9 is above target_width=4"),

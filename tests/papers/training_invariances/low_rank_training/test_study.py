@@ -224,7 +224,7 @@ def test_divergence_is_marked_and_stays():
     [
         ({"classes": 10}, "classes=10 needs loss_function=cross_entropy"),
         ({"loss_function": "cross_entropy"}, "needs loss_function=logistic or exponential"),
-        ({"minibatches": 13}, "minibatches=13: there are samples=12"),
+        ({"minibatches": 13}, "minibatches=13 is above samples=12"),
         ({"gains": [0.5, 0.5]}, "holds 0.5 twice"),
         ({"optimizer": "momentun"}, "did you mean 'momentum'"),
     ],

@@ -28,34 +28,36 @@ def asymmetric_start(figure: int, network: str) -> list[Claim]:
     return [
         Claim(
             "asymmetric-start-lowers-rank",
-            f"an asymmetric initialization breaks the rank that batch norm keeps in {network}",
+            f"in {network} with batch norm, an asymmetric initialization lowers the rank of the"
+            " last hidden layer",
             source,
             q.rank_before(*STARTS).above(BROKEN),
         ),
         Claim(
             "rank-stays-lower",
-            f"SGD keeps the order of the initial ranks of the {network} networks of figure {figure}"
-            " at every epoch",
+            f"among the {network} networks of figure {figure}, SGD keeps the order of the initial"
+            " ranks at every epoch",
             f"paper B, Section 1.2 (ii), the networks of figure {figure}",
             q.order_kept().above(0),
         ),
         Claim(
             "asymmetric-start-slows-learning",
-            f"from an asymmetric initialization {network} with batch norm learns more slowly",
+            f"{network} with batch norm learns more slowly from an asymmetric initialization than"
+            " from the usual one",
             source,
             q.accuracy_ahead(*STARTS).above(0),
         ),
         Claim(
             "asymmetric-start-cannot-fit",
-            f"from an asymmetric initialization {network} with batch norm is unable to fit the"
-            " images",
+            f"from an asymmetric initialization, {network} with batch norm is unable to fit the"
+            " training images",
             source,
             q.learned("batch_norm_asymmetric").given(FITS).below(LEARNED),
         ),
         Claim(
             "centring-redundant",
-            f"{network} ends at the same training accuracy with a batch norm that does not"
-            " subtract the mean",
+            f"{network} ends at the same training accuracy without mean subtraction in batch norm"
+            " as with it",
             f"paper B, Section 2, Appendix C, figure {figure}",
             q.gained_by_centring().given(FITS).within(LITTLE),
         ),
@@ -65,14 +67,14 @@ def asymmetric_start(figure: int, network: str) -> list[Claim]:
 FIGURE_7 = [
     Claim(
         "centring-redundant",
-        "VGG-19 ends at the same training accuracy with a batch norm that does not subtract the"
-        " mean",
+        "VGG-19 ends at the same training accuracy without mean subtraction in batch norm as"
+        " with it",
         CENTRING,
         q.gained_by_centring().given(FITS).within(LITTLE),
     ),
     Claim(
         "centring-changes-no-path",
-        "VGG-19 learns equally fast with a batch norm that does not subtract the mean",
+        "VGG-19 learns equally fast without mean subtraction in batch norm as with it",
         CENTRING,
         q.gained_by_centring("in the mean of all epochs").given(FITS).within(LITTLE),
     ),
@@ -81,14 +83,14 @@ FIGURE_7 = [
 FIGURE_10 = [
     Claim(
         "gradients-align",
-        "in VGG-19 without batch norm the gradients of all images are perfectly aligned",
+        "in VGG-19 without batch norm, the gradients of different images are perfectly aligned",
         f"{ALIGNED} right, Proposition 19",
         q.alignment("vanilla").above(PERFECT),
     ),
     Claim(
         "batch-norm-spreads-gradients",
-        "in VGG-19 with batch norm the gradients of different images are less aligned before"
-        " training",
+        "before training, the gradients of different images are less aligned in VGG-19 with"
+        " batch norm than without it",
         f"{ALIGNED} right",
         q.alignment_before("vanilla", "batch_norm").above(0),
     ),
@@ -100,15 +102,14 @@ FIGURE_10 = [
     ),
     Claim(
         "larger-rate-does-not-help",
-        "VGG-19 without batch norm does not learn at 100 times the learning rate that is best for"
-        " it",
+        "VGG-19 without batch norm does not learn at 100 times its best learning rate",
         ALIGNED,
         q.learned("vanilla_100x", "at every epoch").given(FITS).below(LITTLE),
     ),
     Claim(
         "same-path-on-random-pixels",
-        "the training accuracy of VGG-19 without batch norm takes almost the same path on random"
-        " pixels as on images",
+        "without batch norm, the training accuracy of VGG-19 takes almost the same path on"
+        " random pixels as on images",
         f"{ALIGNED} left",
         q.distance_of_paths().below(SAME),
     ),

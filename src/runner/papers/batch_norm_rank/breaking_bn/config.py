@@ -29,7 +29,10 @@ class BreakingBN(OnImages):
 
     architecture: str = parameter("convolutional network", "vgg19", choices=("vgg19", "resnet50"))
     multiplier: float = parameter(
-        "factor of the numbers of channels (1: the published network)", 0.125, above=0, maximum=100
+        "factor by which all numbers of channels are multiplied (1: the published network)",
+        0.125,
+        above=0,
+        maximum=100,
     )
     methods: list[str] = parameter(
         "networks to compare",
@@ -38,27 +41,31 @@ class BreakingBN(OnImages):
     )
     data: str = parameter("dataset", "digits", choices=LABELLED)
     image_size: int | None = parameter(
-        "side of the resized images in pixels; null: not resized", 16, minimum=1, maximum=1000
+        "side of the resized images in pixels (null: images are not resized)",
+        16,
+        minimum=1,
+        maximum=1000,
     )
     samples: int = parameter(
-        "N, the number of inputs on which ranks and gradients are measured", 512, minimum=2
+        "N: number of inputs on which ranks and gradients are measured", 512, minimum=2
     )
-    epochs: int = parameter("passes over the training images", 20, minimum=1)
+    epochs: int = parameter("number of passes over the training images", 20, minimum=1)
     learning_rates: list[float] = parameter(
-        "learning rates of SGD to try; the fastest is judged. vanilla_100x uses 100 times the rate"
-        " of vanilla, vanilla_random_pixels the rate of vanilla",
+        "learning rates of SGD to try; each network is judged at the one at which it learns"
+        " fastest. vanilla_100x uses 100 times the learning rate of vanilla;"
+        " vanilla_random_pixels uses the learning rate of vanilla",
         [0.01, 0.03, 0.1],
         above=0,
         maximum=LARGEST_STEP,
     )
     selection_replicates: int = parameter(
-        "replicates on which the learning rate is chosen; no result uses them",
+        "number of replicates that choose the learning rate; no result uses them",
         2,
         minimum=1,
         maximum=MOST,
     )
     batch_size: int = parameter("number of images of one SGD step", 128, minimum=2, maximum=MOST)
-    replicates: int = parameter("independent repetitions", 5, minimum=1, maximum=MOST)
+    replicates: int = parameter("number of independent repetitions", 5, minimum=1, maximum=MOST)
     tau: float = parameter("threshold of the soft rank (0 to 1)", 0.5, minimum=0, maximum=1)
 
     def purposes(self) -> tuple[str, ...]:

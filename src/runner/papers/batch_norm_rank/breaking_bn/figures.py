@@ -126,7 +126,9 @@ def with_rates(panels: str, tables: Tables) -> str:
         f"{named(method)} {rate:g}{END_OF_GRID[end]}"
         for method, rate, end in chosen_rates(tables).itertuples(index=False, name=None)
     ]
-    return f"{panels} Lines are medians, bands the range. Learning rates: {'; '.join(rates)}."
+    return (
+        f"{panels} Lines are medians, bands the range. The learning rates are: {'; '.join(rates)}."
+    )
 
 
 def _network(tables: Tables) -> str:
@@ -155,7 +157,7 @@ def say_centring(tables: Tables, verdict: str) -> str:
     n = tables["training"]["replicate"].nunique()
     then = "whether that is equality is undecided"
     if 2 * 0.5**n > ERROR:  # both sides are tested: no numbers could refute it
-        then = f"{n} networks cannot refute equality"
+        then = f"{n} networks are too few to refute equality"
     return (
         f"{_network(tables)} ends at an accuracy of {without:.2f} without mean subtraction and at"
         f" {norm:.2f} with it; {then}"
@@ -195,7 +197,7 @@ FIGURE_5 = Drawing(
     marks="bands: range",
     caption=partial(
         with_rates,
-        "(a) Training accuracy and (b) rank of the last hidden layer by epoch.",
+        "(a) shows the training accuracy and (b) the rank of the last hidden layer, by epoch.",
     ),
     shows={"method": CENTRED},
 )
@@ -213,8 +215,8 @@ FIGURES = [
         marks="bands: range",
         caption=partial(
             with_rates,
-            "(a) Training accuracy and (b) r, the lower bound of the rank of the last hidden layer,"
-            " by iteration of SGD.",
+            "(a) shows the training accuracy and (b) r, the lower bound of the rank of the last"
+            " hidden layer, by iteration of SGD.",
         ),
         shows={"method": ["batch_norm", "batch_norm_no_mean"]},
     ),
@@ -232,9 +234,10 @@ FIGURES = [
         marks="bands: range",
         caption=partial(
             with_rates,
-            "(a) Training accuracy by epoch. (b) Training accuracy of plain networks on images and"
-            " on random pixels, one line for each network. (c) Alignment of the gradients of"
-            " different images (undefined if the last layer is zero).",
+            "(a) shows the training accuracy by epoch. (b) shows the training accuracy of plain"
+            " networks on images and on random pixels, with one line for each network. (c) shows"
+            " the alignment of the gradients of different images (undefined if the last layer is"
+            " zero).",
         ),
         shows={"method": ["batch_norm", "vanilla", "vanilla_100x", "vanilla_random_pixels"]},
     ),

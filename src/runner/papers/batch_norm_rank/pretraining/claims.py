@@ -33,22 +33,23 @@ def advantage(name: str, statement: str, column: str, source: str, than: str) ->
 LOSS = [
     Claim(
         "raises-rank",
-        "pre-training plain networks raises the lower bound r of the rank of the last hidden layer",
+        "pre-training raises r, a lower bound of the rank, in the last hidden layer of plain"
+        " networks",
         f"{SECTION}, Algorithm 1",
         raised("pretrained", "r of the last layer before training").above(0),
     ),
     advantage(
         "faster-than-vanilla",
-        "the deepest plain networks learn faster with pre-training than without it: their mean"
-        " training loss is lower",
+        "the deepest plain networks have a lower mean training loss with pre-training than"
+        " without it, so they learn faster",
         "training loss",
         f"{RECOVERS}, figures 4 and 12",
         "vanilla",
     ),
     advantage(
         "faster-than-batch-norm",
-        "the deepest pre-trained plain networks learn faster than networks with batch norm: their"
-        " mean training loss is lower",
+        "the deepest pre-trained plain networks have a lower mean training loss than networks"
+        " with batch norm, so they learn faster",
         "training loss",
         f"{SECTION}, figures 4 and 12",
         "batch_norm",
@@ -56,14 +57,14 @@ LOSS = [
     Claim(
         "slows-down-less",
         "depth slows down pre-trained plain networks less than networks with batch norm: their"
-        " mean training loss rises less",
+        " mean training loss rises less with depth",
         f"{SECTION}, figures 4 and 12",
         slowed_less("pretrained", "batch_norm").given(AS_LONG).above(0),
     ),
     Claim(
         "rank-order-stays",
-        "SGD keeps the order of the initial ranks r at every epoch, among plain, pre-trained and"
-        " batch-norm networks of one depth",
+        "among plain, pre-trained and batch-norm networks of one depth, SGD keeps the order of"
+        " the initial rank (its bound r) at every epoch",
         f"{ORDER}, the networks of figures 4 and 12",
         order_kept("r of the last layer").above(0),
     ),
@@ -99,8 +100,8 @@ OTHER_MEASURES = [
 FIGURE_6 = [
     Claim(
         "few-steps-raise-rank",
-        "a few steps of pre-training raise the mean r of plain networks, and more steps raise it"
-        " more",
+        "a few steps of pre-training raise the mean r of plain networks (a lower bound of the"
+        " rank), and more steps raise it more",
         f"{SECTION}, figure 6",
         [
             ahead("M = 5", "vanilla", "r before training").above(0),
@@ -118,22 +119,22 @@ FIGURE_6 = [
     ),
     Claim(
         "rank-stays",
-        "SGD keeps the magnitude of the initial rank in every network of figure 6: the mean r"
-        " changes by less than a factor of two, at every epoch",
+        "in every network of figure 6, SGD changes the mean r (a lower bound of the rank) by"
+        " less than a factor of two at every epoch",
         f"{SECTION}, figure 6",
         doublings().within(1),
     ),
     Claim(
         "rank-order-stays",
-        "SGD keeps the order of the initial ranks (mean r) of all networks of figure 6, at every"
-        " epoch",
+        "among all networks of figure 6, SGD keeps the order of the initial mean r (a lower"
+        " bound of the rank) at every epoch",
         f"{ORDER}, the networks of figure 6",
         order_kept("mean r").above(0),
     ),
     Claim(
         "asymmetric-start",
-        "from an asymmetric initialization networks with batch norm have a lower mean r and learn"
-        " more slowly",
+        "with batch norm, an asymmetric initialization gives a lower mean r (a lower bound of"
+        " the rank) and slower learning than the usual one",
         f"{SECTION}, figure 6",
         [
             ahead("batch_norm", "batch_norm_asymmetric", "r before training").above(0),
@@ -145,8 +146,8 @@ FIGURE_6 = [
 ALL_INITIALIZATIONS = [
     Claim(
         "rank-and-speed",
-        "the initial rank strongly influences the speed of SGD: over 13 initializations of deep"
-        " networks mean r and speed have a correlation above 1/2",
+        "over 13 initializations of deep networks, the initial rank (mean r) and the speed of"
+        " SGD have a correlation above 1/2",
         f"{SECTION}, on the networks of our control",
         correlation_with_r().above(0.5),
         note="over the five networks of figure 6 alone the correlation is {of_figure_6.median:.2f}",
@@ -156,15 +157,15 @@ ALL_INITIALIZATIONS = [
 CONTROLS = [
     ours(
         "rank-beyond-scale",
-        "deep plain networks learn faster after pre-training as in the authors' code (75 steps)"
+        "deep plain networks learn faster after 75 steps of pre-training as in the authors' code"
         " than from random weights of the same size",
         f"{CONTROL}, figure 6",
         ahead("M = 75", "scale_matched", "training loss").above(0),
     ),
     ours(
         "rank-beyond-scale-by-the-text",
-        "deep plain networks learn faster after pre-training as the paper describes it (75 steps)"
-        " than from random weights of the same size",
+        "deep plain networks learn faster after 75 steps of pre-training as the paper describes"
+        " it than from random weights of the same size",
         f"{CONTROL}, Algorithm 1",
         ahead("M = 75", "scale_matched", "training loss", "text").above(0),
     ),

@@ -69,16 +69,18 @@ class Pretraining(TrainedMLPs):
     version: ClassVar[int] = 4  # protocols
 
     protocol: str = parameter(
-        "authors: following the authors' code; text: as Section 4 of the paper describes; ours:"
-        " the ascent rotates weights of unit size",
+        "how pre-training is done; authors: following the authors' code; text: as Section 4 of"
+        " the paper describes; ours: the ascent rotates weights of unit size",
         "authors",
         choices=("authors", "text", "ours"),
     )
     script: str = parameter(
-        "script of the authors, by its figure", "fig6", choices=("fig6", "fig4")
+        "figure whose script by the authors is followed", "fig6", choices=("fig6", "fig4")
     )
     depth: int = parameter(
-        "L, the number of hidden layers; with batch norm and script=fig6 one more", 30, minimum=1
+        "L: number of hidden layers; with batch norm and script=fig6 there is one more",
+        30,
+        minimum=1,
     )
     data: str = parameter("dataset", "digits", choices=LABELLED)
     methods: list[str] = parameter("networks to compare", list(METHODS[:4]), choices=METHODS)
@@ -89,14 +91,14 @@ class Pretraining(TrainedMLPs):
         minimum=1,
     )
     gradient_steps: int | None = parameter(
-        "T, the number of steps on each minibatch", None, minimum=1
+        "T: number of steps of the ascent on each minibatch", None, minimum=1
     )
     pretraining_batch_size: int | None = parameter(
-        "N of Algorithm 1, the images of one minibatch", None, minimum=2
+        "N of Algorithm 1: number of images of one minibatch of pre-training", None, minimum=2
     )
     steps: list[float] | None = parameter(
-        "step sizes of the ascent to try; the size that raises r most is used for all M; with"
-        " protocol=ours angles in radians",
+        "step sizes of the ascent to try; all M use the step size that raises r most"
+        " (protocol=ours: angles in radians)",
         None,
         above=0,
         maximum=LARGEST_STEP,
@@ -104,13 +106,13 @@ class Pretraining(TrainedMLPs):
     batch_size: int | None = parameter("number of images of one SGD step", None, minimum=2)
     epochs: int | None = parameter("passes over the training images", None, minimum=1)
     learning_rates: list[float] | None = parameter(
-        "learning rates of SGD; each network is trained at all of them, and the best one is judged",
+        "learning rates of SGD to try; each network is judged at its best one",
         None,
         above=0,
         maximum=LARGEST_STEP,
     )
     batch_norm_rates: list[float] | None = parameter(
-        "learning rates of SGD with batch norm", None, above=0, maximum=LARGEST_STEP
+        "learning rates of SGD to try with batch norm", None, above=0, maximum=LARGEST_STEP
     )
 
     def __post_init__(self) -> None:

@@ -188,10 +188,10 @@ def _scale(row: Sequence[Axes], values: pd.Series) -> Callable:
 def say_by_depth(tables: Tables) -> str:
     """Return the caption of figures 4, 11 and 12: panels, lines, bands, learning rates."""
     return (
-        "A column for each depth. Top: the networks by epoch. Below: pre-trained networks against"
-        " the two others, pair by pair; above 0 pre-training is better. Lines are medians, bands"
-        " the range, which may leave a panel. Each panel has its own axis. Learning rates:"
-        f" {_rates(tables)}."
+        "Columns are depths. The top row shows the networks by epoch. The rows below show"
+        " differences to the pre-trained network with the same random draws; above 0"
+        " pre-training is better. Lines are medians, bands the range, which may leave a panel."
+        f" Axes differ between panels. The learning rate is {_rates(tables)}."
     )
 
 
@@ -299,7 +299,7 @@ BEATS = {
 
 HIGHER = "have a higher test loss than batch norm ({numbers})"
 ONLY_IN_TRAINING = (
-    "beat batch norm in training accuracy ({numbers}); in test loss that is undecided"
+    "beat batch norm in training accuracy ({numbers}); a lower test loss is undecided"
 )
 
 
@@ -341,7 +341,7 @@ def say_more(tables: Tables, more: str) -> str:
     most, plain = (middle(ends, name, "train_accuracy") for name in ("M = 75", "vanilla"))
     return (
         f"Pre-training makes {ends['depth'].max()} plain layers trainable: accuracy {most:.2f}"
-        f" after 75 steps, {plain:.2f} without{more}"
+        f" after 75 steps instead of {plain:.2f}{more}"
     )
 
 
@@ -501,15 +501,15 @@ def draw_against(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 def caption_against(tables: Tables) -> str:
     """Return the caption: marks, and the learning rates on each dataset."""
     rates = [
-        f"Learning rates on {DATASETS[data]}: {_rates({'training': of})}."
+        f"The learning rate on {DATASETS[data]} is {_rates({'training': of})}."
         for data, of in tables["training"].groupby("data")
     ]
     return (
-        "Training loss of three kinds of networks, divided by the loss of the pre-trained network"
-        " with the same draws, against depth. Losses are means over all epochs. Markers are"
-        " medians, dots single networks. Random weights of the same size: plain networks, each"
-        " layer scaled to the root"
-        " mean square of the pre-trained layer. " + " ".join(rates)
+        "The figure shows the training loss of three kinds of networks, divided by the loss of"
+        " the pre-trained network with the same random draws, against the depth. Losses are"
+        " means over all epochs. Markers are medians, dots single networks. Random weights of"
+        " the same size are plain networks whose layers have the root mean square of the"
+        " pre-trained layers. " + " ".join(rates)
     )
 
 
@@ -604,9 +604,10 @@ FIGURES = [
             for verdict, more in MORE.items()
         ],
         marks="bands: range",
-        caption="(a) Training accuracy and (b) mean r (harmonic mean of the rank's lower bound"
-        " over seven layers), by epoch. Lines are medians, bands the range. Steps: of"
-        " pre-training on each layer; the 75 steps come after the 5 steps.",
+        caption="(a) shows the training accuracy and (b) the mean r by epoch. The mean r is the"
+        " harmonic mean, over seven layers, of a lower bound r of the rank. Lines are"
+        " medians, bands the range. Steps are pre-training steps on each layer; networks"
+        " with 75 steps take them after 5 first steps.",
         shows={"method": ["vanilla", "pretrained", "batch_norm", "batch_norm_asymmetric"]},
     ),
     Drawing(
@@ -619,11 +620,13 @@ FIGURES = [
             for verdict in ("holds", "fails", "undecided")
         ],
         marks="dots: networks",
-        caption="Training accuracy in the last epoch against r of the last hidden layer before"
-        " training, (a) of all networks, (b) of the best. Markers are medians, dots single"
-        " networks; hollow: not pre-trained. A thin line joins pre-trained networks and random ones"
-        " whose layers have the same root mean square; numbers: their accuracy. Two hollow markers"
-        " at r = 1 are moved aside. Networks that diverge count as chance.",
+        caption="(a) shows the training accuracy of all networks in the last epoch against r,"
+        " the lower bound of the rank of the last hidden layer, before training. (b)"
+        " shows the best networks. Markers are medians, dots single networks; networks"
+        " with hollow markers are not pre-trained. A thin line joins pre-trained"
+        " networks and random networks whose layers have the same root mean square; the"
+        " numbers are their accuracies. Two hollow markers at r = 1 are moved aside."
+        " Diverged networks count as chance level.",
         shows={"method": [method for _, method in STARTS]},
     ),
     Drawing(

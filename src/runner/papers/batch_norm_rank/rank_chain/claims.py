@@ -8,8 +8,8 @@ OF_THE_FIGURES = "(γ == 1 or γ == 0.1)"
 
 SOFT_RANK_GROWTH = Claim(
     "soft-rank-growth",
-    "the soft rank of linear networks with batch norm, averaged over depth, grows at least as √d,"
-    " for every γ",
+    "the soft rank of linear networks with batch norm, averaged over depth, grows at least like"
+    " √d with the width d, for every residual weight γ",
     "paper B, Section 3.1, figure 3a",
     q.exponent("soft rank").above(1 / 2),
 )
@@ -17,22 +17,23 @@ SOFT_RANK_GROWTH = Claim(
 FIGURE_3A = [
     Claim(
         "soft-rank-bound",
-        "the soft rank of linear networks with batch norm, averaged over depth, is above the bound"
-        " of Theorem 14",
+        "the soft rank of linear networks with batch norm, averaged over depth, is above the"
+        " bound of Theorem 14",
         "paper B, Theorem 14 (58), figure 3a",
         q.soft_rank_over_bound().above(1),
     ),
     Claim(
         "r-bound",
-        "r of linear networks with batch norm, averaged over depth, is above √((1 − α) d)",
+        "in linear networks with batch norm the rank's lower bound r, averaged over depth, is"
+        " above √((1 − α) d) (α: regularity constant, d: width)",
         "paper B, Theorem 14 (58)",
         q.r_over_bound().above(1),
     ),
     SOFT_RANK_GROWTH,
     Claim(
         "r-growth",
-        "r of linear networks with batch norm, averaged over depth, grows at least as √d, for every"
-        " γ",
+        "in linear networks with batch norm the rank's lower bound r, averaged over depth, grows"
+        " at least like √d with the width d, for every residual weight γ",
         "paper B, Theorem 2 (5)",
         q.exponent("r").above(1 / 2),
     ),
@@ -41,16 +42,18 @@ FIGURE_3A = [
 LAWS = [
     Claim(
         "soft-rank-bound",
-        "for Gaussian, uniform and Rademacher weights the soft rank, averaged over depth, is above"
-        " the bound of Theorem 14, without skips and at γ ≤ 1 / (8 d)",
+        "for Gaussian, uniform and Rademacher weights, the mean soft rank of linear networks"
+        " with batch norm is above the bound of Theorem 14, both without skip connections and at"
+        " residual weights γ ≤ 1 / (8 d)",
         "paper B, Theorem 14 (58)",
         q.soft_rank_over_bound().above(1),
         needs={"law": 3},
     ),
     Claim(
         "r-bound",
-        "for Gaussian, uniform and Rademacher weights r, averaged over depth, is above"
-        " √((1 − α) d), without skips and at γ ≤ 1 / (8 d)",
+        "for Gaussian, uniform and Rademacher weights, the mean r (lower bound of the rank) of"
+        " linear networks with batch norm is above √((1 − α) d), both without skip connections"
+        " and at residual weights γ ≤ 1 / (8 d) (α: regularity constant, d: width)",
         "paper B, Theorem 14 (58)",
         q.r_over_bound().above(1),
         needs={"law": 3},
@@ -60,25 +63,29 @@ LAWS = [
 FIGURES_8_AND_9 = [
     Claim(
         "regularity-below-0.9",
-        "the regularity constant α of the representations is below 0.9 at every width d > 10",
+        "in linear networks with batch norm the regularity constant α of the hidden layers is"
+        " below 0.9 at every width d > 10",
         "paper B, Appendix E, figure 8",
         q.alpha(f"d > 10 and {OF_THE_FIGURES}").below(0.9),
     ),
     Claim(
         "regularity-falls",
-        "the regularity constant α of the representations decreases with the width d",
+        "in linear networks with batch norm the regularity constant α of the hidden layers"
+        " decreases with the width d",
         "paper B, Appendix E, after Theorem 14",
         q.change_of_alpha(OF_THE_FIGURES).below(0),
     ),
     Claim(
         "norm-bound",
-        "the mean of ‖M‖², where M = H Hᵀ / N, is below d^1.5 / √(1 − α)",
+        "in linear networks with batch norm the mean of ‖M‖² is below d^1.5 / √(1 − α) (M = H Hᵀ"
+        " / N of the activations H; d: width; α: regularity constant)",
         "paper B, Lemma 13 (50), figure 9",
         q.norm_over_bound().below(1),
     ),
     Claim(
         "norm-growth",
-        "the mean of ‖M‖², where M = H Hᵀ / N, grows no faster than d^1.5",
+        "in linear networks with batch norm the mean of ‖M‖² grows no faster than d^1.5 with the"
+        " width d (M = H Hᵀ / N of the activations H)",
         "paper B, Appendix E, figure 9",
         q.exponent("‖M‖²", OF_THE_FIGURES).below(1.5),
         needs={"skip": 2},
@@ -88,8 +95,8 @@ FIGURES_8_AND_9 = [
 FIGURE_3B = [
     Claim(
         "collinear-pulled-apart",
-        "with batch norm and nearly parallel inputs the largest singular value falls quickly, and"
-        " all others rise",
+        "from nearly parallel inputs, batch norm quickly lowers the largest singular value of"
+        " the hidden layers and raises all others",
         "paper B, figure 3b, Example 9",
         [q.stretch("index == 1", 10).below(1), q.stretch("index > 1", 10).above(1)],
     )
@@ -98,7 +105,8 @@ FIGURE_3B = [
 LEMMA_3 = [
     Claim(
         "ratio-decays",
-        "in linear residual networks without normalization log(σ₂ / σ₁) falls linearly with depth",
+        "in linear residual networks without normalization log(σ₂ / σ₁) of the activations falls"
+        " linearly with depth (σ₁, σ₂: largest two singular values)",
         "paper B, Lemma 3",
         [
             q.fall_a_layer().above(0),
@@ -108,15 +116,15 @@ LEMMA_3 = [
     ),
     Claim(
         "rate-is-lyapunov-gap",
-        "in linear residual networks without normalization log(σ₂ / σ₁) falls at the rate of the"
-        " gap of the two largest Lyapunov exponents",
+        "in linear residual networks without normalization log(σ₂ / σ₁) of the activations falls"
+        " with depth at the rate of the gap between the two largest Lyapunov exponents",
         "paper B, Section 3.2, footnote 6",
         q.fall_over_gap("gaussian").within(0.25, of=1),
     ),
     Claim(
         "matrix-converges",
-        "in linear residual networks without normalization the matrix divided by its norm converges"
-        " as the depth grows",
+        "in linear residual networks without normalization the matrix of activations H, divided"
+        " by its norm, converges as the depth grows",
         "paper B, Lemma 3a as printed; its proof gives limit points only (Lemma 18)",
         q.step_late_over_early("gaussian").below(1 / 2),
     ),
@@ -125,13 +133,15 @@ LEMMA_3 = [
 LEMMA_7 = [
     Claim(
         "expansion",
-        "for small γ a layer with batch norm changes ‖M‖², where M = H Hᵀ / N, by γ² δ_F(M)",
+        "for a small residual weight γ, a linear layer with batch norm changes ‖M‖² by γ² δ_F(M)"
+        " on average (M = H Hᵀ / N of the activations H; δ_F: formula (43))",
         "paper B, Lemma 7 (43)",
         q.beyond_expansion().within(0.02),
     ),
     Claim(
         "remainder",
-        "the change of ‖M‖² over a layer, divided by γ², differs from δ_F(M) by O(γ)",
+        "the mean change of ‖M‖² over a linear layer with batch norm, divided by γ², differs"
+        " from the predicted δ_F(M) by O(γ) (γ: residual weight)",
         "paper B, Lemma 7 (43)",
         q.exponent_of_remainder().above(1),
     ),
@@ -140,7 +150,8 @@ LEMMA_7 = [
 LIVE = [
     Claim(
         "other-laws-below",
-        "inputs of lower rank end at a lower rank, so that inputs of full rank are needed",
+        "in linear networks with batch norm, inputs of lower rank lead to a lower rank of the"
+        " deep layers, so inputs of full rank are needed",
         "paper B, Section 3.1, necessary assumption (i)",
         q.r_over_full().below(1),
     )
@@ -157,15 +168,15 @@ HALF = 0.5
 ASSUMPTIONS = [
     Claim(
         "soft-rank-bound",
-        "for the thresholds τ = 0.1, 0.5 and 0.9 the soft rank, averaged over depth, is above the"
-        " bound of Theorem 14",
+        "with the thresholds τ = 0.1, 0.5 and 0.9, the soft rank of linear networks with batch"
+        " norm, averaged over depth, is above the bound of Theorem 14",
         "paper B, Theorem 2 (5), Theorem 14 (58)",
         q.soft_rank_over_bound_at("gaussian").above(1),
     ),
     Claim(
         "soft-rank-growth",
-        "for the thresholds τ = 0.1, 0.5 and 0.9 the soft rank, averaged over depth, grows at least"
-        " as √d",
+        "with the thresholds τ = 0.1, 0.5 and 0.9, the soft rank of linear networks with batch"
+        " norm, averaged over depth, grows at least like √d with the width d",
         "paper B, Theorem 2 (5)",
         [
             q.exponent("soft rank", f"law == 'gaussian' and tau == {tau}").above(1 / 2)
@@ -181,8 +192,8 @@ ASSUMPTIONS = [
     ),
     Claim(
         "scaled-branch-keeps-rank",
-        "residual networks without normalization escape the collapse if γ = O(1 / L), and do not"
-        " at a constant γ",
+        "linear residual networks of L layers without normalization escape the rank collapse at"
+        " a residual weight γ = O(1 / L), but not at a constant γ",
         "paper B, Section 3.2",
         [
             q.ratio_behind("1 / L").above(HALF),

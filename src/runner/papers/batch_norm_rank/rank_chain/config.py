@@ -53,34 +53,40 @@ class RankChain(StudyConfig):
     version: ClassVar[int] = 3  # standard deviations over depth
 
     measure: str = parameter(
-        "average: ranks and norms over depth; spectrum: figure 3b; product: Lemma 3; expansion:"
-        " Lemma 7; input_rank: inputs of lower rank",
+        "what is measured; average: ranks and norms, averaged over depth; spectrum: singular"
+        " values by layer (figure 3b); product: ratio of singular values without normalization"
+        " (Lemma 3); expansion: change of ||M||^2 over a layer (Lemma 7); input_rank: ranks for"
+        " inputs of lower rank",
         "average",
         choices=tuple(UNUSED),
     )
     protocol: str = parameter(
-        "text: figures 3a and 3b as the paper describes them; authors: following the authors' code",
+        "text: as the paper describes figures 3a and 3b; authors: following the authors' code",
         "text",
         choices=("text", "authors"),
     )
     widths: list[int] = parameter(
-        "d, the widths of the networks", [8, 16, 32, 64, 128, 256], minimum=2
+        "d: list of widths of the networks", [8, 16, 32, 64, 128, 256], minimum=2
     )
     skips: list[float] = parameter(
-        "gamma, the weight of W next to the skip connection; inf: no skip",
+        "gamma: list of weights of W next to the skip connection (inf: no skip connection)",
         [0.1, 0.5, 1.0, inf],
         above=0,
     )
     layers: int = parameter(
-        "L, the number of layers: for an average over all networks together, else of each network",
+        "L: number of layers; with measure=average the sum over all networks, else of each network",
         100_000,
         minimum=1,
     )
     chains: int = parameter(
-        "independent networks (replicates) for each width and gamma", 32, minimum=1, maximum=MOST
+        "number of independent networks (replicates) for each width and gamma",
+        32,
+        minimum=1,
+        maximum=MOST,
     )
     law: str = parameter(
-        "distribution of the weights; asymmetric: of one sign, uniform on [0, 2 sqrt(3)]",
+        "distribution of the weights; asymmetric: uniform on [0, 2 sqrt(3)], so that all have"
+        " one sign",
         "gaussian",
         choices=("gaussian", "uniform", "rademacher", "asymmetric"),
     )
@@ -91,29 +97,37 @@ class RankChain(StudyConfig):
         "auto",
         choices=("auto", "kernel", "rotated", "direct"),
     )
-    dtype: str = parameter("precision", "float64", choices=("float64", "float32"))
+    dtype: str = parameter("floating-point precision", "float64", choices=("float64", "float32"))
     tau: float = parameter("threshold of the soft rank (0 to 1)", 0.5, minimum=0, maximum=1)
-    centred: bool = parameter("subtract the mean in batch normalization (engine=direct)", False)
-    samples: int | None = parameter("N, the batch size; null: d", None, minimum=1)
+    centred: bool = parameter(
+        "whether batch normalization subtracts the mean (true: engine=direct only)", False
+    )
+    samples: int | None = parameter("N: batch size (null: d)", None, minimum=1)
     columns: int | None = parameter(
-        "K, the number of columns of the engines kernel and rotated; null: 2 sqrt(d) + 4",
+        "K: number of columns of the activations with engine=kernel or rotated (null: 2 sqrt(d)"
+        " + 4)",
         None,
         minimum=1,
     )
     burn_in: int | None = parameter(
-        "layers before the first measurement; null: 300 + 10 / (gamma^2 sqrt(d))", None, minimum=0
+        "number of layers before the first measurement (null: 300 + 10 / (gamma^2 sqrt(d)))",
+        None,
+        minimum=0,
     )
     stride: int | None = parameter(
-        "layers from one measurement to the next; null: max(2, d / 16)", None, minimum=1
+        "number of layers from one measurement to the next (null: max(2, d / 16))", None, minimum=1
     )
     input_noise: float = parameter(
-        "size of the noise on the collinear inputs (measure=spectrum)",
+        "size of the noise that is added to the collinear inputs (measure=spectrum)",
         1e-3,
         above=0,
         maximum=LARGEST_FACTOR,
     )
     draws: int = parameter(
-        "number of pairs of weights for each matrix (measure=expansion)", 4_000, minimum=2
+        "number of pairs (W, -W) of random weight matrices over which the change of ||M||^2 is"
+        " averaged (measure=expansion)",
+        4_000,
+        minimum=2,
     )
 
     def __post_init__(self) -> None:
@@ -153,11 +167,11 @@ class RankChain(StudyConfig):
         """Return the reason why W G cannot be drawn as Z R, else None."""
         engines = "engines kernel and rotated"
         if self.law != "gaussian":
-            return f"law={self.law}: {engines} know gaussian weights only"
+            return f"law={self.law}: {engines} need law=gaussian"
         if self.centred:
-            return f"centred=true: {engines} lose the mean"
+            return f"centred=true: {engines} do not subtract the mean"
         if self.dtype != "float64":
-            return f"dtype={self.dtype}: {engines} need the range of float64"
+            return f"dtype={self.dtype}: {engines} need dtype=float64"
         return None
 
     def _check_engine(self) -> None:
@@ -167,8 +181,8 @@ class RankChain(StudyConfig):
             raise InputError(f"{reason}. Use engine=direct")
         if self.measure == "input_rank" and self.engine not in ("auto", "rotated"):
             raise InputError(
-                "measure=input_rank needs engine=rotated: rounding errors in the direct one raise"
-                " the rank of the input"
+                "measure=input_rank needs engine=rotated: with engine=direct rounding errors"
+                " raise the rank of the input"
             )
         if self.measure == "input_rank" and reason:
             raise InputError(reason)
@@ -183,14 +197,14 @@ class RankChain(StudyConfig):
             squared = self.measure in ("product", "expansion")
             if skip < (least := SMALLEST if squared else LOST[self.dtype]):
                 raise InputError(
-                    f"skips={skip}: rounding loses gamma W next to the skip connection below"
-                    f" {least:.1g}, for measure={self.measure} and dtype={self.dtype}"
+                    f"skips={skip} is below {least:.1g}: rounding would lose gamma W next to the"
+                    f" skip connection, for measure={self.measure} and dtype={self.dtype}"
                 )
             averaged = self.measure in ("average", "input_rank")
             if averaged and self.burn_in is None and skip * skip < SLOWEST:
                 raise InputError(
                     f"skips={skip}: the network forgets its inputs only after 1 / gamma^2 layers."
-                    " Give the layers before the first measurement as burn_in=..."
+                    " Give the number of layers before the first measurement as burn_in=..."
                 )
 
     def _check_width(self, width: int) -> None:
@@ -198,14 +212,14 @@ class RankChain(StudyConfig):
         needed = min(width, ceil(2 * sqrt(width)))
         if self.columns is not None and not needed <= self.columns <= width:
             raise InputError(
-                f"columns={self.columns} for width {width}: 1.9 sqrt(d) directions may survive,"
-                f" so keep {needed} to {width}"
+                f"columns={self.columns} does not fit width={width}: choose {needed} to {width}"
+                " (up to 1.9 sqrt(width) directions of the input survive in deep layers)"
             )
         per_chain = self.layers_of_chain()
         if self.measure == "average" and self.stride_of(width) > per_chain:
             raise InputError(
-                f"stride={self.stride_of(width)} for width {width} is more than the"
-                f" {per_chain} layers of a network (layers={self.layers} over chains={self.chains})"
+                f"stride={self.stride_of(width)} for width={width} is above the {per_chain}"
+                f" layers of a network (layers={self.layers} divided by chains={self.chains})"
             )
 
     def layers_of_chain(self) -> int:

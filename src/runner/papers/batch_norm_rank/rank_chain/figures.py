@@ -214,8 +214,8 @@ def say_laws(tables: Tables) -> str:
     bound = rank_bound(metrics, metrics["tau"])
     return (
         f"The soft rank is more than {int((metrics['soft_rank'] / bound).min())} times the bound of"
-        " Theorem 14; the distribution of the weights hardly matters"
-        f" ({100 * (plain['soft_rank'] - 1).abs().max():.0f} % without skips)"
+        " Theorem 14; without skip connections the distribution of the weights changes the rank by"
+        f" at most {100 * (plain['soft_rank'] - 1).abs().max():.0f} %"
     )
 
 
@@ -266,15 +266,15 @@ ONE_SIGN = Look(style.GREEN, "v", DASHED)
 
 def say_needed(tables: Tables) -> str:
     """Say what thresholds and weights of one sign do to the rank."""
-    return "Batch norm keeps the rank at every threshold τ, but not if all weights have one sign"
+    return "Batch norm keeps the rank at every threshold τ if the weights have both signs"
 
 
 def say_also_without(tables: Tables) -> str:
     """Return the headline of `say_needed`, and which branches keep the rank without batch norm."""
     kept = [each for each in scaled_products(tables)["branch"].unique() if "L" in each]
     return (
-        f"{say_needed(tables)}; without batch norm a branch of weight"
-        f" {' or '.join(sorted(kept))} keeps it"
+        f"{say_needed(tables)}; without batch norm, a residual branch of weight"
+        f" {' or '.join(sorted(kept))} keeps the rank, too"
     )
 
 
@@ -475,7 +475,7 @@ def say_collapse(tables: Tables) -> str:
 
 def say_moving(tables: Tables) -> str:
     """Say this, and that the matrix does not converge."""
-    return f"{say_collapse(tables)}, and the matrix keeps moving"
+    return f"{say_collapse(tables)}, and the matrix of activations keeps moving"
 
 
 def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -513,8 +513,8 @@ def say_expansion(tables: Tables) -> str:
     """Return the headline: the number of matrices, and the power of the remainder."""
     count = len(tables["expansions"].drop_duplicates(["width", "law", "replicate"]))
     return (
-        f"Lemma 7 predicts the change of ‖M‖² in all {count} matrices; its error falls like"
-        f" γ^{powers_left_over(tables).mean():.1f}"
+        f"Lemma 7 predicts the change of ‖M‖² for all {count} matrices; the error of the prediction"
+        f" falls like γ^{powers_left_over(tables).mean():.1f}"
     )
 
 
@@ -643,10 +643,11 @@ FIGURES = [
         findings=[Finding(say_growth, holds=["soft-rank-growth", "r-growth"])],
         marks="band: standard deviation over the layers",
         caption=over_layers(
-            "(a) Soft rank of the hidden layers, mean over {layers}, against the width d; dashed:"
-            " √d. (b) Soft rank divided by √d. γ: weight of the random branch next to the skip"
-            " (∞: no skip). The band is a standard deviation over the layers; errors of the means"
-            " are smaller than the markers."
+            "(a) shows the soft rank of the hidden layers, averaged over {layers}, against the"
+            " width d; the dashed line is √d. (b) shows the soft rank divided by √d. γ is the"
+            " weight of the random branch next to the skip connection (∞: no skip connection)."
+            " The band is one standard deviation over the layers; errors of the means are"
+            " smaller than the markers."
         ),
     ),
     Drawing(
@@ -656,10 +657,11 @@ FIGURES = [
         findings=[Finding(say_laws, holds=["soft-rank-bound"])],
         marks="bands: two standard errors",
         caption=over_layers(
-            "(a) Mean soft rank against the width d, for three distributions of the weights, and"
-            " the bound of Theorem 14. Each mean is over {layers}. Dark: without skips; light: with"
-            " γ as small as in Lemma 5. (b) Soft rank divided by the soft rank of Gaussian weights"
-            " without skips; bands: ± two standard errors."
+            "(a) shows the mean soft rank against the width d, for three distributions of the"
+            " weights, and the bound of Theorem 14. Each mean is over {layers}. Dark networks"
+            " have no skip connections; light networks have a residual weight γ as small as in"
+            " Lemma 5. (b) shows the soft rank divided by the soft rank of Gaussian weights"
+            " without skip connections. Bands are ± two standard errors."
         ),
         shows={"law": ["gaussian", "uniform", "rademacher"]},
     ),
@@ -675,10 +677,11 @@ FIGURES = [
             Finding(say_needed, holds=["soft-rank-bound", "one-sign-collapses"]),
         ],
         marks="points: means over the layers, in c medians",
-        caption="(a) Soft rank for three thresholds τ, divided by the bound of Theorem 14, no"
-        " skips. (b) r for weights of mean zero and for weights uniform on [0, 2√3]. (c) σ₂/σ₁"
-        " without batch norm after L layers; values below 0.00001 are drawn at ≈ 0. γ:"
-        " weight of the branch next to the skip.",
+        caption="(a) shows the soft rank without skip connections for three thresholds τ,"
+        " divided by the bound of Theorem 14. (b) shows the rank's lower bound r for"
+        " weights of mean zero and for weights uniform on [0, 2√3]. (c) shows the ratio"
+        " of the two largest singular values, σ₂/σ₁, without batch norm after L layers;"
+        " values below 0.00001 are drawn at ≈ 0. γ is the residual weight.",
         shows={"law": ["gaussian", "asymmetric"]},
     ),
     Drawing(
@@ -688,9 +691,10 @@ FIGURES = [
         findings=[Finding(say_nearer, holds=["soft-rank-growth"])],
         marks="points: means over the layers",
         caption=over_layers(
-            "(a) Soft rank and its lower bound r, mean over {layers}, divided by √d, against"
-            " the width d. (b) Their exponents in d between two neighboring widths; dashed: 1/2."
-            " γ = ∞: no skips. Errors of the means are smaller than the markers."
+            "(a) shows the soft rank and its lower bound r, averaged over {layers} and divided"
+            " by √d, against the width d. (b) shows the exponents of both in d between two"
+            " neighboring widths; the dashed line is 1/2. γ is the residual weight (∞: no skip"
+            " connection). Errors of the means are smaller than the markers."
         ),
     ),
     Drawing(
@@ -703,10 +707,10 @@ FIGURES = [
         ],
         marks="points: means over the layers",
         caption=over_layers(
-            "(a) Figure 8: regularity constant α, (b) figure 9: mean of ‖M‖², against the width"
-            " d; dashed: d^1.5; grey: Lemma 13's bound at γ = 1. Points are means over {layers};"
-            " their errors are smaller than the markers. γ: weight of a layer next to its skip"
-            " (circles 1, diamonds 0.1)."
+            "(a) shows figure 8, the regularity constant α of the hidden layers, against the"
+            " width d. (b) shows figure 9, the mean of ‖M‖²; the dashed line is d^1.5, the grey"
+            " line Lemma 13's bound at γ = 1. Points are means over {layers}; their errors are"
+            " smaller than the markers. γ is the residual weight (circles: 1, diamonds: 0.1)."
         ),
     ),
     Drawing(
@@ -715,9 +719,10 @@ FIGURES = [
         whose="as in the paper, no skips",
         findings=[Finding(say_apart, holds=["collinear-pulled-apart"])],
         marks="lines: medians, band: range",
-        caption="(a) The ten largest singular values of each layer, divided by the root of the"
-        " batch size N, (b) on a logarithmic axis, without skips. Lines are medians over the"
-        " networks, darker for larger values; the band is the range of the largest value.",
+        caption="(a) shows the ten largest singular values of each layer, divided by the square"
+        " root of the batch size N. (b) repeats (a) on a logarithmic axis. Networks have"
+        " no skip connections. Lines are medians over the networks, darker for larger"
+        " singular values; the band is the range of the largest singular value.",
     ),
     Drawing(
         "rank-lemma3",
@@ -728,10 +733,11 @@ FIGURES = [
             Finding(say_collapse, holds=["ratio-decays"]),
         ],
         marks="lines: medians, bands: middle half",
-        caption="(a) Second singular value divided by the first, without batch norm and with skips."
-        " (b) How far the matrix, scaled to norm one, moves in each layer. Lines are medians, bands"
-        " the middle half. Solid: Gaussian weights; thin, broken: uniform weights; dotted: rate"
-        " predicted by the Lyapunov exponents.",
+        caption="(a) shows the second singular value divided by the first, σ₂/σ₁, without batch"
+        " norm and with skip connections. (b) shows how far the matrix of activations,"
+        " scaled to norm one, moves in each layer. Lines are medians, bands the middle"
+        " half. Solid lines have Gaussian weights, thin broken lines uniform weights."
+        " Dotted lines have the rate predicted by the Lyapunov exponents.",
         shows={"law": ["gaussian", "uniform"]},
     ),
     Drawing(
@@ -740,10 +746,12 @@ FIGURES = [
         whose="as in the paper",
         findings=[Finding(say_expansion, holds=["expansion", "remainder"])],
         marks="points in b: root mean squares",
-        caption="(a) Measured against predicted change of ‖M‖² over one layer at the smallest γ,"
-        " one dot a matrix. (b) Root mean square over the matrices of the error of the prediction,"
-        " minus that at the smallest γ; dotted: the slopes 1 and 2. The wider, the darker;"
-        " filled: Gaussian weights; hollow: uniform weights.",
+        caption="(a) shows the measured against the predicted change of ‖M‖² over one layer at"
+        " the smallest residual weight γ, with one dot for each matrix. (b) shows the"
+        " root mean square error of the prediction over the matrices, minus the error at"
+        " the smallest γ, against γ. Dotted lines have the slopes 1 and 2. Wider"
+        " networks are darker. Filled markers have Gaussian, hollow markers uniform"
+        " weights.",
         shows={"law": ["gaussian", "uniform"]},
     ),
     Drawing(
@@ -752,9 +760,10 @@ FIGURES = [
         whose="ours",
         findings=[Finding(say_live, holds=["other-laws-below"])],
         marks="bands: two standard errors",
-        caption="(a) Soft rank of deep layers, mean over the layers, for inputs of rank k, without"
-        " skips; bands: ± two standard errors. Dots: the number of surviving directions, from which"
-        " on a further direction shrinks from layer to layer. (b) Surviving directions against the"
-        " width d.",
+        caption="(a) shows the soft rank of deep layers, averaged over the layers, against the"
+        " rank k of the input, without skip connections. Bands are ± two standard"
+        " errors. Dots mark how many directions of the input survive: each further"
+        " direction shrinks from layer to layer. (b) shows the number of surviving"
+        " directions against the width d.",
     ),
 ]

@@ -16,7 +16,7 @@ ONE = 1.5
 FIGURE_1 = [
     Claim(
         "vanilla-rank-collapses",
-        "the rank of plain networks, before training, collapses with depth",
+        "before training, the rank of the last hidden layer of plain networks collapses with depth",
         LEFT,
         [
             q.rank("vanilla", SHALLOWEST).above(2),
@@ -26,7 +26,8 @@ FIGURE_1 = [
     ),
     Claim(
         "batch-norm-keeps-rank",
-        "networks with batch norm have a high rank before training at every depth",
+        "before training, the last hidden layer of networks with batch norm has a high rank at"
+        " every depth",
         LEFT,
         q.rank_over_root("batch norm").above(1),
     ),
@@ -53,13 +54,14 @@ def by_layer(activation: str, name: str) -> list[Claim]:
     return [
         Claim(
             f"{activation}-vanilla-rank-one",
-            f"the rank of plain {name} networks falls to one with depth",
+            f"the rank of the hidden layers of plain {name} networks falls to one with depth",
             FIGURE_2,
             q.rank_of_deepest(activation).below(ONE),
         ),
         Claim(
             f"{activation}-batch-norm-above-root",
-            f"batch norm keeps the rank of {name} networks above √d",
+            f"batch norm keeps the rank of all hidden layers of {name} networks above √d (d:"
+            " width)",
             FIGURE_2,
             q.rank_of_layers(activation).above(1),
         ),

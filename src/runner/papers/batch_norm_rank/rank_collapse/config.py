@@ -35,15 +35,18 @@ class RankCollapse(TrainedMLPs):
         choices=NORMALIZATIONS,
     )
     skip: float = parameter(
-        "gamma, the weight of W H next to the skip connection; inf: no skip", inf, above=0
+        "gamma: weight of W H next to the skip connection (inf: no skip connection)", inf, above=0
     )
     init: str = parameter(
-        "initialization of the weights; gain: N(0, gain^2 / in) with the gain for the activation",
+        "initialization of the weights; gain: N(0, gain^2 / number of inputs) with the gain of"
+        " the activation",
         "pytorch",
         choices=INITIALIZATIONS,
     )
-    dtype: str = parameter("precision", "float32", choices=("float32", "float64"))
-    train: bool = parameter("train the networks; false: only measure ranks before training", True)
+    dtype: str = parameter("floating-point precision", "float32", choices=("float32", "float64"))
+    train: bool = parameter(
+        "whether the networks are trained (false: ranks are measured before training only)", True
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -51,10 +51,10 @@ def say_rates(tables: Tables) -> str:
         for normalization, rows in by_depth(tables).groupby("normalization", sort=False)
     ]
     return (
-        "(a) Rank of the last hidden layer before training, (b) its lower bound r and (c) training"
-        " accuracy, against depth. Lines are means, dots single networks. Shaded: above depth"
-        f" {DEEP}."
-        f" Learning rates ({how}): {'; '.join(chosen)}."
+        "(a) shows the rank of the last hidden layer before training, (b) its lower bound r and"
+        " (c) the training accuracy, against the depth. Lines are means and dots single"
+        f" networks. The shaded depths are above {DEEP}. The learning rates ({how}) are:"
+        f" {'; '.join(chosen)}."
     )
 
 
@@ -233,8 +233,9 @@ FIGURES = [
             )
         ],
         marks="lines: medians, bands: range",
-        caption="Rank of each hidden layer before training, with batch norm and in plain networks:"
-        " (a) linear, (b) ReLU. Thick lines: single precision; broken: double. Lines are medians,"
+        caption="(a) shows the rank of each hidden layer of linear networks before training,"
+        " with batch norm and without it (plain). (b) shows ReLU networks. Thick lines"
+        " are in single precision, broken lines in double precision. Lines are medians,"
         " bands the whole range in single precision.",
         shows={"normalization": ["none", "batch"]},
     ),

@@ -26,25 +26,26 @@ NEVER = "paper D, section 3.1 (fitting minima that underestimate the rank: never
 FIGURE_1 = [
     Claim(
         "affine-norm",
-        "over a range of depths of equal rank, ‖θ‖² of the best solutions found is well"
-        " approximated by an affine function of the depth",
+        "over depths of equal rank, the squared parameter norm ‖θ‖² of the best solutions found"
+        " for figure 1's task is nearly an affine function of the depth",
         CAPTION,
         q.power_of_depth().given("fit").within(0.25, of=1),
         note=DOUBT,
     ),
     Claim(
         "slope-is-rank",
-        "over each range of depths of equal rank, ‖θ‖² of the best solutions found has the rank as"
-        " its slope",
+        "over depths of equal rank, the squared parameter norm ‖θ‖² of the best solutions found"
+        " for figure 1's task has the rank as its slope in the depth",
         CAPTION,
         q.slope_over_rank().given("fit").within(0.1, of=1),
-        note="slopes {slope.min:.2f} to {slope.max:.2f}; in searches from separate initializations"
-        " a further layer adds {own.median:.2f} λ to the loss (median)",
+        note="slopes {slope.min:.2f} to {slope.max:.2f}; in searches from separate"
+        " initializations a further layer adds {own.median:.2f} λ to the loss (median; λ:"
+        " weight decay)",
     ),
     Claim(
         "slope-tends-to-rank",
-        "over a range of depths of equal rank, the loss / λ of the best solutions found has a slope"
-        " that tends to the rank",
+        "over depths of equal rank, loss / λ of the best solutions found for figure 1's task has"
+        " a slope in the depth that tends to the rank (λ: weight decay)",
         CAPTION,
         [q.distance_to_rank().given("fit").below(0.1), q.rise_of_slope().given("fit").above(0)],
         note="first slopes {first.min:.3f} to {first.max:.3f}, last slopes {last.min:.3f} to"
@@ -52,22 +53,22 @@ FIGURE_1 = [
     ),
     Claim(
         "first-correction",
-        "over a range of depths of equal rank k, the best solutions found have"
-        " ‖θ‖² = k L + R₁ + R₂/L up to higher orders",
+        "over depths L of equal rank k, the best solutions found for figure 1's task have the"
+        " squared parameter norm k L + R₁ + R₂/L, up to higher orders",
         "paper D, section 1.1 and section 3",
         q.left_by_expansion().given("fit").below(0.1),
         note="R₁ {R1.min:.1f} to {R1.max:.1f}, R₂ {R2.min:.0f} to {R2.max:.0f}",
     ),
     Claim(
         "rank-falls",
-        "the best solutions found have a smaller rank at larger depths",
+        "the best solutions found for figure 1's task have a smaller rank at larger depths",
         CAPTION,
         q.correlation_with_depth().given("fit").below(0),
     ),
     Claim(
         "singular-values",
-        "in the middle layers of the best solutions found, k singular values are close to 1 and the"
-        " others are small",
+        "in the middle layers of the best solutions found for figure 1's task, k singular values"
+        " are close to 1 and the others are small (k: rank)",
         "paper D, section 4, figure 1b",
         [
             q.share_of_values(1, "i <= k").given("fit").above(0.9),
@@ -76,24 +77,24 @@ FIGURE_1 = [
     ),
     Claim(
         "distance-to-one",
-        "in the middle layer of the best solutions found, the k largest singular values are within"
-        " O(1/√L) of one",
+        "in the middle layer of the best solutions found for figure 1's task, the k largest"
+        " singular values are within O(1/√L) of one (k: rank, L: depth)",
         "paper D, abstract and section 1.1",
         q.decay_of_distance().given("fit").below(-1 / 2),
     ),
     Claim(
         "ntk-of-order-depth",
-        "the best solutions found have a tangent kernel of normal size: its trace grows linearly"
-        " with the depth",
+        "for the best solutions found for figure 1's task, the trace of the tangent kernel grows"
+        " linearly with the depth",
         "paper D, section 4",
         q.growth_of_ntk().given("fit").within(0.25, of=1),
-        note="Tr Θ / L: {first.median:.3g} at the first depth of the range, {last.median:.3g} at"
-        " the last depth (medians)",
+        note="trace of the tangent kernel / depth: {first.median:.3g} at the first depth of the"
+        " range, {last.median:.3g} at the last depth (medians)",
     ),
     Claim(
         "only-the-middle-grows",
-        "over a range of depths of equal rank, further depth adds layers only to the low-rank"
-        " middle of the best solutions found",
+        "over depths of equal rank, further depth adds layers only to the low-rank middle of the"
+        " best solutions found for figure 1's task",
         "paper D, figure 1b",
         q.layers_outside().given("fit").below(1 / 2),
     ),
@@ -101,7 +102,8 @@ FIGURE_1 = [
 
 REPRESENTATIONS = Claim(
     "representations-low-rank",
-    "in the middle of the best solutions found, representations are nearly k-dimensional",
+    "in the middle layers of the best solutions found for figure 1's task, representations are"
+    " nearly k-dimensional (k: rank)",
     "paper D, section 4, Corollary 8",
     q.middle_over_ends().given("fit").below(0.1),
     note="singular value k + 1, medians: {first.median:.2g} in the first layer, {middle.median:.2g}"
@@ -111,23 +113,24 @@ REPRESENTATIONS = Claim(
 TRAINED = [
     Claim(
         "affine-norm-trained",
-        "after ordinary training, over a range of depths of equal rank, ‖θ‖² is well approximated"
-        " by an affine function of the depth",
+        "after ordinary training on figure 1's task, the squared parameter norm ‖θ‖² is nearly"
+        " an affine function of the depth, over depths of equal rank",
         CAPTION,
         q.off_the_line().given(LONG).below(0.1),
         note="R² from {r2.min:.3f} to {r2.max:.3f}",
     ),
     Claim(
         "slope-is-rank-trained",
-        "after ordinary training, over each range of depths of equal rank, ‖θ‖² has the rank as its"
-        " slope",
+        "after ordinary training on figure 1's task, the squared parameter norm ‖θ‖² has the"
+        " rank as its slope in the depth, over depths of equal rank",
         CAPTION,
         q.trained_slope_over_rank().given(LONG).within(0.1, of=1),
         note="slopes {slope.min:.2f} to {slope.max:.2f}",
     ),
     Claim(
         "rank-falls-trained",
-        "after ordinary training, networks that fit the data have a smaller rank at larger depths",
+        "after ordinary training on figure 1's task, networks that fit the data have a smaller"
+        " rank at larger depths",
         CAPTION,
         q.trained_correlation_with_depth().below(0),
     ),
@@ -136,7 +139,7 @@ TRAINED = [
 RECIPES = [
     Claim(
         "training-fails-deep",
-        "ordinary training fails at large depth: all parameters become zero",
+        "ordinary training on figure 1's task fails at large depth: all parameters become zero",
         CAPTION,
         [
             q.norm("plain", "L == L.max()").below(ZERO),
@@ -145,7 +148,8 @@ RECIPES = [
     ),
     Claim(
         "small-ridge-fits",
-        "a small enough λ avoids solutions that do not fit the data",
+        "on figure 1's task, a small enough weight decay λ avoids solutions that do not fit the"
+        " data",
         "paper D, section 3.1",
         [
             q.cost_by_ridge("λ == λ.max()").above(FITTED),
@@ -154,14 +158,16 @@ RECIPES = [
     ),
     Claim(
         "no-rank-1-fit",
-        "no best solution found fits the data with a rank below the rank of the task",
+        "no best solution found for figure 1's task fits the data with a rank below the rank of"
+        " the task",
         NEVER,
         q.fits_below(TRUE_RANK, "minimum").always("=", 0),
         note="{value.sum} of {fits.sum} networks that fit have such a rank",
     ),
     Claim(
         "no-rank-1-fit-trained",
-        "no network after ordinary training fits the data with a rank below the rank of the task",
+        "after ordinary training on figure 1's task, no network fits the data with a rank below"
+        " the rank of the task",
         NEVER,
         q.fits_below(TRUE_RANK, "plain").always("=", 0),
         note="{value.sum} of {fits.sum} networks that fit have such a rank",

@@ -22,9 +22,9 @@ class Bottleneck(TrainingConfig):
         maximum=MOST,
     )
     recipe: str = parameter(
-        "plain: Adam with lambda from the first step; annealed: Adam without weight decay for 200"
-        " steps, then up to 5 lambda until 60 % of the steps, then lambda; minimum: search for the"
-        " best solution of each depth, from annealed networks",
+        "training procedure; plain: Adam with lambda from the first step; annealed: Adam without"
+        " weight decay for 200 steps, then up to 5 lambda until 60 % of the steps, then lambda;"
+        " minimum: search for the best solution of each depth, from annealed networks",
         "annealed",
         choices=("plain", "annealed", "minimum"),
     )

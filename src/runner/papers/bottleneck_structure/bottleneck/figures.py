@@ -198,8 +198,8 @@ def say_above(tables: Tables) -> str:
     medians = select(rows, recipe="annealed").groupby("depth")["above"].median()
     nonempty(collapsed(rows), "depth from which ordinary training collapses")
     return (
-        f"Training misses the best solution found: annealed training by {medians.min():.0f} to"
-        f" {medians.max():.0f} %, ordinary training collapses"
+        f"The loss of annealed training is {medians.min():.0f} to {medians.max():.0f} % above the"
+        " best solution found; ordinary training of deep networks collapses"
     )
 
 
@@ -273,12 +273,11 @@ FIGURES = [
         findings=[Finding(say_slope, holds=["slope-tends-to-rank", "rank-falls"])],
         marks="each line in a: a task",
         caption=lambda tables: (
-            "(a) Squared norm of all parameters"
-            f"{_from_depth(tables['metrics'])}: best solutions "
-            "(filled; bold: the task of b) and ordinary training (hollow; crosses: all weights "
-            "are zero). Dotted: slopes of the paper. (b) Singular values of each layer. Lines "
-            "are the first k values, k the number above 0.1 in the middle layer; grey band: all "
-            "others. Targets depend on two Gaussian variables."
+            f"(a) shows the squared parameter norm{_from_depth(tables['metrics'])}: best"
+            " solutions found are filled (bold: task of b), ordinary training is hollow"
+            " (crosses: zero networks). Dotted lines have the paper's slopes. (b) shows the"
+            " singular values of each layer: lines are the first k (number above 0.1 in the"
+            " middle layer), the grey band all others. Targets depend on two Gaussian variables."
         ),
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),
@@ -289,11 +288,10 @@ FIGURES = [
         findings=[Finding(say_above, holds=["training-fails-deep"])],
         marks="lines: medians, dots: tasks",
         caption=lambda tables: (
-            "(a) Rank of the middle layer"
-            f"{_from_depth(tables['metrics'])}. (b) Loss above that of the best "
-            "solution found. Ordinary training: λ throughout. Annealed training: no weight decay "
-            "for 200 steps, up to five times λ until 60 % of the steps, then λ. "
-            "Dots: tasks; dotted: rank of the task."
+            f"(a) shows the middle layer's rank{_from_depth(tables['metrics'])} (dotted: the"
+            " task's rank). (b) shows the loss above the best solution found. Ordinary training"
+            " has weight decay λ throughout, annealed training no weight decay for 200 steps, up"
+            " to five times λ until 60 % of the steps, then λ."
         ),
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),

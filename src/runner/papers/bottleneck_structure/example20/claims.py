@@ -15,14 +15,15 @@ CLAIMS = {
         ),
         Claim(
             "norm-converges",
-            "‖θ‖² − 3 L of the explicit networks of Example 20 goes to 0: R⁽⁰⁾(f) = 3, R⁽¹⁾(f) = 0",
+            "for the explicit networks of Example 20, the squared parameter norm minus 3 L goes"
+            " to 0 as the depth L grows: R⁽⁰⁾(f) = 3, R⁽¹⁾(f) = 0",
             "paper D, Example 20 (its last line lacks a factor (L − 2)/2)",
             [q.off_the_closed_form().always("<=", 1), q.step("excess").always("<", 0)],
         ),
         Claim(
             "representations-diverge",
-            "the middle representations of the explicit networks of Example 20 are not uniformly"
-            " Lipschitz",
+            "in the explicit networks of Example 20, the Lipschitz constants of the middle"
+            " representations grow without bound as the depth grows",
             "paper D, Example 20",
             q.step("middle_lipschitz").always(">", 0),
         ),

@@ -17,12 +17,12 @@ class Example20(StudyConfig):
         "L: list of even depths", [8, 32, 128, 512, 2048, 8192], minimum=4, maximum=MOST
     )
     exponents: list[float] = parameter(
-        "gamma in epsilon = L^-gamma: list (the example assumes 1/2 < gamma < 1)",
+        "list of gamma in epsilon = L^-gamma (the example assumes 1/2 < gamma < 1)",
         [0.6, 0.7, 0.8, 0.9],
         above=0,
     )
     grid: int = parameter(
-        "number of grid points per axis of [0, 1]^3 at which the network is compared with f",
+        "number of grid points on each axis of [0, 1]^3; there the network is compared with f",
         6,
         minimum=2,
     )

@@ -61,10 +61,11 @@ FIGURES = [
         draw_example20,
         whose="explicit networks",
         findings=[Finding(say_diverge, holds=["norm-converges", "representations-diverge"])],
-        caption="The explicit networks of Example 20 for several ε = L^(-γ); γ = 0.8 is bold. (a)"
-        " Squared norm of the parameters minus 3 L, against L. (b) Largest Lipschitz constant of"
-        " the hidden layers, against L; a line may leave the panel. Nothing is random, and nothing"
-        " is trained.",
+        caption="The explicit networks of Example 20 are drawn for several ε = L^(-γ); γ = 0.8"
+        " is bold. (a) shows the squared norm of the parameters minus 3 L, against the"
+        " depth L. (b) shows the largest Lipschitz constant of the hidden layers,"
+        " against L; a line may leave the panel. Nothing is random, and nothing is"
+        " trained.",
     ),
 ]
 

@@ -22,7 +22,7 @@ class Linear(TrainingConfig):
     )
     rank: int = parameter("k: rank of the matrix to learn (at most width)", 2, minimum=1)
     ridges: list[float] = parameter(
-        "lambda: list of strengths of the weight decay, used one after the other",
+        "lambda: list of strengths of the weight decay; training uses one after the other",
         [1e-1, 1e-2, 1e-3],
         above=0,
         maximum=LARGEST_FACTOR,

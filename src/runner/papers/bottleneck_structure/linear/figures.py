@@ -90,12 +90,11 @@ FIGURES = [
         whose="our experiment",
         findings=[Finding(say_attained, holds=["cost-is-attained", "cost-is-least"])],
         marks="lines: medians, bands: range",
-        caption="(a) Squared norm of trained linear networks (filled) and the formula L ‖A‖^(2/L) "
-        "for the matrix A of each network (circles; Schatten norm); k: rank of A, |A|₊: product "
-        "of its k singular values. "
-        "(b) Residual after subtracting the terms of the expansion in 1/L, one after "
-        "the other; zero networks are excluded. Lines are medians, bands the whole "
-        "range. Targets are random matrices.",
+        caption="(a) shows the squared norm of trained linear networks (filled) and the formula"
+        " L ‖A‖^(2/L) for their matrices A (circles; Schatten norm). k is the rank of A,"
+        " |A|₊ the product of its k singular values. (b) shows the residual after"
+        " subtracting successive terms of the expansion in 1/L, without zero networks."
+        " Lines are medians, bands the range. Targets are random matrices.",
     ),
 ]
 

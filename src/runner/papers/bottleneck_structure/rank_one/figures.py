@@ -18,8 +18,8 @@ def say_fewer(tables: Tables) -> str:
     few, many = t.counted(tables["metrics"]).reset_index().iloc[[0, -1]].to_dict("records")
     rest = f"{many['fit']} of {many['starts']} fit" if many["fit"] else "none fits"
     return (
-        f"With more training points fewer networks of rank 1 fit: {few['fit']} of {few['starts']}"
-        f" initializations fit {few['samples']} points, {rest} {many['samples']}"
+        f"With more points fewer networks of rank 1 fit: {few['fit']} of {few['starts']}"
+        f" initializations fit {few['samples']} points, {rest} {many['samples']} points"
     )
 
 
@@ -90,10 +90,11 @@ FIGURES = [
         findings=[
             Finding(say_fewer, holds=["interpolants-are-rare"]),
         ],
-        caption="The target function has rank 2. (a) Initializations that fit. (b) Largest "
-        "trace of the tangent kernel (NTK) divided by the depth. (c) Squared norm minus "
-        "L. Dots fit, crosses do not; large dots are medians of the fits. Dotted: lower "
-        "bounds of the paper, in (b) its slope; the height is arbitrary there.",
+        caption="The target function has rank 2. (a) shows how many initializations fit. (b)"
+        " shows the largest trace of the tangent kernel (NTK) divided by the depth L,"
+        " (c) the squared norm minus L. Dots fit, crosses do not; large dots are medians"
+        " of the fits. Dotted lines are the paper's lower bounds; in (b) their height is"
+        " arbitrary.",
     ),
 ]
 

@@ -18,15 +18,16 @@ The ratio is 1 if the network does not distinguish orbits.
 FIGURE_2 = [
     Claim(
         "two-outliers",
-        "in the middle layers of the trained network exactly two singular values stand out",
+        "in the middle layers of the trained network of figure 2, exactly two singular values"
+        " stand out",
         "paper D, figure 2a",
         q.rank_by_gap().given(LEARNED).within(0.5, of=2),
-        note="the largest gap follows the second value in {right.mean:.0%} of these layers;"
-        " smallest s₂/s₃ {gap.min:.2g}",
+        note="the largest gap follows the second singular value in {right.mean:.0%} of these"
+        " layers; smallest ratio of the second to the third, s₂/s₃: {gap.min:.2g}",
     ),
     Claim(
         "true-rank",
-        "the trained network of figure 2 recovers the rank 2 of the task",
+        "the trained network of figure 2 has the rank 2 of its task",
         "paper D, section 5 and figure 2",
         [
             q.rank("jacobian_rank").given(LEARNED).within(0.5, of=2),
@@ -36,8 +37,8 @@ FIGURE_2 = [
     ),
     Claim(
         "summary-statistics",
-        "the first two principal components of layer 6 of the trained network determine (w·v)² and"
-        " ‖(I − w wᵀ) v‖²",
+        "the first two principal components of layer 6 of figure 2's trained network determine"
+        " (w·v)² and ‖(I − w wᵀ) v‖² (v: point of a path, w: symmetry axis)",
         "paper D, section 5, figure 2b",
         [
             q.left_unexplained("knn_r2_axis", PCA_LAYER).given(LEARNED).below(0.1),
@@ -46,27 +47,28 @@ FIGURE_2 = [
     ),
     Claim(
         "self-consistent",
-        "the first two principal components of layer 6 of the trained network determine their next"
-        " step along a path of gradient descent",
+        "the first two principal components of layer 6 of figure 2's trained network determine"
+        " their next values along a path of gradient descent",
         "paper D, section 5, figure 2b",
         q.gained("step_r2", PCA_LAYER).given(LEARNED).above(0),
     ),
     Claim(
         "paths-do-not-cross",
-        "paths of gradient descent do not cross in the first two principal components of layer 6 of"
-        " the trained network more often than in the true summary statistics",
+        "in the first two principal components of layer 6 of figure 2's network, paths of"
+        " gradient descent cross at most as often as in the true summary statistics",
         "paper D, section 5, figure 2b",
         [
             q.crossing_pairs().given(LEARNED).below(1 / 2),
             q.crossing_beyond_task().given(LEARNED).below(0.01),
         ],
-        note="of {pairs.max:.0f} pairs cross (medians): {trained.median:.0f} after training,"
-        " {untrained.median:.0f} before, {task.median:.0f} in the true statistics",
+        note="pairs of paths that cross, of {pairs.max:.0f} (medians): {trained.median:.0f}"
+        " after training, {untrained.median:.0f} before, {task.median:.0f} in the true"
+        " statistics",
     ),
     Claim(
         "orbits-collapse",
-        "layer 2 of the trained network maps points of one orbit of the rotations around w close"
-        " together",
+        "layer 2 of the trained network of figure 2 maps points that differ by a rotation around"
+        " the symmetry axis w close together",
         "paper D, figure 2c",
         [
             q.within_over_between("orbit_ratio", DISTANCE_LAYER).given(LEARNED).below(COLLAPSED),
@@ -79,7 +81,8 @@ FIGURE_2 = [
 SYMMETRIES = [
     Claim(
         "rank-without-noise",
-        "without noise (E = 0) the trained network recovers the rank 2 of the task",
+        "on the task of figure 2 without noise (E = 0), the trained network has the rank 2 of"
+        " the task",
         "paper D, section 5",
         [
             q.rank("jacobian_rank", "E == 0").given(LEARNED).within(0.5, of=2),
@@ -88,8 +91,8 @@ SYMMETRIES = [
     ),
     Claim(
         "spurious-symmetry",
-        "a trained network of rank below 2 has learned symmetries that the task does not have: its"
-        " layer 6 no longer determines (w·v)² and ‖(I − w wᵀ) v‖²",
+        "a trained network of rank below 2 has learned symmetries that figure 2's task does not"
+        " have: its layer 6 no longer determines the two summary statistics of the task",
         "paper D, section 5",
         [
             q.left_unexplained("knn_r2_axis", PCA_LAYER, STRONG).given("rank < 2").above(0.1),

@@ -77,7 +77,7 @@ def say_orbits(tables: Tables) -> str:
     """Return the headline: how near the points of one orbit are in the layer of panel (c)."""
     return (
         "The network learns the symmetry of the task: distances within an orbit are"
-        f" {_within(tables)} of those between orbits"
+        f" {_within(tables)} of the distances between orbits"
     )
 
 
@@ -227,12 +227,12 @@ FIGURES = [
         draw_symmetry,
         whose="as in the paper",
         findings=[Finding(say_orbits, holds=["orbits-collapse"])],
-        caption="A network predicts gradient descent; rotations about an axis w change nothing. "
-        f"(a) Singular values (band: others). (b) Two principal components of layer {PCA_LAYER}, "
-        "a line for each run of gradient descent. (c) Distance in layer "
-        f"{DISTANCE_LAYER}; dashed: true orbit; percent: median network. "
-        "Training uses no weight decay for 200 "
-        "steps, then up to five times λ until 60 % of the steps, then λ.",
+        caption="A network predicts gradient descent; rotations about an axis w change nothing."
+        " (a) shows singular values (band: others). (b) shows two principal components"
+        f" of layer {PCA_LAYER}, a line for each run. (c) shows distances in layer"
+        f" {DISTANCE_LAYER} (dashed: true orbit; percent: median network). Training uses"
+        " no weight decay for 200 steps, then up to five times λ until 60 % of the"
+        " steps, then λ.",
     ),
     Drawing(
         "bottleneck-symmetry",
@@ -240,10 +240,10 @@ FIGURES = [
         unread=("distance", "embedding", "spectrum", "theorems"),
         findings=[Finding(say_spurious, holds=["spurious-symmetry"])],
         marks="large marks: medians, dots: networks",
-        caption="Task and training of figure 2. (a) Unexplained variance of "
-        "the two summary statistics, (w·v)² along the axis and ‖(I − wwᵀ)v‖² across it, "
-        f"given two principal components of layer {PCA_LAYER}, for two strengths of "
-        "weight decay. (b) Distance within an orbit over that between orbits, by the size "
-        "of the noise E that breaks the symmetry. Large marks: medians.",
+        caption="(a) shows how much variance of two summary statistics the first two principal"
+        f" components of layer {PCA_LAYER} leave unexplained, for two weight decays. The"
+        " statistics are (w·v)² and ‖(I − wwᵀ)v‖² (v: point of a gradient descent path,"
+        " w: symmetry axis). (b) shows the distance within an orbit divided by the"
+        " distance between orbits, against the noise E that breaks the symmetry.",
     ),
 ]

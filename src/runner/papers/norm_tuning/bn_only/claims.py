@@ -20,8 +20,8 @@ CLAIMS = {
     "fig4": [
         Claim(
             "exact",
-            "at width m = d² each constructed network equals its source: the target, or a dense"
-            " network trained on the target's outputs",
+            "at width m = d², each constructed network equals its source: the target of width d,"
+            " or a dense network trained on the target's outputs",
             "paper A, Theorem 1; Appendix E, figure 4 left",
             [q.error_over_rounding(each, SQUARE).given(FULL_RANK).always("<=", 1) for each in BOTH],
             needs={"target_width": 2},
@@ -29,24 +29,24 @@ CLAIMS = {
         ),
         Claim(
             "constructions-beat-sgd",
-            "at width m = d² both constructions have a smaller test error than SGD on γ and β, at"
-            " every d",
+            "at width m = d² and every target width d, both constructions have a smaller test"
+            " error than SGD on the normalization parameters γ and β",
             LEFT,
             q.ratio(t.SGD, BOTH, SQUARE).above(1),
             needs={"target_width": 3},
         ),
         Claim(
             "sgd-wins-narrow",
-            "at small widths, m ≤ d, SGD on γ and β has a smaller test error than both"
-            " constructions",
+            "at small widths m ≤ d, SGD on the normalization parameters γ and β has a smaller"
+            " test error than both constructions (d: target width)",
             RIGHT,
             q.ratio(BOTH, t.SGD, "m <= d").above(1),
             needs={"width": 3},
         ),
         Claim(
             "sgd-constant-loss",
-            "at widths m below d² SGD on γ and β only achieves a constant loss, the same at every"
-            " m",
+            "at all widths m below d², SGD on the normalization parameters γ and β achieves the"
+            " same constant loss (d: target width)",
             RIGHT,
             q.narrow_over_wide(t.SGD).within(0.5, 1),
             note="median error {narrow.median:.3g} at the smallest m, {wide.median:.3g} at the"
@@ -54,8 +54,8 @@ CLAIMS = {
         ),
         Claim(
             "constructions-win-wide",
-            "as the width m nears d², both constructions have a smaller test error than SGD on γ"
-            " and β",
+            "at widths m just below d², both constructions have a smaller test error than SGD on"
+            " the normalization parameters γ and β (d: target width)",
             RIGHT,
             q.ratio_near_square(t.SGD, BOTH).above(1),
         ),
@@ -63,8 +63,8 @@ CLAIMS = {
     "fig4-training": [
         ours(
             "constructions-beat-adam",
-            "at width m = d² the construction, and a dense network trained by Adam, have a smaller"
-            " test error than Adam on γ and β, at every d",
+            "at width m = d² and every target width d, the construction and a dense network"
+            " trained by Adam have a smaller test error than Adam on γ and β",
             f"supplementary to {LEFT}: SGD may be badly tuned",
             q.ratio(t.ADAM, (t.TEACHER, t.DENSE_ADAM), SQUARE).above(1),
             needs={"target_width": 3},
@@ -73,17 +73,17 @@ CLAIMS = {
     "fig5": [
         Claim(
             "sparse-exact",
-            "with 20 % of the frozen weights and width m = d², the construction equals the target"
-            " wherever its linear system has full rank",
+            "with 20 % of the frozen weights and width m = d², the construction equals its"
+            " target of width d wherever its linear system has full rank",
             "paper A, Theorem 3",
             q.error_over_rounding(t.TEACHER, SPARSE).given(FULL_RANK).always("<=", 1),
             note="mean squared distance from the source at most {source_mse.max:.2g}",
         ),
         Claim(
             "sparse-small-d",
-            "with 20 % of the frozen weights, at the smallest d, the construction from the target"
-            " has a larger test error than SGD, and the construction from a dense network has a"
-            " much larger test error than this dense network",
+            "with 20 % of the frozen weights and the smallest target width d, the construction"
+            " from the target has a larger test error than SGD, and the construction from a"
+            " dense network has a much larger test error than this dense network",
             "paper A, Appendix E, figure 5a left",
             [
                 q.ratio(t.TEACHER, t.SGD, f"{SPARSE} and d == d.min()").above(1),
@@ -93,9 +93,9 @@ CLAIMS = {
         ),
         Claim(
             "sparse-large-d",
-            "with 20 % of the frozen weights, as d grows, the test error of the construction from"
-            " the target becomes almost 0, and the construction from a dense network comes closer"
-            " to this dense network",
+            "with 20 % of the frozen weights, as the target width d grows, the test error of the"
+            " construction from the target becomes almost 0, and the construction from a dense"
+            " network comes closer to this dense network",
             "paper A, Appendix E, figure 5a left",
             [
                 q.loss(t.TEACHER, f"{SPARSE} and d == d.max()").below(SMALL),
@@ -104,16 +104,16 @@ CLAIMS = {
         ),
         Claim(
             "sparsest-no-small-loss",
-            "with 5 % of the frozen weights neither SGD on γ and β nor a construction reaches a"
-            " small test error, at any d",
+            "with 5 % of the frozen weights, neither SGD on γ and β nor a construction reaches a"
+            " small test error at any target width d",
             "paper A, Appendix E, figure 5b left",
             q.loss((t.SGD, *BOTH), SPARSEST).above(SMALL),
             needs={"target_width": 3},
         ),
         Claim(
             "sgd-beats-sparsest",
-            "with 5 % of the frozen weights SGD on γ and β has a smaller test error than both"
-            " constructions, at every d",
+            "with 5 % of the frozen weights, SGD on γ and β has a smaller test error than both"
+            " constructions at every target width d",
             "paper A, Appendix E, figure 5b left",
             q.ratio(BOTH, t.SGD, SPARSEST).above(1),
             needs={"target_width": 3},
@@ -122,8 +122,8 @@ CLAIMS = {
     "norm-budget": [
         ours(
             "no-budget-is-enough",
-            "at width m = d², from the initialization γ = 1 and β = 0, neither more samples nor"
-            " more epochs bring SGD or Adam on γ and β to a test error below 1 %",
+            "at width m = d², from γ = 1 and β = 0, neither more samples nor more epochs bring"
+            " SGD or Adam on γ and β to a test error below 1 % (d: target width)",
             f"supplementary to {LEFT}: SGD may be given too few samples",
             [q.loss_by_budget(each).above(SMALL) for each in (t.SGD, t.ADAM)],
         ),
@@ -131,8 +131,8 @@ CLAIMS = {
     "norm-schedules": [
         Claim(
             "constant-beats-schedules",
-            "of constant, cosine and exponential learning rates the constant one performs best for"
-            " SGD on γ and β",
+            "for SGD on the normalization parameters γ and β, a constant learning rate gives a"
+            " smaller test error than a cosine or exponential schedule",
             "paper A, Appendix E, training details",
             [
                 q.schedule_ratio(each, "constant").given("inside_grid").above(1)

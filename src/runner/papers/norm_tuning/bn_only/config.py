@@ -37,19 +37,22 @@ class BnOnly(TrainingConfig):
         "methods to compare", list(PAPER), choices=(*PAPER, "corrected_construction")
     )
     replicates: int = parameter(
-        "independent repetitions (target, weights and samples)",
+        "number of independent repetitions (target, weights and samples)",
         8,
         minimum=1,
         maximum=MOST,
     )
     train_samples: int = parameter(
-        "samples of the training set, rounded up to 12 equal parts; each is seen `epochs` times",
+        "number of samples of the training set, rounded up to 12 equal parts; training sees each"
+        " sample `epochs` times",
         512_000,
         minimum=1,
     )
-    epochs: int = parameter("passes over the training set", 1, minimum=1, maximum=MOST)
-    test_samples: int = parameter("new samples on which the errors are measured", 20_000, minimum=2)
-    batch_size: int = parameter("samples of one training step", 256, minimum=2)
+    epochs: int = parameter("number of passes over the training set", 1, minimum=1, maximum=MOST)
+    test_samples: int = parameter(
+        "number of new samples on which the errors are measured", 20_000, minimum=2
+    )
+    batch_size: int = parameter("number of samples of one training step", 256, minimum=2)
     statistics: str = parameter(
         "mean and variance of the normalization layers in training: batch (computed from each"
         " batch) or fixed (0 and 1: the affine maps of Proposition 1)",
@@ -60,7 +63,7 @@ class BnOnly(TrainingConfig):
         "optimizer of γ and β, and of the dense network", "sgd", choices=OPTIMIZERS
     )
     schedule: str = parameter(
-        "learning rate schedule: constant, or how the learning rate falls to zero",
+        "learning rate schedule: constant, or a curve by which the learning rate falls to zero",
         "constant",
         choices=SCHEDULES,
     )

@@ -11,45 +11,46 @@ CLAIMS = {
     "constructions": [
         Claim(
             "wide-full-rank",
-            "the Khatri-Rao product K of random weight matrices at width d² has full rank with"
-            " probability one, for every continuous distribution of the weights",
+            "for every continuous distribution of the weights, the Khatri-Rao product K of two"
+            " random weight matrices of width d² has full rank with probability one",
             "paper A, Theorem 1 and Section 2",
             q.full_rank("wide").always("=", 1),
         ),
         Claim(
             "square-width-needed",
-            "an exact copy of every target needs d² normalization parameters: with one hidden unit"
-            " less the rank of K is d² - 1",
+            "an exact copy of every target of width d needs d² normalization parameters: with"
+            " one hidden unit less, the matrix K has rank d² - 1",
             "paper A, Section 5",
             q.missing_rank().always("=", 1),
         ),
         Claim(
             "wide-exact",
-            "a random network of width d² equals any target of width d, with γ and β of Theorem 1",
+            "a random network of width d² equals any target of width d, with normalization"
+            " parameters γ and β as in Theorem 1",
             "paper A, Theorem 1",
             q.error_over_rounding("wide").given(SOLVABLE).always("<=", 1),
             note="largest error {max_abs_error.max:.2g}",
         ),
         Claim(
             "low-rank-exact",
-            "four random layers of width d r equal any target layer of width d and rank r, with γ"
-            " and β of Theorem 1",
+            "four random layers of width d r equal any target layer of width d and rank r, with"
+            " normalization parameters γ and β as in Theorem 1",
             "paper A, Corollary 1",
             q.error_over_rounding("low_rank").given(SOLVABLE).always("<=", 1),
             note="largest error {max_abs_error.max:.2g}",
         ),
         Claim(
             "deep-exact",
-            "d / k + 1 random layers of width d k with skip connections equal any target layer of"
-            " width d, up to the rounding of double precision",
+            "d / k + 1 random layers of width d k with skip connections equal any target layer"
+            " of width d, up to the rounding of double precision (k: block size)",
             "paper A, Theorem 2",
             q.error_over_rounding("deep").given(SOLVABLE).always("<=", 1),
             note="largest error {max_abs_error.max:.2g}",
         ),
         Claim(
             "deep-exact-with-digits",
-            "the construction with skip connections is exact for every k if it is computed with 100"
-            " digits, also where double precision has too few",
+            "the construction with skip connections is exact for every block size k if it is"
+            " computed with 100 digits, even where double precision is not enough",
             "paper A, Theorem 2",
             q.error_with_digits().always("<=", 1e-8),
             note="largest error {value.max:.2g}, condition numbers up to"
@@ -57,8 +58,8 @@ CLAIMS = {
         ),
         Claim(
             "digits-same-predictions",
-            "a trained digit classifier, copied into a random network through γ and β, predicts the"
-            " same class for every image",
+            "a trained digit classifier, copied into a random network through the normalization"
+            " parameters γ and β, predicts the same class for every image as before",
             "paper A, Theorems 1 and 2, Remark 2",
             q.agreement().always("=", 1),
             note="largest error {max_abs_error.max:.2g}",
@@ -67,36 +68,37 @@ CLAIMS = {
     "constructions-sparse": [
         Claim(
             "structural-rank",
-            "the zeros of sparse random weights alone decide whether their Khatri-Rao product K is"
-            " invertible",
+            "the zeros of sparse random weights alone decide whether the Khatri-Rao product K of"
+            " these weights is invertible",
             "paper A, Lemma 9",
             q.rank_difference().always("=", 0),
         ),
         Claim(
             "sparse-probability",
-            "with a fraction p = 2 √(log d / d) of nonzero weights the Khatri-Rao product K is"
-            " invertible with probability 1 - 1/d",
+            "with a fraction p = 2 √(log d / d) of nonzero weights, the Khatri-Rao product K of"
+            " a random network for targets of width d is invertible with probability 1 - 1/d",
             THEOREM_3,
             q.share_of_full_rank(2, 0.5).above("1 - 1 / d"),
         ),
         Claim(
             "sparse-exact",
-            "with a fraction p = 2 √(log d / d) of nonzero weights a random network of width d²"
-            " equals its target with probability 1 - 1/d",
+            "with a fraction p = 2 √(log d / d) of nonzero weights, a random network of width d²"
+            " equals its target of width d with probability 1 - 1/d",
             THEOREM_3,
             q.share_of_exact(2, 0.5).above("1 - 1 / d"),
         ),
         Claim(
             "sparse-conjecture",
             "a fraction p of nonzero weights of order log d / d is enough for an invertible"
-            " Khatri-Rao product K",
+            " Khatri-Rao product K, for targets of width d",
             "paper A, Remark 3 (a conjecture)",
             q.share_of_full_rank(4, 1).above("1 - 1 / d"),
         ),
         Claim(
             "sparse-threshold",
-            "the fraction p of nonzero weights that an invertible Khatri-Rao product K needs scales"
-            " like log d / d, not like its square root",
+            "the fraction p of nonzero weights that an invertible Khatri-Rao product K needs"
+            " scales with the target width d like log d / d, not like the square root of log d /"
+            " d",
             "paper A, Remark 3 (a conjecture)",
             q.threshold_exponent(BLOCKS).above(0.75),
             needs={"target_width": 3, "replicate": 2 * BLOCKS},

@@ -14,12 +14,13 @@ class Constructions(StudyConfig):
     study: ClassVar[str] = "constructions"
 
     theorem: str = parameter(
-        "construction of Theorem 1 (wide), 2 (deep) or 3 (sparse), or of Corollary 1 (low_rank)",
+        "construction to test: Theorem 1 (wide), 2 (deep) or 3 (sparse), or Corollary 1 (low_rank)",
         "wide",
         choices=("wide", "low_rank", "deep", "sparse"),
     )
     target: str = parameter(
-        "random matrices of spectral norm 1, or a trained digit classifier of hidden width d",
+        "target network: random matrices of spectral norm 1, or a trained digit classifier of"
+        " hidden width d",
         "random",
         choices=("random", "digits"),
     )
@@ -28,18 +29,19 @@ class Constructions(StudyConfig):
     )
     depth: int = parameter("l: number of layers of the target", 1, minimum=1, maximum=MOST)
     width: int | None = parameter(
-        "m: hidden units of each pair of frozen layers, of theorem=wide and sparse; null: d^2",
+        "m: number of hidden units of each pair of frozen layers (theorem=wide or sparse; null:"
+        " d^2)",
         None,
         minimum=1,
     )
     rank: int = parameter(
-        "r: rank of the target's matrices, of theorem=low_rank (at most d)", 2, minimum=1
+        "r: rank of the target's matrices (theorem=low_rank; at most d)", 2, minimum=1
     )
     block: int = parameter(
-        "k: inputs that enter at one layer, of theorem=deep (at most d)", 4, minimum=1
+        "k: number of inputs that enter at one layer (theorem=deep; at most d)", 4, minimum=1
     )
     sparsity: float = parameter(
-        "p: fraction of the frozen weights that are not zero, of theorem=sparse",
+        "p: fraction of the frozen weights that are not zero (theorem=sparse)",
         1.0,
         above=0,
         maximum=1,
@@ -55,12 +57,14 @@ class Constructions(StudyConfig):
         "float64",
         choices=("float64", "mpmath"),
     )
-    precision: int = parameter("decimal digits of dtype=mpmath (20 or more)", 100, minimum=20)
+    precision: int = parameter(
+        "number of decimal digits of dtype=mpmath (20 or more)", 100, minimum=20
+    )
     points: int = parameter(
         "number of random inputs on which both networks are compared", 500, minimum=1
     )
     replicates: int = parameter(
-        "independent repetitions (target and weights)",
+        "number of independent repetitions (target and weights)",
         5,
         minimum=1,
         maximum=MOST,
@@ -70,9 +74,12 @@ class Constructions(StudyConfig):
         super().__post_init__()
         theorem, d = self.theorem, self.target_width
         if self.dtype == "mpmath" and theorem != "deep":
-            raise InputError(f"dtype=mpmath is for theorem=deep, not for theorem={theorem}")
+            raise InputError(f"dtype=mpmath needs theorem=deep, not theorem={theorem}")
         if self.sparsity < 1 and theorem != "sparse":
-            raise InputError(f"sparsity={self.sparsity} is for theorem=sparse, not {theorem}")
+            raise InputError(
+                f"sparsity={self.sparsity} needs theorem=sparse: theorem={theorem}"
+                " has no sparse weights"
+            )
         if self.width is not None and theorem not in ("wide", "sparse"):
             raise InputError(f"theorem={theorem} sets its own width: give width=null")
         if theorem == "low_rank" and self.rank > d:

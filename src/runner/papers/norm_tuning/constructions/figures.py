@@ -174,10 +174,10 @@ FIGURES = [
             )
         ],
         marks="lines: medians",
-        caption="Error: largest |f(x) − g(x)| of network and target on the unit sphere. (a) A dot"
-        " for every network whose linear system has full rank; rounding can cause n ε κ in a system"
-        " of n equations and condition κ. (b) Medians, of any rank. Errors below 1e-16 are drawn at"
-        " ≈ 0.",
+        caption="The error is the largest |f(x) − g(x)| of network f and target g on the unit"
+        " sphere. (a) has a dot for every network whose linear system has full rank;"
+        " rounding can cause an error of n ε κ (n equations, condition number κ). (b)"
+        " shows medians of networks of any rank. Errors below 1e-16 are drawn at ≈ 0.",
         shows={"theorem": ["wide", "low_rank", "deep"]},
     ),
     Drawing(
@@ -185,10 +185,11 @@ FIGURES = [
         draw_sparse,
         whose="as in the paper",
         findings=[Finding(say_sparse, holds=["sparse-conjecture", "sparse-threshold"])],
-        caption="Fraction of random networks of width m = d² that can equal every target (their"
-        " linear system has full rank), against the fraction p of nonzero weights, in units of the"
-        " conjecture (a) and of Theorem 3 (b). Lines: probability that no hidden unit is cut off"
-        " (formula). Dotted: p = 3 log d / d in (a), p = 2 √(log d / d), a constant of ours, in"
+        caption="(a) shows the fraction of random networks of width d² that can equal every"
+        " target of width d (their linear system has full rank), against the fraction p"
+        " of nonzero weights in units of the conjecture. (b) has p in units of Theorem"
+        " 3. Lines are the probability that no hidden unit is cut off (formula). Dotted"
+        " lines are p = 3 log d / d in (a), p = 2 √(log d / d) with our constant 2 in"
         " (b).",
         shows={"theorem": ["sparse"]},
     ),

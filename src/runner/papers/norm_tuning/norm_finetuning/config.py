@@ -19,25 +19,29 @@ class NormFinetuning(TrainingConfig):
     study: ClassVar[str] = "norm_finetuning"
 
     arms: list[str] = parameter(
-        "parts to train, one after the other; biases and low_rank only with start=pretrained",
+        "parts to compare; each is trained alone, in its own copy of the network. biases and"
+        " low_rank need start=pretrained",
         ["norm", "random_weights", "last_layer", "all"],
         choices=("norm", "random_weights", "last_layer", "all", *OF_PRETRAINED),
     )
     start: str = parameter(
-        "frozen weights: random, or pre-trained on half of the classes (the other half is learned)",
+        "frozen weights: random, or pre-trained on half of the classes (then the other half is"
+        " learned)",
         "random",
         choices=("random", "pretrained"),
     )
     blocks: int = parameter("n: the ResNet has 6n + 2 layers (1 to 100)", 1, minimum=1, maximum=100)
-    width: int = parameter("channels of the first stage", 16, minimum=1, maximum=MOST)
+    width: int = parameter("number of channels of the first stage", 16, minimum=1, maximum=MOST)
     data: str = parameter("dataset", "digits", choices=LABELLED)
     train_images: int | None = parameter(
-        "number of training images, the first of the dataset; null: all", None, minimum=2
+        "number of training images, from the first one of the dataset on (null: all)",
+        None,
+        minimum=2,
     )
     checksums: list[str] | None = parameter(
         "SHA-256 of the content of each file of the dataset, as in conf/data/<data>.yaml", None
     )
-    epochs: int = parameter("passes over the training images", 20, minimum=1)
+    epochs: int = parameter("number of passes over the training images", 20, minimum=1)
     learning_rates: list[float] = parameter(
         "grid of learning rates of SGD; each part takes its best one",
         [0.03, 0.1, 0.3, 1.0, 3.0, 10.0],
@@ -47,24 +51,29 @@ class NormFinetuning(TrainingConfig):
     pretraining_rate: float = parameter(
         "learning rate of SGD in pre-training", 0.1, above=0, maximum=LARGEST_STEP
     )
-    batch_size: int = parameter("images of one SGD step", 128, minimum=2, maximum=MOST)
+    batch_size: int = parameter("number of images of one SGD step", 128, minimum=2, maximum=MOST)
     replicates: int = parameter(
-        "independent repetitions (weights and order of the images)", 5, minimum=1, maximum=MOST
+        "number of independent repetitions (weights and order of the images)",
+        5,
+        minimum=1,
+        maximum=MOST,
     )
     selection_replicates: int = parameter(
-        "number of replicates that choose the learning rates; they are not used for results",
+        "number of replicates that choose the learning rates; no result uses them",
         1,
         minimum=1,
         maximum=MOST,
     )
     selection_epochs: int | None = parameter(
-        "epochs of training for this choice; null: all", None, minimum=1
+        "number of epochs of the training that chooses the learning rates (null: all epochs)",
+        None,
+        minimum=1,
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.start == "random" and (wrong := [a for a in self.arms if a in OF_PRETRAINED]):
-            raise InputError(f"arms={','.join(wrong)}: only with start=pretrained")
+            raise InputError(f"arms={','.join(wrong)} needs start=pretrained")
         if self.start == "random":
             self.refuse(["pretraining_rate"], "start=random")
         if (self.selection_epochs or 1) > self.epochs:

@@ -144,10 +144,11 @@ FIGURES = [
             for verdict, words in MORE.items()
         ],
         marks="dots: replicates",
-        caption="Test accuracy if only one part of a ResNet is trained, by SGD at the best learning"
-        " rate of a grid (chosen on a separate replicate). Pre-trained networks know half of the"
-        " classes, learn the others, and all train a new last layer. Dots are replicates, large"
-        " markers medians. Frame: the two rows of the headline.",
+        caption="The figure shows the test accuracy if only one part of a ResNet is trained by"
+        " SGD, at the best learning rate of a grid (chosen on a separate replicate)."
+        " Pre-trained networks were trained on half of the classes; now each learns the"
+        " other half with a new last layer. Dots are replicates, large markers medians."
+        " The frame marks the two rows of the headline.",
         shows={"arm": list(ARMS)},
     ),
 ]

@@ -9,16 +9,16 @@ CLAIMS = {
     "norm-layers": [
         Claim(
             "batch-norm-exact",
-            "in BatchNorm layers with fixed statistics (evaluation mode) the construction of"
-            " Theorem 1 equals its target",
+            "in BatchNorm layers with fixed statistics (evaluation mode), the network"
+            " constructed by Theorem 1 equals its target",
             "paper A, Proposition 1 and Theorem 1",
             q.error_over_rounding().always("<=", 1),
             note="relative error at most {relative_error.max:.2g}",
         ),
         Claim(
             "batch-norm-with-biases-exact",
-            "in BatchNorm layers with fixed statistics and the frozen biases of Eq. (3) the"
-            " construction of Theorem 1 equals its target",
+            "in BatchNorm layers with fixed statistics and the frozen biases of Eq. (3), the"
+            " network constructed by Theorem 1 equals its target",
             "paper A, Eq. (3), Proposition 1 and Theorem 1",
             q.error_over_rounding("batch_norm with biases").always("<=", 1),
             note="relative error at most {relative_error.max:.2g}",
@@ -26,16 +26,16 @@ CLAIMS = {
         ours(
             "layer-norm-cannot",
             "no γ and β make a network with LayerNorm and without biases equal its target: the"
-            " first layer maps x and c x to one output",
+            " first layer maps x and c x to one output for every c > 0",
             "supplementary to paper A: its abstract names LayerNorm, its Proposition 1 is about"
             " BatchNorm",
             [q.least_in_layer_norm().above(0.01), q.above_least_in_layer_norm().above(0)],
         ),
         ours(
             "biases-undercut",
-            "with the frozen biases of Eq. (3) the output of the first LayerNorm or RMSNorm"
-            " tells the norm of x, and fitted γ and β have a smaller error than any γ and β"
-            " without biases",
+            "with the frozen biases of Eq. (3), the output of the first LayerNorm or RMSNorm"
+            " reveals the norm of the input, and fitted γ and β have a smaller error than any γ"
+            " and β without biases",
             "supplementary to the abstract of paper A, which names LayerNorm",
             [q.explained_norm(BIASED).above(0.5), q.fitted_over_least(BIASED).below(1)],
         ),

@@ -19,27 +19,30 @@ class NormLayers(StudyConfig):
         "d: width and input dimension of the target (1 or more)", 10, minimum=1
     )
     layers: list[str] = parameter(
-        "kinds of normalization layers", ["batch_norm", "layer_norm"], choices=LAYERS
+        "kinds of normalization layers to compare", ["batch_norm", "layer_norm"], choices=LAYERS
     )
     biases: bool = parameter("whether the frozen layers have random biases b, as in Eq. (3)", False)
     batch_sizes: list[int] = parameter(
-        "B: batch sizes at which BatchNorm is measured in training mode",
+        "B: list of batch sizes at which BatchNorm is measured in training mode",
         [16, 64, 256, 1024, 4096],
         minimum=2,
     )
     samples: int = parameter(
-        "number of inputs for the running statistics, and of other inputs to compare the networks",
+        "number of inputs that give the running statistics, and of further inputs on which the"
+        " networks are compared",
         16384,
         minimum=2,
     )
     fit_steps: int = parameter(
-        "steps of L-BFGS that fit γ and β in LayerNorm and RMSNorm; 0: no fit",
+        "number of steps of L-BFGS that fit γ and β in LayerNorm and RMSNorm (0: no fit)",
         0,
         minimum=0,
     )
-    fit_samples: int = parameter("largest number of inputs for this fit", 4096, minimum=2)
+    fit_samples: int = parameter(
+        "largest number of inputs on which γ and β are fitted", 4096, minimum=2
+    )
     replicates: int = parameter(
-        "independent repetitions (target and weights)",
+        "number of independent repetitions (target and weights)",
         10,
         minimum=1,
         maximum=MOST,

@@ -43,7 +43,7 @@ def say_layers(tables: Tables) -> str:
     least = select(tables["metrics"], layer="layer_norm")["lower_bound"].min()
     return (
         "The construction is exact in BatchNorm with fixed statistics; in LayerNorm without biases"
-        f" no γ and β come below {int(100 * least)} % in any network"
+        f" no γ and β reach an error below {int(100 * least)} % in any network"
     )
 
 
@@ -117,10 +117,11 @@ FIGURES = [
             Finding(say_layers, holds=["batch-norm-exact", "layer-norm-cannot", "biases-undercut"])
         ],
         marks="lines: medians, dots: replicates",
-        caption="Error against the target width d, in BatchNorm (a), LayerNorm (b) and RMSNorm (c)."
-        " Black: no γ and β without biases have a smaller error. Purple: γ and β fitted by L-BFGS."
-        " Biases are random and frozen. Lines are medians, dots single networks; errors below"
-        " 0.02 % are drawn at ≈ 0, errors above 10⁶ % at the top.",
+        caption="(a) shows the error against the target width d in BatchNorm, (b) in LayerNorm"
+        " and (c) in RMSNorm. No γ and β without biases have an error below the black"
+        " lines. Purple networks have γ and β fitted by L-BFGS. Biases are random and"
+        " frozen. Lines are medians, dots single networks; errors below 0.02 % are drawn"
+        " at ≈ 0, errors above 10⁶ % at the top.",
         shows={"layer": [layer + b for b in ("", WITH_BIASES) for layer in config.LAYERS]},
     ),
 ]

@@ -43,15 +43,15 @@ def conserved(name: str, statement: str, source: str, where: str) -> Claim:
 
 VERTEX_WISE = conserved(
     "vertex-wise",
-    "along gradient flow the squared norms of a neuron's outgoing and incoming weights keep their"
-    " difference",
+    "along gradient flow, a neuron's squared norm of outgoing weights minus its squared norm of"
+    " incoming weights is constant",
     "paper C, Lemma 2, Eq. (4)",
     "pair == 'diagonal'",
 )
 LAYER_WISE = conserved(
     "layer-wise",
-    "along gradient flow the squared norms of any two layers, or of two cuts of a graph, keep their"
-    " difference",
+    "along gradient flow, the difference of the squared norms of any two layers, or of two cuts of"
+    " a graph, is constant",
     "paper C, Lemma 3",
     "pair == 'layer'",
 )
@@ -59,8 +59,8 @@ LAYER_WISE = conserved(
 CONSERVED = [
     conserved(
         "linear-layers",
-        "along gradient flow the whole matrix D = W₂ᵀW₂ − W₁W₁ᵀ of adjacent linear layers is"
-        " constant",
+        "along gradient flow, the matrix D = W₂ᵀW₂ − W₁W₁ᵀ of adjacent linear layers with"
+        " weights W₁ and W₂ is constant",
         "paper C, Theorem 1, item 1",
         f"pair == 'full' and {LINEAR}",
     ),
@@ -68,16 +68,19 @@ CONSERVED = [
     LAYER_WISE,
     Claim(
         "relu-limit",
-        "gradient flow changes the matrix D = W₂ᵀW₂ − W₁W₁ᵀ between ReLU layers: the drift has"
-        " a limit above zero as the learning rate goes to zero",
+        "gradient flow changes the matrix D = W₂ᵀW₂ − W₁W₁ᵀ between ReLU layers: its drift stays"
+        " above zero as the learning rate goes to zero",
         "paper C, Lemma 4",
         limit_over_error(FULL_RELU).above(1),
-        note="the flow moves D by {moved.min:.2g} to {moved.max:.2g} times its initial norm",
+        note=(
+            "gradient flow changes D by {moved.min:.2g} to {moved.max:.2g} times the initial"
+            " norm of D"
+        ),
     ),
     Claim(
         "decomposition",
-        "a network equals a tree network of signs, applied to the products of weights along its"
-        " paths",
+        "a network equals a tree network with weights +1 and −1, applied to the products of"
+        " weights along the paths of the network",
         "paper C, Lemma 1",
         distance_of_tree().always("<=", ROUNDING),
         note="{paths.min} to {paths.max} paths, largest difference {value.max:.1g} of the output",
@@ -87,7 +90,7 @@ CONSERVED = [
 FIRST_ORDER = [
     Claim(
         "theorem-1",
-        "along gradient flow the matrix D = W₂ᵀW₂ − W₁W₁ᵀ of adjacent layers is constant, in"
+        "along gradient flow, the matrix D = W₂ᵀW₂ − W₁W₁ᵀ of adjacent layers is constant in"
         " each of the seven cases of Theorem 1",
         "paper C, Theorem 1",
         order_of_items().always(">", 1 - ORDER_ERROR),
@@ -96,16 +99,17 @@ FIRST_ORDER = [
     VERTEX_WISE,
     conserved(
         "edge-wise",
-        "along gradient flow two neurons with equal neighbors and equal activation pattern keep the"
-        " difference of the inner products of their outgoing and of their incoming weights",
+        "along gradient flow, the inner product of the outgoing weights minus the inner product"
+        " of the incoming weights is constant for two neurons with equal neighbors and"
+        " activation pattern",
         "paper C, Lemma 2, Eq. (5)",
         PAIRS,
     ),
     LAYER_WISE,
     Claim(
         "relu-not-invariant",
-        "in general the whole matrix D of adjacent ReLU layers is not constant along gradient"
-        " flow: its drift does not vanish with the learning rate",
+        "in general, gradient flow does not conserve the matrix D = W₂ᵀW₂ − W₁W₁ᵀ of adjacent"
+        " ReLU layers: its drift does not vanish with the learning rate",
         "paper C, Lemma 4 and its proof",
         typical_order(FULL_RELU).below(ORDER_ERROR),
     ),
@@ -114,30 +118,32 @@ FIRST_ORDER = [
 WHAT_GROWS = [
     Claim(
         "weights-diverge",
-        "on separable data the norms of all layers diverge, like (log t)^(1/L) in a network of"
-        " L layers without skip connections",
+        "on separable data, the norms of all layers diverge with the time t of gradient flow,"
+        " like (log t)^(1/L) in a network of L layers without skip connections",
         "paper C, Corollary 1, whose proof cites Lyu and Li (2020)",
         exponent_in_log_time().given("separates").within(GROWTH, of=1),
         note="exponents {exponent.min:.3f} to {exponent.max:.3f}",
     ),
     Claim(
         "rank-one",
-        "the last fully connected layers tend to rank one as their norms diverge: 1 − ‖W‖₂² / ‖W‖²"
-        " falls like 1 / ‖W‖²",
+        "on separable data, the last fully connected layers W tend to rank one as their norms"
+        " diverge: 1 − ‖W‖₂² / ‖W‖² falls like 1 / ‖W‖²",
         "paper C, Theorem 2, Eq. (15); Corollary 1",
         exponent_in_norm("1 - operator_ratio").given("separates").within(MARGIN, of=-1),
     ),
     Claim(
         "alignment",
-        "leading singular vectors of adjacent fully connected layers at the end align: 1 − |⟨v, u⟩|"
-        " falls like 1 / ‖W‖² or faster",
+        "in the last fully connected layers W, the leading left singular vector u of each layer"
+        " aligns with the leading right singular vector v of the next: 1 − |⟨v, u⟩| falls like 1"
+        " / ‖W‖² or faster",
         "paper C, Theorem 2, Eq. (15); Corollary 1",
         exponent_in_norm("1 - alignment").given("separates").below(-1),
     ),
     Claim(
         "reduced-alignment",
-        "the ratio ‖W‖₂² / ‖W‖² of free residual blocks and convolutions ends above the bound 1"
-        " / (8ᴺ M), where this is above the trivial bound and above the initial ratio",
+        "in residual blocks with trained skips and in convolutions, the ratio ‖W‖₂² / ‖W‖² ends"
+        " above 1 / (8ᴺ M) of Eq. (14), where this bound is above the trivial bound and the"
+        " initial ratio",
         "paper C, Theorem 2, Eq. (14)",
         limit_above().given("separates").always(">=", 0),
         note="ratio {start.min:.3f} to {start.max:.3f} before training, {operator_ratio.min:.3f} to"
@@ -145,8 +151,8 @@ WHAT_GROWS = [
     ),
     Claim(
         "finite-time",
-        "at every time the ratio ‖W‖₂² / ‖W‖² is above the bound of Eq. (13) with its printed"
-        " factor 8, where this is above the trivial bound",
+        "at every time, the ratio ‖W‖₂² / ‖W‖² of a layer W is above the bound of Eq. (13) with"
+        " its printed factor 8, where this bound is above the trivial bound",
         "paper C, Theorem 2, Eq. (13)",
         ratio_above().always(">=", -ROUNDING),
         note="smallest difference {value.min:.2g}",

@@ -84,7 +84,8 @@ class Invariances(TrainingConfig):
         "loss of the margin y f(x)", "logistic", choices=("logistic", "exponential", "squared")
     )
     learning_rates: list[float] = parameter(
-        "learning rates (with normalized_time: step lengths), one network for each",
+        "learning rates (with normalized_time=true: step lengths); a separate network is trained"
+        " at each",
         [0.02, 0.01, 0.005],
         above=0,
         maximum=LARGEST_STEP,
@@ -124,8 +125,8 @@ class Invariances(TrainingConfig):
             steps = self.time / self.records / rate
             if steps > MOST_STEPS:
                 raise InputError(
-                    f"time={self.time:g}: at the rate {rate:g} that is {steps:.3g} steps from one"
-                    f" measurement to the next: at most {MOST_STEPS:.0e} can be counted"
+                    f"time={self.time:g}: the learning rate {rate:g} needs {steps:.3g} steps from"
+                    f" one measurement to the next, more than {MOST_STEPS:.0e}"
                 )
             if round(steps) < 1 or abs(steps - round(steps)) > 1e-6 * steps:
                 raise InputError(

@@ -443,10 +443,11 @@ FIGURES = [
             )
         ],
         marks="lines: medians, bands: middle 90 %",
-        caption="Change of five quantities during training, divided by their initial size;"
-        f" {D}. Panels are statements of the paper; blue: promised, orange: not promised. Lines"
-        " are medians, bands the middle 90 % over layers and networks (all linear, or two ReLU"
-        " layers first). Networks of depth 4 are judged, not drawn.",
+        caption="Each panel shows the change of a quantity during training, divided by its"
+        " initial size. Blue quantities are constant by a statement of the paper, the"
+        f" orange one is not. {D} compares adjacent layers. Lines are medians, bands the"
+        " middle 90 % over layers and networks. Networks of depth 4 are judged, not"
+        " drawn.",
         shows={
             "architecture": ["linear", "relu_then_linear", "random_graph"],
             "data": ["gaussian", "digits"],
@@ -463,10 +464,11 @@ FIGURES = [
                 holds=["theorem-1", "vertex-wise", "edge-wise", "layer-wise", "relu-not-invariant"],
             )
         ],
-        caption="Left: convergence order in the learning rate; 0: gradient flow moves the"
-        " quantity, 1: finite steps do, 4: Runge–Kutta steps. Right: drift at the smallest"
-        " learning rate. Blue: promised; orange: controls. Graphs: random or DenseNet-like,"
-        f" with frozen weights. {D}.",
+        caption="The left panel shows the convergence order in the learning rate: 0 if gradient"
+        " flow moves the quantity, 1 if finite steps do, 4 with Runge–Kutta steps. The"
+        " right panel shows the drift at the smallest learning rate. Blue quantities are"
+        " invariants, orange ones controls. Graphs are random or DenseNet-like, with"
+        f" frozen weights. {D} compares adjacent layers.",
         shows={"data": ["gaussian", "digits"]},
     ),
     Drawing(
@@ -476,10 +478,10 @@ FIGURES = [
         unread=("metrics",),
         findings=[Finding(say_what_grows, holds=["weights-diverge", "rank-one", "alignment"])],
         marks="lines: medians, in d means",
-        caption="(a) The last inner layer; solid: linear networks, dashed: residual blocks with"
-        " trained skip; L: longest path. (b) 1 − |⟨v, u⟩| of leading singular vectors. (c) Layers"
-        " where Eq. (14) exceeds trivial bound and initial ratio. (d) Signs that differ from the"
-        " record before. Lines are medians (d: means) of networks that separate their data.",
+        caption="(a) shows the last inner layer (dashed: residual blocks; L: longest path). (b)"
+        " shows 1 − |⟨v, u⟩| for adjacent leading singular vectors. (c) shows layers"
+        " with a nontrivial bound (Eq. (14)). (d) counts weights that change sign. Lines"
+        " are medians (d: means) of networks that separate their data.",
         shows={
             "architecture": ["linear", "relu_then_linear", "conv", "conv_free", "residual_free"],
             "data": ["gaussian", "digits"],

@@ -20,8 +20,8 @@ class LowRankTraining(TrainingConfig):
     study: ClassVar[str] = "low_rank_training"
 
     architecture: str = parameter(
-        "layers before three linear layers: two ReLU layers (mlp) or three ReLU convolutions"
-        " (conv)",
+        "layers before the three linear layers at the end: two ReLU layers (mlp) or three ReLU"
+        " convolutions (conv)",
         "mlp",
         choices=("mlp", "conv"),
     )
@@ -39,17 +39,18 @@ class LowRankTraining(TrainingConfig):
     )
     samples: int = parameter("n: number of training images of each network", 250, minimum=2)
     loss_function: str = parameter(
-        "two classes: loss of the margin y f(x); more classes: cross_entropy",
+        "loss; with two classes a loss of the margin y f(x), with more classes cross_entropy",
         "logistic",
         choices=(*OF_TWO, "cross_entropy"),
     )
     optimizer: str = parameter(
-        "adam adds the weight decay to its gradient, adamw applies it separately",
+        "optimizer; adam adds the weight decay to the gradient, adamw applies the weight decay"
+        " separately",
         "sgd",
         choices=(*OPTIMIZERS, "adamw"),
     )
     minibatches: int = parameter(
-        "number of steps in an epoch, each on an equal part of the images; 1: gradient descent",
+        "number of steps in an epoch, each on an equal part of the images (1: gradient descent)",
         1,
         minimum=1,
     )
@@ -80,7 +81,7 @@ class LowRankTraining(TrainingConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.minibatches > self.samples:
-            raise InputError(f"minibatches={self.minibatches}: there are samples={self.samples}")
+            raise InputError(f"minibatches={self.minibatches} is above samples={self.samples}")
         known = OF_TWO if self.classes == 2 else ("cross_entropy",)
         if self.loss_function not in known:
             raise InputError(

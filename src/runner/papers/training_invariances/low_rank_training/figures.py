@@ -325,10 +325,11 @@ FIGURES = [
         whose="our experiment",
         findings=[Finding(say_gain_one, holds=["band"])],
         marks="medians, bars: range",
-        caption="The last inner layer. (a) Ratio ‖W‖₂² / ‖W‖² by epoch, for four sizes (gains) of"
-        " the initial weights, two classes. (b) The remainder. (c) Other networks and"
-        " losses, before and after training; of ten classes the nine largest count. (d) Other"
-        " widths. Medians and ranges, digits only, without diverged networks.",
+        caption="(a) shows the ratio ‖W‖₂² / ‖W‖² of the last inner layer by epoch, for four"
+        " sizes (gains) of the initial weights. (b) shows the remainder, ‖W‖² − ‖W‖₂²."
+        " (c) shows other networks and losses; of ten classes the nine largest singular"
+        " values count. (d) shows other widths. Markers are medians, bars ranges, of"
+        " digits networks that did not diverge.",
         shows={"data": ["digits", "fashion_mnist"]},
     ),
     Drawing(
@@ -337,11 +338,12 @@ FIGURES = [
         whose="our experiment, beyond the paper",
         findings=[Finding(say_decay, holds=["decay"])],
         marks="bars: range",
-        caption="The last inner layer. (a) Sum of all squared singular values σ² except the"
-        " largest, divided by this sum without weight decay λ, against 2λT (T: time of training)."
-        " Gray area: values below 0.0003. (b) Change of D = W₂ᵀW₂ − W₁W₁ᵀ / initial size at one"
-        " time. (c) Singular values for ten classes. Medians and ranges, digits only, without"
-        " diverged networks.",
+        caption="All panels show the last inner layer. (a) shows the sum of all squared singular"
+        " values σ² except the largest, divided by this sum without weight decay λ,"
+        " against 2λT (T: time of training). Values below 0.0003 are in the gray area."
+        " (b) shows the change of D = W₂ᵀW₂ − W₁W₁ᵀ, divided by its initial size. (c)"
+        " shows singular values for ten classes. Markers are medians, bars ranges, of"
+        " digits networks that did not diverge.",
         shows={
             "data": ["digits", "fashion_mnist"],
             "optimizer": ["sgd", "momentum", "adam", "adamw"],

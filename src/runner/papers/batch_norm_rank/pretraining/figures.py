@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from runner.data import CLASSES
 from runner.papers.batch_norm_rank.looks import CONTROLS, METHODS, look
@@ -38,6 +39,7 @@ from runner.results.style import (
     PALE,
     SMALL,
     Look,
+    frame,
     level,
     name_ends,
     panel,
@@ -106,18 +108,19 @@ def draw_by_depth(
     """Draw figures 4, 11 and 12: a column for each depth; networks, then differences."""
     drawn, letters = curves(tables), iter(ascii_lowercase)
     trained, depths = drawn[drawn["epoch"] > 0], sorted(set(drawn["depth"]))
-    size = {"height": 3.4 + 2.4 * len(columns), "left": 1.2, "right": 1.3, "between": 0.75}
-    picture, rows = sheet(1 + len(columns), len(depths), gap=0.6, **size)
+    size = {"height": 3.4 + 2.55 * len(columns), "left": 1.25, "right": 1.3, "between": 1.0}
+    picture, rows = sheet(1 + len(columns), len(depths), gap=0.85, **size)
     for number, column in enumerate((first, *columns)):
-        rows[number, 0].set_ylabel("advantage of pre-training:\n" * (number > 0) + MEASURES[column])
-        for place, (axes, depth) in enumerate(zip(rows[number], depths, strict=True)):
-            title = f"depth {depth}" if number == 0 else dict(enumerate(OF_DIFFERENCES)).get(place)
-            panel(axes, next(letters), title or "", "epoch" * (number == len(columns)))
+        words = "advantage of pre-training:\n{}\n(above 0: better)" if number else "{}"
+        rows[number, 0].set_ylabel(words.format(MEASURES[column]))
+        for axes, depth in zip(rows[number], depths, strict=True):
+            panel(axes, next(letters), f"depth {depth}", "epoch" * (number == len(columns)))
     for axes, depth in zip(rows[0], depths, strict=True):
         of = trained[trained["depth"] == depth]
         place_of = _scale([axes], of[first])
         ends = _lines(axes, of, first, place_of, bands=False)
-    name_ends(rows[0][-1], ends)
+    last = deepest(trained).groupby("method")[first].last().rename(NAMES)
+    name_ends(rows[0][-1], [(y, f"{text}:\nend {last[text]:.2f}", of) for y, text, of in ends])
     for row, column in zip(rows[1:], columns, strict=True):
         with or_empty(row[0]):
             ahead = advantages(tables, columns)
@@ -126,34 +129,44 @@ def draw_by_depth(
                 of = ahead[ahead["depth"] == depth]
                 ends = _lines(axes, of, column)
                 _widen(axes, of, column)
-            name_ends(row[-1], [(y, f"over\n{text}", drawn_as) for y, text, drawn_as in ends])
+            leads = _mean_leads(tables, column)
+            name_ends(row[-1], [(y, f"over\n{text}:\n{leads[text]}", of) for y, text, of in ends])
+    low, inch = rows[-1, -1].get_position(), 1 / picture.get_figheight()
+    ends_at = low.y0 - 0.58 * inch, rows[0, -1].get_position().y1 + 0.4 * inch
+    frame(rows[-1, -1], low.x0 - 0.073, 0.995, *ends_at, picture.transFigure)
     return picture, drawn
 
 
-OF_DIFFERENCES = ("above 0: better", "lines: medians", "bands: range")
-"""Titles of the panels of differences: what their marks are."""
+def _mean_leads(tables: Tables, column: str) -> dict[str, str]:
+    """Return how far the deepest pre-trained networks are ahead of each other network, by its name:
+    the difference of the medians of a column that is averaged over the epochs, in words."""
+    medians = deepest(through_training(tables)).groupby("method")[column].median().rename(NAMES)
+    leads = medians[NAMES["pretrained"]] - medians
+    leads = -leads if "loss" in column else leads
+    return {name: f"mean {lead:+.2f}".replace("-", "−") for name, lead in leads.items()}
 
 
 def _widen(axes: Axes, rows: pd.DataFrame, column: str) -> None:
-    """Set limits that hold all medians and most of the bands. Where the first epoch alone would
-    stretch the axis, its medians are written instead."""
-    first = rows[rows["epoch"] == rows["epoch"].min()]
-    later = rows if len(first) == len(rows) else rows.drop(first.index)
-    low = np.nanmin([later[column].min(), later[f"{column}_low"].quantile(0.1), -0.01])
-    top = np.nanmax([later[column].max(), later[f"{column}_high"].quantile(0.9), 0.01])
-    ends = np.nanmin([low, first[column].min()]), np.nanmax([top, first[column].max()])
+    """Set limits that hold the medians and most of the bands. Where the first epochs alone would
+    stretch the axis, it does not hold these, and an arrow above it has the median of epoch 1."""
+    epochs = rows["epoch"]
+    first = rows[epochs == epochs.min()]
+    later = rows[epochs > max(epochs.min(), 0.05 * epochs.max())] if len(first) < len(rows) else rows
+    low = np.nanmin([later[column].min(), later[f"{column}_low"].quantile(0.2), -0.01])
+    top = np.nanmax([later[column].max(), later[f"{column}_high"].quantile(0.8), 0.01])
+    ends = np.nanmin([low, rows[column].min()]), np.nanmax([top, rows[column].max()])
     if ends[1] - ends[0] < 1.4 * (top - low):
         low, top = ends
     low, top = low - 0.08 * (top - low), top + 0.08 * (top - low)
     axes.set_ylim(low, top)
-    for number, (_, each) in enumerate(first.iterrows()):
-        value = each[column]
-        if not low <= value <= top:
-            arrow = "↑" if value > top else "↓"
-            height = (0.94 if value > top else 0.06) - 0.09 * number * (1 if value > top else -1)
-            drawn_as = look(each["method"], each["pretraining_steps"])
-            words = f"{arrow} {value:.2g} in epoch {each['epoch']:.0f}"
-            drawn_as.note(axes, 0.1, height, words.replace("-", "−"))
+    axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    outside = first[~first[column].between(low, top)]
+    for number, (_, row) in enumerate(outside.iterrows()):
+        words = f"{'↑' if row[column] > top else '↓'} {row[column]:.2g}".replace("-", "−")
+        height: dict = {"xytext": (0, 24 + 13 * number), "textcoords": "offset points"}
+        height |= {"xycoords": "axes fraction", "annotation_clip": False, "size": SMALL}
+        height |= {"ha": "right", "color": look(row["method"], row["pretraining_steps"]).ink}
+        axes.annotate(f"epoch {row['epoch']:.0f}: {words}", (1.12, 1), **height)
 
 
 def _scale(row: Sequence[Axes], values: pd.Series) -> Callable:
@@ -312,7 +325,7 @@ def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             if not alone:
                 level(left, 1 / CLASSES, "chance", above=False)
         name_ends(axes, ends)
-        title = MEASURES[column] if axes is left else "lower bound r of the rank, mean"
+        title = MEASURES[column] if axes is left else "lower bound r, mean over layers"
         panel(axes, letter, title, "epoch")
     return picture, drawn
 
@@ -362,11 +375,11 @@ STARTS = {
 """Names in the figure of controls, by protocol and method, and a marker if another protocol has
 the same look."""
 
-ASIDE = {"he": 1.2, "unit_scale": 0.86}
+ASIDE = {"he": 0.78, "unit_scale": 0.6}
 """By what r of a method is multiplied in the picture, where markers would lie on each other."""
 
-NEAR = 0.15
-"""Range of accuracies in the second panel, below the best one."""
+NEAR = 0.12
+"""The second panel shows the networks whose median accuracy is so near to the best median."""
 
 
 def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -377,10 +390,12 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     nonempty(pd.Series(list(found), dtype=object), "networks")
     picture, panels = sheet(1, 2, height=4.7, gap=0.65, right=2.75)
     top = max(4.0, 1.4 * np.nanmax([rows["rank_bound"].max(), 1]))
-    best = rows["train_accuracy"].max()
+    best, middles = rows["train_accuracy"].max(), rows.groupby(keys)["train_accuracy"].median()
+    least = middles[middles > middles.max() - NEAR].min()
+    room = max(0.01, best - least)
     for axes, letter, title, heights in (
         (panels[0, 0], "a", "training accuracy, last epoch", (0, 1.03)),
-        (panels[0, 1], "b", "best networks, enlarged", (best - NEAR, best + 0.1 * NEAR)),
+        (panels[0, 1], "b", "best networks, enlarged", (least - 0.3 * room, best + 0.1 * room)),
     ):
         for (protocol, method, steps), of in found.items():
             name, marker = STARTS[protocol, method]
@@ -397,7 +412,7 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             x, y = ([each[column] for each in of] for column in ("rank_bound", "train_accuracy"))
             axes.plot(x, y, color=look(*ours[1:]).color, linewidth=1.2, zorder=3)
         level(axes, 1 / CLASSES, "chance", at=0.6)
-        axes.set(xscale="log", xlim=(0.75, top), ylim=heights)
+        axes.set(xscale="log", xlim=(0.48, top), ylim=heights)
         ticks(axes.xaxis, [4**power for power in range(5) if 4**power <= top])
         panel(axes, letter, title, "r before training")
     key = panels[0, 1].legend(loc="center left", bbox_to_anchor=(1.02, 0.5), handletextpad=0.2)
@@ -465,6 +480,7 @@ def draw_against(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         for edge in range(1, len(depths)):
             axes.axvline(edge - 0.5, color=PALE, linewidth=0.8, zorder=0)
         axes.set_xlim(-0.5, len(depths) - 0.5)
+        frame(axes, len(depths) - 1.47, len(depths) - 0.51, 0.01, 0.99, axes.get_xaxis_transform())
         ticks(axes.xaxis, range(len(depths)), [str(depth) for depth in depths])
         panel(axes, letter if len(row) > 1 else "", DATASETS[data], "depth")
     beside: dict = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
@@ -563,6 +579,7 @@ def by_depth(figure: str, claim: str, first: str, *columns: str) -> Drawing:
         whose="following the authors' code",
         unread=("pretraining",),
         findings=findings,
+        marks="lines: medians, bands: range, frame: the headline",
         caption=say_by_depth,
         shows={"method": ["vanilla", "pretrained", "batch_norm"]},
     )
@@ -585,7 +602,7 @@ FIGURES = [
             )
             for verdict, more in MORE.items()
         ],
-        marks="bands: range",
+        marks="lines: medians, bands: range",
         caption="(a) Training accuracy and (b) mean r (harmonic mean of the rank's lower bound"
         " over seven layers), by epoch. Lines are medians, bands the range. Steps: of"
         " pre-training on each layer; the 75 steps come after the 5 steps.",
@@ -600,7 +617,7 @@ FIGURES = [
             Finding(partial(say_scale, verdict=verdict), **{verdict: ["rank-beyond-scale"]})
             for verdict in ("holds", "fails", "undecided")
         ],
-        marks="dots: networks",
+        marks="large marks: medians, dots: networks, line: equal size",
         caption="Training accuracy in the last epoch against r of the last hidden layer before"
         " training, (a) of all networks, (b) of the best. Markers are medians, dots single"
         " networks; hollow: not pre-trained. A thin line joins pre-trained networks and random ones"
@@ -614,7 +631,7 @@ FIGURES = [
         whose="ours, following the authors' code",
         unread=("pretraining",),
         findings=[*against_findings()],
-        marks="dots: networks",
+        marks="large marks: medians, dots: networks, frame: the headline",
         caption=caption_against,
         shows={"method": ["pretrained", *AGAINST]},
     ),

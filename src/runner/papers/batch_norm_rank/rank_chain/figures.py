@@ -165,7 +165,7 @@ def draw_fig3a(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     with or_empty(left):
         powers = _exponents(shown, ["skip"], "width", "soft_rank")
         slopes_of = f"every γ: slopes\n{powers.min():.2f} to {powers.max():.2f}"
-        _name(left, without, "soft_rank", near, slopes_of, 30, (-9, 12))
+        _name(left, without, "soft_rank", near, slopes_of, 60, (-9, 12))
     _name(right, without, "ratio", near, "no skip (γ = ∞),\nγ = 0.5 and 1", 44, (9, -14))
     _name(right, shown[shown["skip"] == 0.1], "ratio", far, "γ = 0.1", 24, (-7, 8))
     panel(left, "a", "soft rank, mean over the layers", "width d")
@@ -361,7 +361,7 @@ def say_regular(tables: Tables) -> str:
     metrics = averages(tables)
     metrics = metrics[metrics["skip"].isin(paper_skips(metrics))]
     most = np.ceil(100 * (metrics["frobenius"] / norm_bound(metrics)).max())
-    return f"‖M‖² grows no faster than d^1.5 and stays below {most:.0f} % of Lemma 13's bound"
+    return f"‖M‖² grows no faster than d√d and stays below {most:.0f} % of Lemma 13's bound"
 
 
 def say_more_regular(tables: Tables) -> str:
@@ -500,7 +500,8 @@ def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for gap in products.groupby("skip")["gap"].first():
         GAP.line(left, [0, end], [1, np.exp(-gap * end)], zorder=4)
     key = "γ: weight of the branch\ndotted: rate predicted\nby Lyapunov exponents"
-    GAP.note(left, 0.04, 0.16, f"{key}\nthin: uniform weights", path_effects=None)
+    key += "\nthick: Gaussian weights\nthin: uniform weights"
+    GAP.note(left, 0.04, 0.18, key, path_effects=None)
     panel(left, "a", "σ₂/σ₁ of the hidden layer", "layer")
     panel(right, "b", "distance moved in a layer", "layer")
     return picture, found
@@ -510,8 +511,8 @@ def say_expansion(tables: Tables) -> str:
     """Say how many matrices there are, and the power of the remainder."""
     count = len(tables["expansions"].drop_duplicates(["width", "law", "replicate"]))
     return (
-        f"Lemma 7 predicts the change of ‖M‖² in all {count} matrices; its error falls like"
-        f" γ^{powers_left_over(tables).mean():.1f}"
+        f"Lemma 7 predicts the change of ‖M‖² in all {count} matrices; its error falls"
+        f" with the power {powers_left_over(tables).mean():.1f} of γ"
     )
 
 
@@ -557,7 +558,7 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         ticks(right.yaxis, [1e-4, 1e-3, 1e-2, 0.1, 1], ["0.0001", "0.001", "0.01", "0.1", "1"])
         name_ends(right, ends)
     ROOT.note(left, 0.04, 0.9, "a dot: a matrix M\nwhite: uniform weights")
-    panel(left, "a", "change of ‖M‖² / (γd)², measured", "predicted by Lemma 7: δ_F(M) / d²")
+    panel(left, "a", "change of ‖M‖² / (γd)², measured", r"predicted by Lemma 7: $\delta_F(M)$ / d²")
     panel(right, "b", "error of the prediction / (γd)²", "γ")
     columns = ["width", "law", "replicate", "skip", "predicted", "change", "change_se"]
     return picture, expansions[columns]
@@ -601,13 +602,12 @@ def draw_live(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         axes.set_ylim(1.8, top)
     ROOT.line(left, [2, top], [2, top], zorder=1, scalex=False)
     ROOT.name_at(left, [2, top], [2, top], "all k survive", 0.7 * top, (-7, 6))
-    STAR.note(left, 0.04, 0.94, "dots: surviving\ndirections")
+    STAR.note(left, 0.04, 0.9, "dots: k*, from there on one\nmore direction shrinks")
     _by_gamma(right, stars, "crossing", TWO)
     _key(right, stars, 0.94)
-    STAR.note(right, 0.3, 0.1, "k*: from here on one more\ndirection of the input shrinks")
     _root(right, shown["width"], 0.5, "√d", 40, (6, -10))
     panel(left, "a", "soft rank of deep layers", "rank k of the input")
-    panel(right, "b", "surviving directions", "width d")
+    panel(right, "b", "surviving directions k*", "width d")
     columns = ["skip", "width", "input_rank", "soft_rank", "soft_rank_se", "exponent"]
     return picture, ranks[[*columns, "exponent_se"]]
 

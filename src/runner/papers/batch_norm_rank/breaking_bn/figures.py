@@ -95,7 +95,7 @@ def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     norm = drawn[drawn["method"] == "batch_norm"].dropna(subset="train_accuracy")
     if len(norm):
         at, x, y = 0.7 * norm["epoch"].max(), norm["epoch"], norm["train_accuracy"]
-        METHODS["batch_norm"].name_at(left, x, y.to_numpy(), NAMES["batch_norm"], at, (0, -19))
+        METHODS["batch_norm"].name_at(left, x, y.to_numpy(), NAMES["batch_norm"], at, (0, -25))
     ticks(left.yaxis, [0.1, 0.2, 0.5, 1])
     with or_empty(middle):
         for method, text, y, wide in (

@@ -244,11 +244,12 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         _by_law(right, relative)
         right.set_ylim(0.985, None)
         plain, small = relative[relative["skip"] == inf], relative[in_lemma_5(relative)]
+        words = "with skips, mean of\nγ = 1/(8d), 1/(16d):\n◆ Gaussian, ▲ ±1,\n○ uniform"
         for rows, looks, law, text, at, away in (
             (plain, LAWS, "gaussian", "Gaussian", 40, (0, -11)),
             (plain, LAWS, "uniform", "uniform", 11, (0, -11)),
             (plain, LAWS, "rademacher", "±1", 17, (6, 9)),
-            (small, SMALL_SKIPS, "gaussian", "with skips,\nγ = 1/(8d), 1/(16d)", 17, (12, 12)),
+            (small, SMALL_SKIPS, "gaussian", words, 17, (12, 16)),
         ):
             _name(right, rows[rows["law"] == law], "soft_rank", looks[law], text, at, away)
     panel(left, "a", "soft rank, mean over the layers", "width d")
@@ -348,6 +349,10 @@ def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             _name(axes, rows[rows["skip"] == inf], column, TWO[inf], text, *place)
         axes.axhline(height, color=ROOT.color, linestyle=DASHED, linewidth=ROOT.width, zorder=1)
     _key(left, over, 0.42)
+    widest = over[over["skip"] == over["skip"].max()].nlargest(1, "width")
+    for d, ratio in widest[["width", "rank_bound"]].itertuples(index=False):
+        spot = {"xytext": (4, -14), "textcoords": "offset points", "ha": "right"}
+        TWO[inf].name(left, d, ratio, f"r = {ratio:.2f} √d", **spot)
     ROOT.name(left, 0.98, 1.03, "√d", transform=left.get_yaxis_transform(), ha="right")
     left.set_ylim(bottom=left.get_ylim()[0] - 0.05)
     ROOT.name(right, 0.98, 0.504, "1/2", transform=right.get_yaxis_transform(), ha="right")
@@ -601,8 +606,8 @@ def draw_live(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for axes in (left, right):
         axes.set_ylim(1.8, top)
     ROOT.line(left, [2, top], [2, top], zorder=1, scalex=False)
-    ROOT.name_at(left, [2, top], [2, top], "all k survive", 0.7 * top, (-7, 6))
-    STAR.note(left, 0.04, 0.9, "dots: k*, from there on one\nmore direction shrinks")
+    ROOT.name_at(left, [2, top], [2, top], "all k survive", 0.8 * top, (-7, 6))
+    STAR.note(left, 0.04, 0.9, "dots: k*, where\none more direction\nbegins to shrink")
     _by_gamma(right, stars, "crossing", TWO)
     _key(right, stars, 0.94)
     _root(right, shown["width"], 0.5, "√d", 40, (6, -10))
@@ -649,9 +654,9 @@ FIGURES = [
     Drawing(
         "rank-laws",
         draw_laws,
-        whose="ours",
+        whose="our experiment",
         findings=[Finding(say_laws, holds=["soft-rank-bound"])],
-        marks="bands: two standard errors",
+        marks="points: means over the layers, bands: two standard errors",
         caption=over_layers(
             "(a) Mean soft rank against the width d, for three distributions of the weights, and"
             " the bound of Theorem 14. Each mean is over {layers}. Dark: without skips; light: with"
@@ -663,7 +668,7 @@ FIGURES = [
     Drawing(
         "rank-assumptions",
         draw_assumptions,
-        whose="ours",
+        whose="our experiment",
         findings=[
             Finding(
                 say_also_without,
@@ -681,7 +686,7 @@ FIGURES = [
     Drawing(
         "rank-wide",
         draw_wide,
-        whose="ours",
+        whose="our experiment",
         findings=[Finding(say_nearer, holds=["soft-rank-growth"])],
         marks="points: means over the layers",
         caption=over_layers(
@@ -746,9 +751,9 @@ FIGURES = [
     Drawing(
         "rank-live",
         draw_live,
-        whose="ours",
+        whose="our experiment",
         findings=[Finding(say_live, holds=["other-laws-below"])],
-        marks="bands: two standard errors",
+        marks="lines: means over the layers, bands (narrow): two standard errors",
         caption="(a) Soft rank of deep layers, mean over the layers, for inputs of rank k, without"
         " skips; bands: ± two standard errors. Dots: the number of surviving directions, from which"
         " on a further direction shrinks from layer to layer. (b) Surviving directions against the"

@@ -114,7 +114,7 @@ def _counts(judged: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """Yield the counts of the paper's claims, then the counts of our additional claims."""
     ours = judged["kind"] == "ours"
     before = ""
-    for whose, rows in (("", judged[~ours]), ("ours: ", judged[ours])):
+    for whose, rows in (("claims: ", judged[~ours]), ("our claims: ", judged[ours])):
         counts = rows["verdict"].value_counts()
         for verdict, (sign, plural, color) in MARKS.items():
             if count := counts.get(verdict, 0):

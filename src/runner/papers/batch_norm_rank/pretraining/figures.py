@@ -37,6 +37,7 @@ from runner.results.spreads import spread
 from runner.results.style import (
     GREY,
     PALE,
+    QUIET,
     SMALL,
     Look,
     frame,
@@ -151,7 +152,8 @@ def _widen(axes: Axes, rows: pd.DataFrame, column: str) -> None:
     stretch the axis, it does not hold these, and an arrow above it has the median of epoch 1."""
     epochs = rows["epoch"]
     first = rows[epochs == epochs.min()]
-    later = rows[epochs > max(epochs.min(), 0.05 * epochs.max())] if len(first) < len(rows) else rows
+    later = rows[epochs > max(epochs.min(), 0.05 * epochs.max())]
+    later = later if len(later) else rows
     low = np.nanmin([later[column].min(), later[f"{column}_low"].quantile(0.2), -0.01])
     top = np.nanmax([later[column].max(), later[f"{column}_high"].quantile(0.8), 0.01])
     ends = np.nanmin([low, rows[column].min()]), np.nanmax([top, rows[column].max()])
@@ -415,6 +417,7 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         axes.set(xscale="log", xlim=(0.48, top), ylim=heights)
         ticks(axes.xaxis, [4**power for power in range(5) if 4**power <= top])
         panel(axes, letter, title, "r before training")
+    QUIET.note(panels[0, 0], 0.42, 0.4, "line: weights\nof equal size")
     key = panels[0, 1].legend(loc="center left", bbox_to_anchor=(1.02, 0.5), handletextpad=0.2)
     for text, of in zip(key.get_texts(), found, strict=True):
         faded = not any(of in pair for pair in twins)
@@ -617,7 +620,7 @@ FIGURES = [
             Finding(partial(say_scale, verdict=verdict), **{verdict: ["rank-beyond-scale"]})
             for verdict in ("holds", "fails", "undecided")
         ],
-        marks="large marks: medians, dots: networks, line: equal size",
+        marks="large marks: medians, dots: networks",
         caption="Training accuracy in the last epoch against r of the last hidden layer before"
         " training, (a) of all networks, (b) of the best. Markers are medians, dots single"
         " networks; hollow: not pre-trained. A thin line joins pre-trained networks and random ones"

@@ -563,7 +563,8 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         ticks(right.yaxis, [1e-4, 1e-3, 1e-2, 0.1, 1], ["0.0001", "0.001", "0.01", "0.1", "1"])
         name_ends(right, ends)
     ROOT.note(left, 0.04, 0.9, "a dot: a matrix M\nwhite: uniform weights")
-    panel(left, "a", "change of ‖M‖² / (γd)², measured", r"predicted by Lemma 7: $\delta_F(M)$ / d²")
+    promised = r"predicted by Lemma 7: $\delta_F(M)$ / d²"
+    panel(left, "a", "change of ‖M‖² / (γd)², measured", promised)
     panel(right, "b", "error of the prediction / (γd)²", "γ")
     columns = ["width", "law", "replicate", "skip", "predicted", "change", "change_se"]
     return picture, expansions[columns]

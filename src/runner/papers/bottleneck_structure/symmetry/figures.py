@@ -159,7 +159,8 @@ def _places(axes: Axes, rows: pd.DataFrame, by: str) -> pd.Series:
     style.ticks(axes.xaxis, range(len(ranks)), [f"{value:g}" for value in ranks.index])
     axes.set_xlim(-0.5, len(ranks) - 0.5)
     for place, rank in enumerate(ranks):
-        PLAIN.name(axes, place, 0.95, f"network:\nrank {rank:g}", transform=axes.get_xaxis_transform())
+        words = f"network:\nrank {rank:g}"
+        PLAIN.name(axes, place, 0.95, words, transform=axes.get_xaxis_transform())
     return rows[by].rank(method="dense") - 1
 
 
@@ -202,7 +203,8 @@ def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     style.name_ends(right, ends)
     left.set_ylabel("distance within / between orbits")
     right.set_ylabel("fraction of the variance unexplained")
-    style.panel(right, "a", f"summary statistics, unexplained by layer {PCA_LAYER}", r"weight decay $\lambda$")
+    title = f"summary statistics, unexplained by layer {PCA_LAYER}"
+    style.panel(right, "a", title, r"weight decay $\lambda$")
     style.panel(left, "b", f"orbits in layer {DISTANCE_LAYER}", r"noise $\|E\|$")
     return picture, tables["metrics"]
 

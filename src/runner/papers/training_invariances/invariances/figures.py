@@ -333,9 +333,8 @@ def _growth(axes: Axes, tables: Tables) -> pd.DataFrame:
     QUIET.note(axes, 0.98, 0.33, "dotted:\n" + r"$(\log t)^{2/L}$", ha="right")
     ticks_within(axes.yaxis, 1, 3, 10, 30, 100, 300, 1000)
     powers = [power for power in range(2, 20, 2) if 10.0**power < axes.get_xlim()[1]]
-    ticks(
-        axes.xaxis, [10.0**power for power in powers], ["100", *map("$10^{{{}}}$".format, powers[1:])]
-    )
+    labels = ["100", *(f"$10^{{{power}}}$" for power in powers[1:])]
+    ticks(axes.xaxis, [10.0**power for power in powers], labels)
     return pd.concat(drawn)
 
 

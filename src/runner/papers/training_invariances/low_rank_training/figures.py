@@ -113,7 +113,7 @@ def _gains(rows: pd.DataFrame) -> dict[float, str]:
 
 
 def _by_epoch(axes: Axes, drawn: pd.DataFrame, of_usual: str = "") -> None:
-    """Draw a line for each gain, named at the end, that of the usual gain wide and below the others.
+    """Draw a line for each gain, named at the end; the line of the usual gain is wide.
 
     of_usual: words behind the name of the usual gain.
     """

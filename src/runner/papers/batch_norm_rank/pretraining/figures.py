@@ -144,7 +144,7 @@ def _mean_leads(tables: Tables, column: str) -> dict[str, str]:
     medians = deepest(through_training(tables)).groupby("method")[column].median().rename(NAMES)
     leads = medians[NAMES["pretrained"]] - medians
     leads = -leads if "loss" in column else leads
-    return {name: f"mean {lead:+.2f}".replace("-", "−") for name, lead in leads.items()}
+    return {name: f"mean {lead:+z.2f}".replace("-", "−") for name, lead in leads.items()}
 
 
 def _widen(axes: Axes, rows: pd.DataFrame, column: str) -> None:

@@ -340,8 +340,11 @@ def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     middle = np.exp(logs["width"] - steps["width"] / 2)
     between = metrics.assign(**steps[ranks].div(steps["width"], axis=0), width=middle)
     picture, ((left, right),) = sheet(gap=0.75)
+    ends_at = (
+        f"r ends at {select(over, skip=inf).sort_values('width')['rank_bound'].iloc[-1]:.2f} √d"
+    )
     for axes, rows, height, places in (
-        (left, over, 1, {"soft rank": (181, (14, -12)), "r": (181, (0, -13))}),
+        (left, over, 1, {"soft rank": (181, (14, -12)), ends_at: (400, (0, -15))}),
         (right, between, 0.5, {"soft rank": (256, (9, 8)), "r": (256, (6, 10))}),
     ):
         for column, (text, place) in zip(ranks, places.items(), strict=True):
@@ -349,10 +352,6 @@ def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             _name(axes, rows[rows["skip"] == inf], column, TWO[inf], text, *place)
         axes.axhline(height, color=ROOT.color, linestyle=DASHED, linewidth=ROOT.width, zorder=1)
     _key(left, over, 0.42)
-    widest = over[over["skip"] == over["skip"].max()].nlargest(1, "width")
-    for d, ratio in widest[["width", "rank_bound"]].itertuples(index=False):
-        spot = {"xytext": (4, -14), "textcoords": "offset points", "ha": "right"}
-        TWO[inf].name(left, d, ratio, f"r = {ratio:.2f} √d", **spot)
     ROOT.name(left, 0.98, 1.03, "√d", transform=left.get_yaxis_transform(), ha="right")
     left.set_ylim(bottom=left.get_ylim()[0] - 0.05)
     ROOT.name(right, 0.98, 0.504, "1/2", transform=right.get_yaxis_transform(), ha="right")

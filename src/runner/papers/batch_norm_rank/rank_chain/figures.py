@@ -340,9 +340,8 @@ def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     middle = np.exp(logs["width"] - steps["width"] / 2)
     between = metrics.assign(**steps[ranks].div(steps["width"], axis=0), width=middle)
     picture, ((left, right),) = sheet(gap=0.75)
-    ends_at = (
-        f"r ends at {select(over, skip=inf).sort_values('width')['rank_bound'].iloc[-1]:.2f} √d"
-    )
+    ends = select(over, skip=inf).sort_values("width")["rank_bound"]
+    ends_at = f"r ends at {ends.iloc[-1]:.2f} √d"
     for axes, rows, height, places in (
         (left, over, 1, {"soft rank": (181, (14, -12)), ends_at: (400, (0, -15))}),
         (right, between, 0.5, {"soft rank": (256, (9, 8)), "r": (256, (6, 10))}),

@@ -50,7 +50,7 @@ def draw_linear(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     right.set_ylabel(r"residual of $\|\theta\|^2$")
     formula = r"circle: formula $L\,\|A\|_{2/L}^{2/L}$"
     words = f"filled: trained network\n{formula}\n(difference below {_worst(metrics)})"
-    QUIET.note(left, 0.03, 0.98, f"{words}\ndotted: k L", va="top")
+    QUIET.note(left, 0.03, 0.98, f"{words}\ndotted: k L", va="top", linespacing=1.4)
     right.set(xscale="log", yscale="log")
     alive = nonempty(metrics[metrics["rank"] > 0], "network that is not zero")
     drawn = spread(alive, ["depth"], REMAINDERS).sort_values("depth")

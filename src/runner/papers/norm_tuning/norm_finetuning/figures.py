@@ -99,7 +99,7 @@ def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         beside: dict = {"transform": axes.get_yaxis_transform(), "va": "center", "size": SMALL}
         for y, arm in enumerate(here):
             own, look = of[of["arm"] == arm], LOOKS[arm]
-            look.each(axes, own["right"], np.full(len(own), y - 0.22), alpha=0.8)
+            look.each(axes, own["right"], y - np.linspace(0.23, 0.36, len(own)), alpha=0.8)
             look.line(axes, [own["right"].median()] * bool(len(own)), [y + 0.08][: len(own)])
             trained = f"{own['trained'].iloc[0]:,.0f}" if len(own) else "not run"
             axes.text(1.03, y, trained, color=GREY, **beside)

@@ -120,8 +120,9 @@ def draw_by_depth(
         of = trained[trained["depth"] == depth]
         place_of = _scale([axes], of[first])
         ends = _lines(axes, of, first, place_of, bands=False)
-    last = deepest(trained).groupby("method")[first].last().rename(NAMES)
-    name_ends(rows[0][-1], [(y, f"{text}:\nend {last[text]:.2f}", of) for y, text, of in ends])
+    converged = set(of[first])
+    ends = [(y, text + f":\nend {y:.2f}" * (y in converged), of) for y, text, of in ends]
+    name_ends(rows[0][-1], ends)
     for row, column in zip(rows[1:], columns, strict=True):
         with or_empty(row[0]):
             ahead = advantages(tables, columns)

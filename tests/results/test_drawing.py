@@ -91,8 +91,8 @@ def test_the_first_line_says_what_it_is_with_its_data_and_what_was_changed():
 def test_the_counts_are_those_of_the_paper_and_apart_those_of_ours():
     verdicts = {"a": "holds", "b": "holds", "c": "undecided", "ours-1": "fails", "ours-2": "fails"}
     words = above([], verdicts).as_words()
-    assert words["counts"] == "✓ 2 hold  ·  ? 1 undecided  ·  ours: ✗ 2 fail"
-    assert above([], {"ours-1": "holds"}).as_words()["counts"] == "ours: ✓ 1 holds"
+    assert words["counts"] == "claims: ✓ 2 hold  ·  ? 1 undecided  ·  our claims: ✗ 2 fail"
+    assert above([], {"ours-1": "holds"}).as_words()["counts"] == "our claims: ✓ 1 holds"
     assert above([], {}).as_words()["counts"] == ""
 
 

@@ -156,7 +156,7 @@ class Drawing:
         said = self.caption
         words = said if isinstance(said, str) else said(self._shown(tables))
         absent = self.left_out({column: _names(column, tables) for column in self.shows})
-        return f"{words} Not in the picture: {absent}." if absent else words
+        return f"{words} The picture does not show {absent}." if absent else words
 
     def left_out(self, names: Shows) -> str:
         """Return which of the names are not shown, as text; empty where there are none."""
@@ -189,7 +189,7 @@ def _counts(judged: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """Yield the counts of the paper's claims, then the counts of our additional claims."""
     ours = judged["kind"] == "ours"
     before = ""
-    for whose, rows in (("", judged[~ours]), ("ours: ", judged[ours])):
+    for whose, rows in (("claims: ", judged[~ours]), ("our claims: ", judged[ours])):
         counts = rows["verdict"].value_counts()
         for verdict, (sign, plural, color) in MARKS.items():
             if count := counts.get(verdict, 0):

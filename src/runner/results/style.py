@@ -29,6 +29,7 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ft2font import LoadFlags
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.offsetbox import AnnotationBbox, HPacker, TextArea
+from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 from matplotlib.text import Annotation
 from matplotlib.ticker import LogLocator, NullLocator
@@ -285,6 +286,14 @@ def level(axes: Axes, y: float, text: str = "", at: float = 0.02, above: bool = 
     place: Any = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
     place |= {"xytext": (0, 4 if above else -4), "va": "bottom" if above else "top"}
     QUIET.name(axes, at, y, text, ha="left", **place)
+
+
+def frame(axes: Axes, left: float, right: float, low: float, high: float, across: Any) -> None:
+    """Draw a frame around what the headline speaks of. across: transform of its coordinates."""
+    place: Any = {"transform": across, "clip_on": False, "zorder": 5}
+    axes.add_patch(
+        Rectangle((left, low), right - left, high - low, fill=False, color=GREY, lw=1.0, **place)
+    )
 
 
 def shades(values: Iterable[Any], *colors: str) -> dict[Any, str]:

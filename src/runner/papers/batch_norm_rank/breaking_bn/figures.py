@@ -95,8 +95,8 @@ def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     left.set(yscale="log", ylim=(0.05, 1.05))
     norm = drawn[drawn["method"] == "batch_norm"].dropna(subset="train_accuracy")
     if len(norm):
-        at, x, y = 0.6 * norm["epoch"].max(), norm["epoch"], norm["train_accuracy"]
-        METHODS["batch_norm"].name_at(left, x, y.to_numpy(), NAMES["batch_norm"], at, (0, -13))
+        at, x, y = 0.7 * norm["epoch"].max(), norm["epoch"], norm["train_accuracy"]
+        METHODS["batch_norm"].name_at(left, x, y.to_numpy(), NAMES["batch_norm"], at, (0, -25))
     ticks(left.yaxis, [0.1, 0.2, 0.5, 1])
     with or_empty(middle):
         for method, text, y, wide in (
@@ -194,7 +194,7 @@ FIGURE_5 = Drawing(
     findings=[
         Finding(say_broken, holds=["asymmetric-start-lowers-rank", "asymmetric-start-cannot-fit"])
     ],
-    marks="bands: range",
+    marks="lines: medians, bands: range",
     caption=partial(
         with_rates,
         "(a) shows the training accuracy and (b) the rank of the last hidden layer, by epoch.",
@@ -212,7 +212,7 @@ FIGURES = [
             Finding(partial(say_centring, verdict=verdict), **{verdict: ["centring-redundant"]})
             for verdict in ("holds", "undecided")
         ],
-        marks="bands: range",
+        marks="lines: medians, bands: range",
         caption=partial(
             with_rates,
             "(a) shows the training accuracy and (b) r, the lower bound of the rank of the last"
@@ -231,7 +231,7 @@ FIGURES = [
                 holds=["gradients-align", "vanilla-untrainable", "same-path-on-random-pixels"],
             )
         ],
-        marks="bands: range",
+        marks="lines: medians, bands: range",
         caption=partial(
             with_rates,
             "(a) shows the training accuracy by epoch. (b) shows the training accuracy of plain"

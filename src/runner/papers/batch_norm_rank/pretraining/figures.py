@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from runner.data import CLASSES
 from runner.papers.batch_norm_rank.looks import CONTROLS, METHODS, look
@@ -36,8 +37,10 @@ from runner.results.rows import nonempty, spread
 from runner.results.style import (
     GREY,
     PALE,
+    QUIET,
     SMALL,
     Look,
+    frame,
     level,
     name_ends,
     panel,
@@ -111,17 +114,19 @@ def draw_by_depth(
     """Draw figures 4, 11 and 12: a column of panels per depth, differences below networks."""
     drawn, letters = curves(tables), iter(ascii_lowercase)
     trained, depths = drawn[drawn["epoch"] > 0], sorted(set(drawn["depth"]))
-    size = {"height": 3.4 + 2.4 * len(columns), "left": 1.2, "right": 1.3, "between": 0.75}
-    picture, rows = sheet(1 + len(columns), len(depths), gap=0.6, **size)
+    size = {"height": 3.4 + 2.55 * len(columns), "left": 1.25, "right": 1.3, "between": 1.0}
+    picture, rows = sheet(1 + len(columns), len(depths), gap=0.85, **size)
     for number, column in enumerate((first, *columns)):
-        rows[number, 0].set_ylabel("advantage of pre-training:\n" * (number > 0) + MEASURES[column])
-        for place, (axes, depth) in enumerate(zip(rows[number], depths, strict=True)):
-            title = f"depth {depth}" if number == 0 else dict(enumerate(OF_DIFFERENCES)).get(place)
-            panel(axes, next(letters), title or "", "epoch" * (number == len(columns)))
+        words = "advantage of pre-training:\n{}\n(above 0: better)" if number else "{}"
+        rows[number, 0].set_ylabel(words.format(MEASURES[column]))
+        for axes, depth in zip(rows[number], depths, strict=True):
+            panel(axes, next(letters), f"depth {depth}", "epoch" * (number == len(columns)))
     for axes, depth in zip(rows[0], depths, strict=True):
         of = trained[trained["depth"] == depth]
         place_of = _scale([axes], of[first])
         ends = _lines(axes, of, first, place_of, bands=False)
+    converged = set(of[first])
+    ends = [(y, text + f":\nend {y:.2f}" * (y in converged), of) for y, text, of in ends]
     name_ends(rows[0][-1], ends)
     for row, column in zip(rows[1:], columns, strict=True):
         with or_empty(row[0]):
@@ -131,36 +136,49 @@ def draw_by_depth(
                 of = ahead[ahead["depth"] == depth]
                 ends = _lines(axes, of, column)
                 _widen(axes, of, column)
-            name_ends(row[-1], [(y, f"over\n{text}", drawn_as) for y, text, drawn_as in ends])
+            leads = _mean_leads(tables, column)
+            name_ends(row[-1], [(y, f"over\n{text}:\n{leads[text]}", of) for y, text, of in ends])
+    low, inch = rows[-1, -1].get_position(), 1 / picture.get_figheight()
+    ends_at = low.y0 - 0.58 * inch, rows[0, -1].get_position().y1 + 0.4 * inch
+    frame(rows[-1, -1], low.x0 - 0.073, 0.995, *ends_at, picture.transFigure)
     return picture, drawn
 
 
-OF_DIFFERENCES = ("above 0: better", "lines: medians", "bands: range")
-"""Titles of the panels of differences, which explain the marks."""
+def _mean_leads(tables: Tables, column: str) -> dict[str, str]:
+    """Return the mean lead of the deepest pre-trained networks, in words, by the other's name.
+
+    The lead is the difference of the medians of a column, averaged over the epochs.
+    """
+    medians = deepest(through_training(tables)).groupby("method")[column].median().rename(NAMES)
+    leads = medians[NAMES["pretrained"]] - medians
+    leads = -leads if "loss" in column else leads
+    return {name: f"mean {lead:+z.2f}".replace("-", "−") for name, lead in leads.items()}
 
 
 def _widen(axes: Axes, rows: pd.DataFrame, column: str) -> None:
     """Set limits that include all medians and most of the bands.
 
-    Medians of the first epoch are written as numbers if they would stretch the axis.
+    First epochs that would stretch the axis are left out; an arrow above it has their median.
     """
-    first = rows[rows["epoch"] == rows["epoch"].min()]
-    later = rows if len(first) == len(rows) else rows.drop(first.index)
-    low = np.nanmin([later[column].min(), later[f"{column}_low"].quantile(0.1), -0.01])
-    top = np.nanmax([later[column].max(), later[f"{column}_high"].quantile(0.9), 0.01])
-    ends = np.nanmin([low, first[column].min()]), np.nanmax([top, first[column].max()])
+    epochs = rows["epoch"]
+    first = rows[epochs == epochs.min()]
+    later = rows[epochs > max(epochs.min(), 0.05 * epochs.max())]
+    later = later if len(later) else rows
+    low = np.nanmin([later[column].min(), later[f"{column}_low"].quantile(0.2), -0.01])
+    top = np.nanmax([later[column].max(), later[f"{column}_high"].quantile(0.8), 0.01])
+    ends = np.nanmin([low, rows[column].min()]), np.nanmax([top, rows[column].max()])
     if ends[1] - ends[0] < 1.4 * (top - low):
         low, top = ends
     low, top = low - 0.08 * (top - low), top + 0.08 * (top - low)
     axes.set_ylim(low, top)
-    for number, (_, each) in enumerate(first.iterrows()):
-        value = each[column]
-        if not low <= value <= top:
-            arrow = "↑" if value > top else "↓"
-            height = (0.94 if value > top else 0.06) - 0.09 * number * (1 if value > top else -1)
-            drawn_as = look(each["method"], each["pretraining_steps"])
-            words = f"{arrow} {value:.2g} in epoch {each['epoch']:.0f}"
-            drawn_as.note(axes, 0.1, height, words.replace("-", "−"))
+    axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    outside = first[~first[column].between(low, top)]
+    for number, (_, row) in enumerate(outside.iterrows()):
+        words = f"{'↑' if row[column] > top else '↓'} {row[column]:.2g}".replace("-", "−")
+        height: dict = {"xytext": (0, 24 + 13 * number), "textcoords": "offset points"}
+        height |= {"xycoords": "axes fraction", "annotation_clip": False, "size": SMALL}
+        height |= {"ha": "right", "color": look(row["method"], row["pretraining_steps"]).ink}
+        axes.annotate(f"epoch {row['epoch']:.0f}: {words}", (1.12, 1), **height)
 
 
 def _scale(row: Sequence[Axes], values: pd.Series) -> Callable:
@@ -327,7 +345,7 @@ def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             if not alone:
                 level(left, 1 / CLASSES, "chance", above=False)
         name_ends(axes, ends)
-        title = MEASURES[column] if axes is left else "lower bound r of the rank, mean"
+        title = MEASURES[column] if axes is left else "lower bound r, mean over layers"
         panel(axes, letter, title, "epoch")
     return picture, drawn
 
@@ -381,10 +399,10 @@ STARTS = {
 }
 """Name by protocol and method in the figure of controls; marker if two protocols share a look."""
 
-ASIDE = {"he": 1.2, "unit_scale": 0.86}
+ASIDE = {"he": 0.78, "unit_scale": 0.6}
 """Factors on r by method, which separate overlapping markers in the picture."""
 
-NEAR = 0.15
+NEAR = 0.12
 """Height of the second panel, in accuracy, below the best network."""
 
 
@@ -396,10 +414,12 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     nonempty(pd.Series(list(found), dtype=object), "networks")
     picture, panels = sheet(1, 2, height=4.7, gap=0.65, right=2.75)
     top = max(4.0, 1.4 * np.nanmax([rows["rank_bound"].max(), 1]))
-    best = rows["train_accuracy"].max()
+    best, middles = rows["train_accuracy"].max(), rows.groupby(keys)["train_accuracy"].median()
+    least = middles[middles > middles.max() - NEAR].min()
+    room = max(0.01, best - least)
     for axes, letter, title, heights in (
         (panels[0, 0], "a", "training accuracy, last epoch", (0, 1.03)),
-        (panels[0, 1], "b", "best networks, enlarged", (best - NEAR, best + 0.1 * NEAR)),
+        (panels[0, 1], "b", "best networks, enlarged", (least - 0.3 * room, best + 0.1 * room)),
     ):
         for (protocol, method, steps), of in found.items():
             name, marker = STARTS[protocol, method]
@@ -416,9 +436,10 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             x, y = ([each[column] for each in of] for column in ("rank_bound", "train_accuracy"))
             axes.plot(x, y, color=look(*ours[1:]).color, linewidth=1.2, zorder=3)
         level(axes, 1 / CLASSES, "chance", at=0.6)
-        axes.set(xscale="log", xlim=(0.75, top), ylim=heights)
+        axes.set(xscale="log", xlim=(0.48, top), ylim=heights)
         ticks(axes.xaxis, [4**power for power in range(5) if 4**power <= top])
         panel(axes, letter, title, "r before training")
+    QUIET.note(panels[0, 0], 0.42, 0.4, "line: weights\nof equal size")
     key = panels[0, 1].legend(loc="center left", bbox_to_anchor=(1.02, 0.5), handletextpad=0.2)
     for text, of in zip(key.get_texts(), found, strict=True):
         faded = not any(of in pair for pair in twins)
@@ -483,6 +504,7 @@ def draw_against(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         for edge in range(1, len(depths)):
             axes.axvline(edge - 0.5, color=PALE, linewidth=0.8, zorder=0)
         axes.set_xlim(-0.5, len(depths) - 0.5)
+        frame(axes, len(depths) - 1.47, len(depths) - 0.51, 0.01, 0.99, axes.get_xaxis_transform())
         ticks(axes.xaxis, range(len(depths)), [str(depth) for depth in depths])
         panel(axes, letter if len(row) > 1 else "", DATASETS[data], "depth")
     beside: dict = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
@@ -581,6 +603,7 @@ def by_depth(figure: str, claim: str, first: str, *columns: str) -> Drawing:
         whose="following the authors' code",
         unread=("pretraining",),
         findings=findings,
+        marks="lines: medians, bands: range, frame: the headline",
         caption=say_by_depth,
         shows={"method": ["vanilla", "pretrained", "batch_norm"]},
     )
@@ -603,7 +626,7 @@ FIGURES = [
             )
             for verdict, more in MORE.items()
         ],
-        marks="bands: range",
+        marks="lines: medians, bands: range",
         caption="(a) shows the training accuracy and (b) the mean r by epoch. The mean r is the"
         " harmonic mean, over seven layers, of a lower bound r of the rank. Lines are"
         " medians, bands the range. Steps are pre-training steps on each layer; networks"
@@ -619,7 +642,7 @@ FIGURES = [
             Finding(partial(say_scale, verdict=verdict), **{verdict: ["rank-beyond-scale"]})
             for verdict in ("holds", "fails", "undecided")
         ],
-        marks="dots: networks",
+        marks="large marks: medians, dots: networks",
         caption="(a) shows the training accuracy of all networks in the last epoch against r,"
         " the lower bound of the rank of the last hidden layer, before training. (b)"
         " shows the best networks. Markers are medians, dots single networks; networks"
@@ -635,7 +658,7 @@ FIGURES = [
         whose="ours, following the authors' code",
         unread=("pretraining",),
         findings=[*against_findings()],
-        marks="dots: networks",
+        marks="large marks: medians, dots: networks, frame: the headline",
         caption=caption_against,
         shows={"method": ["pretrained", *AGAINST]},
     ),

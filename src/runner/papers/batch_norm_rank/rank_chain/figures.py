@@ -166,7 +166,7 @@ def draw_fig3a(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     with or_empty(left):
         powers = _exponents(shown, ["skip"], "width", "soft_rank")
         slopes_of = f"every γ: slopes\n{powers.min():.2f} to {powers.max():.2f}"
-        _name(left, without, "soft_rank", near, slopes_of, 30, (-9, 12))
+        _name(left, without, "soft_rank", near, slopes_of, 60, (-9, 12))
     _name(right, without, "ratio", near, "no skip (γ = ∞),\nγ = 0.5 and 1", 44, (9, -14))
     _name(right, shown[shown["skip"] == 0.1], "ratio", far, "γ = 0.1", 24, (-7, 8))
     panel(left, "a", "soft rank, mean over the layers", "width d")
@@ -247,11 +247,12 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         _by_law(right, relative)
         right.set_ylim(0.985, None)
         plain, small = relative[relative["skip"] == inf], relative[in_lemma_5(relative)]
+        words = "with skips, mean of\nγ = 1/(8d), 1/(16d):\n◆ Gaussian, ▲ ±1,\n○ uniform"
         for rows, looks, law, text, at, away in (
             (plain, LAWS, "gaussian", "Gaussian", 40, (0, -11)),
             (plain, LAWS, "uniform", "uniform", 11, (0, -11)),
             (plain, LAWS, "rademacher", "±1", 17, (6, 9)),
-            (small, SMALL_SKIPS, "gaussian", "with skips,\nγ = 1/(8d), 1/(16d)", 17, (12, 12)),
+            (small, SMALL_SKIPS, "gaussian", words, 17, (12, 16)),
         ):
             _name(right, rows[rows["law"] == law], "soft_rank", looks[law], text, at, away)
     panel(left, "a", "soft rank, mean over the layers", "width d")
@@ -342,8 +343,10 @@ def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     middle = np.exp(logs["width"] - steps["width"] / 2)
     between = metrics.assign(**steps[ranks].div(steps["width"], axis=0), width=middle)
     picture, ((left, right),) = sheet(gap=0.75)
+    ends = select(over, skip=inf).sort_values("width")["rank_bound"]
+    ends_at = f"r ends at {ends.iloc[-1]:.2f} √d"
     for axes, rows, height, places in (
-        (left, over, 1, {"soft rank": (181, (14, -12)), "r": (181, (0, -13))}),
+        (left, over, 1, {"soft rank": (181, (14, -12)), ends_at: (400, (0, -15))}),
         (right, between, 0.5, {"soft rank": (256, (9, 8)), "r": (256, (6, 10))}),
     ):
         for column, (text, place) in zip(ranks, places.items(), strict=True):
@@ -364,7 +367,7 @@ def say_regular(tables: Tables) -> str:
     metrics = averages(tables)
     metrics = metrics[metrics["skip"].isin(paper_skips(metrics))]
     most = np.ceil(100 * (metrics["frobenius"] / norm_bound(metrics)).max())
-    return f"‖M‖² grows no faster than d^1.5 and stays below {most:.0f} % of Lemma 13's bound"
+    return f"‖M‖² grows no faster than d√d and stays below {most:.0f} % of Lemma 13's bound"
 
 
 def say_more_regular(tables: Tables) -> str:
@@ -503,7 +506,8 @@ def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for gap in products.groupby("skip")["gap"].first():
         GAP.line(left, [0, end], [1, np.exp(-gap * end)], zorder=4)
     key = "γ: weight of the branch\ndotted: rate predicted\nby Lyapunov exponents"
-    GAP.note(left, 0.04, 0.16, f"{key}\nthin: uniform weights", path_effects=None)
+    key += "\nthick: Gaussian weights\nthin: uniform weights"
+    GAP.note(left, 0.04, 0.18, key, path_effects=None)
     panel(left, "a", "σ₂/σ₁ of the hidden layer", "layer")
     panel(right, "b", "distance moved in a layer", "layer")
     return picture, found
@@ -513,8 +517,8 @@ def say_expansion(tables: Tables) -> str:
     """Return the headline: the number of matrices, and the power of the remainder."""
     count = len(tables["expansions"].drop_duplicates(["width", "law", "replicate"]))
     return (
-        f"Lemma 7 predicts the change of ‖M‖² for all {count} matrices; the error of the prediction"
-        f" falls like γ^{powers_left_over(tables).mean():.1f}"
+        f"Lemma 7 predicts the change of ‖M‖² in all {count} matrices; its error falls"
+        f" with the power {powers_left_over(tables).mean():.1f} of γ"
     )
 
 
@@ -560,7 +564,8 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         ticks(right.yaxis, [1e-4, 1e-3, 1e-2, 0.1, 1], ["0.0001", "0.001", "0.01", "0.1", "1"])
         name_ends(right, ends)
     ROOT.note(left, 0.04, 0.9, "a dot: a matrix M\nwhite: uniform weights")
-    panel(left, "a", "change of ‖M‖² / (γd)², measured", "predicted by Lemma 7: δ_F(M) / d²")
+    promised = r"predicted by Lemma 7: $\delta_F(M)$ / d²"
+    panel(left, "a", "change of ‖M‖² / (γd)², measured", promised)
     panel(right, "b", "error of the prediction / (γd)²", "γ")
     columns = ["width", "law", "replicate", "skip", "predicted", "change", "change_se"]
     return picture, expansions[columns]
@@ -603,14 +608,13 @@ def draw_live(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for axes in (left, right):
         axes.set_ylim(1.8, top)
     ROOT.line(left, [2, top], [2, top], zorder=1, scalex=False)
-    ROOT.name_at(left, [2, top], [2, top], "all k survive", 0.7 * top, (-7, 6))
-    STAR.note(left, 0.04, 0.94, "dots: surviving\ndirections")
+    ROOT.name_at(left, [2, top], [2, top], "all k survive", 0.8 * top, (-7, 6))
+    STAR.note(left, 0.04, 0.9, "dots: k*, where\none more direction\nbegins to shrink")
     _by_gamma(right, stars, "crossing", TWO)
     _key(right, stars, 0.94)
-    STAR.note(right, 0.3, 0.1, "k*: from here on one more\ndirection of the input shrinks")
     _root(right, shown["width"], 0.5, "√d", 40, (6, -10))
     panel(left, "a", "soft rank of deep layers", "rank k of the input")
-    panel(right, "b", "surviving directions", "width d")
+    panel(right, "b", "surviving directions k*", "width d")
     columns = ["skip", "width", "input_rank", "soft_rank", "soft_rank_se", "exponent"]
     return picture, ranks[[*columns, "exponent_se"]]
 
@@ -653,9 +657,9 @@ FIGURES = [
     Drawing(
         "rank-laws",
         draw_laws,
-        whose="ours",
+        whose="our experiment",
         findings=[Finding(say_laws, holds=["soft-rank-bound"])],
-        marks="bands: two standard errors",
+        marks="points: means over the layers, bands: two standard errors",
         caption=over_layers(
             "(a) shows the mean soft rank against the width d, for three distributions of the"
             " weights, and the bound of Theorem 14. Each mean is over {layers}. Dark networks"
@@ -668,7 +672,7 @@ FIGURES = [
     Drawing(
         "rank-assumptions",
         draw_assumptions,
-        whose="ours",
+        whose="our experiment",
         findings=[
             Finding(
                 say_also_without,
@@ -687,7 +691,7 @@ FIGURES = [
     Drawing(
         "rank-wide",
         draw_wide,
-        whose="ours",
+        whose="our experiment",
         findings=[Finding(say_nearer, holds=["soft-rank-growth"])],
         marks="points: means over the layers",
         caption=over_layers(
@@ -757,9 +761,9 @@ FIGURES = [
     Drawing(
         "rank-live",
         draw_live,
-        whose="ours",
+        whose="our experiment",
         findings=[Finding(say_live, holds=["other-laws-below"])],
-        marks="bands: two standard errors",
+        marks="lines: means over the layers, bands (narrow): two standard errors",
         caption="(a) shows the soft rank of deep layers, averaged over the layers, against the"
         " rank k of the input, without skip connections. Bands are ± two standard"
         " errors. Dots mark how many directions of the input survive: each further"

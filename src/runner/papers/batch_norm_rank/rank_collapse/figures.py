@@ -94,7 +94,7 @@ def _by_depth(
         ends.append((mean.iloc[-1], NAMES[kind], look))
     level(axes, reference, text)
     last = 1.12 * depths[-1]
-    axes.set(xscale="log", xlim=(0.9 * depths[0], last), ylim=(0, None))
+    axes.set(xscale="log", xlim=(0.9 * depths[0], last), ylim=(-0.025 * axes.get_ylim()[1], None))
     axes.axvspan(min(DEEP, last), last, color=SHADE, linewidth=0, zorder=0)
     ticks(axes.xaxis, [depth for depth in depths if depth in MARKED] or depths)
     return ends

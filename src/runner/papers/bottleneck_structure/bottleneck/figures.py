@@ -246,7 +246,6 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             place |= {"xytext": (0, 10), "ha": "right"}
             words = "median: " * bool((zero["parameter_norm"] >= ZERO).any()) + "all weights zero"
             QUIET.name(right, zero["depth"].max(), zero["above"].max(), words, **place)
-    QUIET.note(left, 0.03, 0.97, "dot: one task")
     style.panel(left, "a", "rank of the middle layer", "depth L")
     style.panel(right, "b", "loss above the best solution", "depth L")
     return picture, metrics
@@ -271,7 +270,7 @@ FIGURES = [
         draw_bottleneck,
         whose="as in the paper",
         findings=[Finding(say_slope, holds=["slope-tends-to-rank", "rank-falls"])],
-        marks="each line in a: a task",
+        marks="lines in a: best solutions, one a task",
         caption=lambda tables: (
             f"(a) shows the squared parameter norm{_from_depth(tables['metrics'])}: best"
             " solutions found are filled (bold: task of b), ordinary training is hollow"

@@ -26,12 +26,17 @@ RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 def say_attained(tables: Tables) -> str:
     """Return the headline: trained networks attain the formula's squared norm; largest error."""
-    worst = with_remainders(tables["metrics"])["excess"].max()
-    power = np.ceil(np.log10(worst)) if worst > 0 else -np.inf
     return (
         "Trained deep linear networks have exactly the squared norm of the formula (relative"
-        f" difference below 10{f'{power:.0f}'.translate(RAISED)})"
+        f" difference below {_worst(with_remainders(tables['metrics']))})"
     )
+
+
+def _worst(metrics: pd.DataFrame) -> str:
+    """Return the power of ten above all relative differences from the formula."""
+    worst = metrics["excess"].max()
+    power = np.ceil(np.log10(worst)) if worst > 0 else -np.inf
+    return f"10{f'{power:.0f}'.translate(RAISED)}"
 
 
 def draw_linear(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -41,7 +46,9 @@ def draw_linear(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     _norms(left, metrics)
     left.set_ylabel(r"$\|\theta\|^2$")
     right.set_ylabel(r"residual of $\|\theta\|^2$")
-    QUIET.note(left, 0.03, 0.98, "filled: trained network\ncircle: formula\ndotted: k L", va="top")
+    formula = r"circle: formula $L\,\|A\|_{2/L}^{2/L}$"
+    words = f"filled: trained network\n{formula}\n(difference below {_worst(metrics)})"
+    QUIET.note(left, 0.03, 0.98, f"{words}\ndotted: k L", va="top", linespacing=1.4)
     right.set(xscale="log", yscale="log")
     alive = nonempty(metrics[metrics["rank"] > 0], "network that is not zero")
     drawn = spread(alive, ["depth"], REMAINDERS).sort_values("depth")
@@ -52,7 +59,6 @@ def draw_linear(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         look.band(right, drawn["depth"], drawn[f"{column}_low"], drawn[f"{column}_high"])
         look.line(right, drawn["depth"], drawn[column])
         ends.append((drawn[column].iloc[-1], text, look))
-    QUIET.note(right, 0.04, 0.04, "band: whole range")
     style.ticks(right.xaxis, depths)
     shown = drawn[list(REMAINDERS)].to_numpy()
     right.set_ylim(0.1 * np.nanmin(shown[shown > 0], initial=1), None)  # some may be exactly zero
@@ -78,7 +84,7 @@ def _norms(axes: Axes, metrics: pd.DataFrame) -> None:
         own = rows.groupby("depth")["parameter_norm"].max()
         look.name_at(axes, own.index, own, f"rank k = {k}", own.index[-1], away=(9, 3 if k else 5))
     if np.isfinite(top := metrics["parameter_norm"].max()):
-        axes.set_ylim(-0.02 * top, 1.12 * top)
+        axes.set_ylim(-0.02 * top, 1.3 * top)
 
 
 HEADLINE = ["parameter_norm", "representation_cost", "rank", "train_cost"]

@@ -27,14 +27,13 @@ def _every(axes: Axes, metrics: pd.DataFrame, column: str) -> None:
     """Draw every network against N, and the median of the networks that fit."""
     found = t.interpolants(metrics)
     missed = metrics.drop(found.index)
-    cross = {"color": "#a6a6a6", "ms": 3.5, "mew": 0.9}
-    axes.plot(1.09 * missed["samples"], missed[column], "x", **cross)
+    cross = {"color": "#8c8c8c", "ms": 3.5, "mew": 0.9, "zorder": 4}
+    axes.plot(1.14 * missed["samples"], missed[column], "x", **cross)
     FIT.each(axes, 0.92 * found["samples"], found[column])
     middle = found.groupby("samples")[column].median()
     FIT.line(axes, middle.index, middle)
     if len(middle):
         FIT.name_at(axes, middle.index, middle, "fits", middle.index[len(middle) // 3], (-8, 9))
-    QUIET.note(axes, 0.04, 0.98, "× does not fit", va="top")
 
 
 def draw_rank_one(tables: Tables) -> tuple[Figure, pd.DataFrame]:

@@ -126,8 +126,8 @@ def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 STATISTICS = {
-    "knn_r2_axis": ("along the\naxis w", Look(GREEN)),
-    "knn_r2_orthogonal": ("across it", Look(VERMILION, "s")),
+    "knn_r2_axis": ("along the\naxis w: (w·v)²", Look(GREEN)),
+    "knn_r2_orthogonal": ("across it:\n‖(I − wwᵀ)v‖²", Look(VERMILION, "s")),
 }
 """Columns of the summary statistics of panel (b), with their names and looks."""
 
@@ -157,7 +157,8 @@ def _places(axes: Axes, rows: pd.DataFrame, by: str) -> pd.Series:
     style.ticks(axes.xaxis, range(len(ranks)), [f"{value:g}" for value in ranks.index])
     axes.set_xlim(-0.5, len(ranks) - 0.5)
     for place, rank in enumerate(ranks):
-        PLAIN.name(axes, place, 0.95, f"rank {rank:g}", transform=axes.get_xaxis_transform())
+        words = f"network:\nrank {rank:g}"
+        PLAIN.name(axes, place, 0.95, words, transform=axes.get_xaxis_transform())
     return rows[by].rank(method="dense") - 1
 
 
@@ -170,7 +171,7 @@ def _before(tables: Tables, layer: int, rows: pd.DataFrame) -> pd.DataFrame:
 
 def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw the collapse of orbits by noise, and the unexplained variance by weight decay."""
-    picture, ((right, left),) = style.sheet(gap=1.85, right=1.1)
+    picture, ((right, left),) = style.sheet(gap=2.0, right=1.1)
     rows = _trained_by(tables, DISTANCE_LAYER, "noise")
     _places(left, rows, "noise")
     ends = []
@@ -200,8 +201,9 @@ def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     style.name_ends(right, ends)
     left.set_ylabel("distance within / between orbits")
     right.set_ylabel("fraction of the variance unexplained")
-    style.panel(right, "a", f"layer {PCA_LAYER}: statistics", r"weight decay $\lambda$")
-    style.panel(left, "b", f"layer {DISTANCE_LAYER}: orbits", r"noise $\|E\|$")
+    title = f"summary statistics, unexplained by layer {PCA_LAYER}"
+    style.panel(right, "a", title, r"weight decay $\lambda$")
+    style.panel(left, "b", f"orbits in layer {DISTANCE_LAYER}", r"noise $\|E\|$")
     return picture, tables["metrics"]
 
 
@@ -227,6 +229,7 @@ FIGURES = [
         draw_symmetry,
         whose="as in the paper",
         findings=[Finding(say_orbits, holds=["orbits-collapse"])],
+        marks=f"drawn: the first network; {WITHIN}: the median network",
         caption="A network predicts gradient descent; rotations about an axis w change nothing."
         " (a) shows singular values (band: others). (b) shows two principal components"
         f" of layer {PCA_LAYER}, a line for each run. (c) shows distances in layer"

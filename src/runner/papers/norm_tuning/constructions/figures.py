@@ -141,7 +141,7 @@ def draw_sparse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     guide(left, [3, 3], [0, 1.05])
     QUIET.name(left, 3.08, 0.12, "p =\n3 log d / d", ha="left")
     guide(right, [2, 2], [0, 1.05])
-    QUIET.name(right, 1.95, 0.22, "p = 2 √(log d / d),\nconstant ours", ha="right")
+    QUIET.name(right, 1.95, 0.22, "p = 2 √(log d / d),\nour constant", ha="right")
     ends = {min(colors): (12, -4), max(colors): (-9, 12)}
     for d, away in ends.items():
         unit = (np.log(d) / d) ** 0.5
@@ -150,7 +150,7 @@ def draw_sparse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         Look(colors[d]).name_at(right, p / unit, closed, f"d = {d}", at, away)
     between = [f"{d}" for d in colors if d not in ends]
     if between:
-        style.PLAIN.note(right, 0.63, 0.62, f"between:\nd = {', '.join(between)}")
+        style.PLAIN.note(right, 0.895, 0.62, f"between:\nd = {', '.join(between)}", ha="right")
     marks = "squares: measured\nlines: probability\nthat no hidden\nunit is cut off"
     style.PLAIN.note(left, 0.05, 0.72, marks)
     left.set(xlim=(0, 4.4), ylim=(-0.03, 1.05))

@@ -6,7 +6,6 @@ from string import ascii_lowercase
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from runner.papers.norm_tuning.looks import METHODS
 from runner.papers.norm_tuning.norm_finetuning.tables import ARMS, ends
@@ -17,11 +16,11 @@ from runner.results.style import (
     GREY,
     OLIVE,
     PALE,
-    PLAIN,
     PURPLE,
     SKY,
     SMALL,
     Look,
+    frame,
     panel,
     sheet,
     ticks,
@@ -102,18 +101,17 @@ def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         beside: dict = {"transform": axes.get_yaxis_transform(), "va": "center", "size": SMALL}
         for y, arm in enumerate(here):
             own, look = of[of["arm"] == arm], LOOKS[arm]
-            look.each(axes, own["right"], y + np.linspace(-0.1, 0.1, len(own)), alpha=0.8)
-            look.line(axes, [own["right"].median()] * bool(len(own)), [y][: len(own)])
+            look.each(axes, own["right"], y - np.linspace(0.23, 0.36, len(own)), alpha=0.8)
+            look.line(axes, [own["right"].median()] * bool(len(own)), [y + 0.08][: len(own)])
             trained = f"{own['trained'].iloc[0]:,.0f}" if len(own) else "not run"
             axes.text(1.03, y, trained, color=GREY, **beside)
         axes.text(1.03, len(here) - 0.25, "parameters\ntrained", color=GREY, **beside)
         if (start, L, d) == said and set(COMPARED) <= set(here):
             rows_of = sorted(here.index(arm) for arm in COMPARED)
-            corner, tall = (0.005, rows_of[0] - 0.42), rows_of[-1] - rows_of[0] + 0.84
-            place = {"transform": axes.get_yaxis_transform(), "fill": False, "color": GREY}
-            axes.add_patch(Rectangle(corner, 0.99, tall, linewidth=1.0, **place))
-        PLAIN.note(axes, 0.03, 0.94, f"{L} layers × {d} channels")
-        panel(axes, letter, f"from {STARTS[start]} weights", "test accuracy")
+            ends_at = rows_of[0] - 0.45, rows_of[-1] + 0.45
+            frame(axes, 0.005, 0.995, *ends_at, axes.get_yaxis_transform())
+        title = f"{L} layers × {d} channels, {STARTS[start]}"
+        panel(axes, letter, title, "test accuracy")
         axes.tick_params(labelbottom=True)
         axes.grid(axis="x", color=PALE, linewidth=0.6)
         axes.set_axisbelow(True)
@@ -138,12 +136,12 @@ FIGURES = [
     Drawing(
         "norm-finetuning",
         draw,
-        whose="ours",
+        whose="our experiment",
         findings=[
             Finding(partial(say_norm, words=words), **{verdict: ["norm-beats-random-weights"]})
             for verdict, words in MORE.items()
         ],
-        marks="dots: replicates",
+        marks="large marks: medians, dots: replicates, frame: the headline",
         caption="The figure shows the test accuracy if only one part of a ResNet is trained by"
         " SGD, at the best learning rate of a grid (chosen on a separate replicate)."
         " Pre-trained networks were trained on half of the classes; now each learns the"

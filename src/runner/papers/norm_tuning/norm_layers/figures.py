@@ -81,7 +81,7 @@ def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     picture, (panels,) = sheet(1, 5, **across, sharey=True)
     for names in panels[1::2]:
         names.remove()
-    panels = panels[::2]
+    panels, is_first = panels[::2], True
     for axes, letter, (kind, name) in zip(panels, "abc", KINDS.items(), strict=True):
         lines, ends = list(series(metrics, kind)), []
         if letter == "a" or min(errors.min() for _, _, errors in lines) < FLOOR:
@@ -94,12 +94,15 @@ def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             look.line(axes, middle.index, middle)
             ends += [(height, text, look) for height in middle.iloc[-1:]]
             for d in set(errors.index[errors >= TOP]):
-                look.name(axes, d, 1.45 * TOP, "↑", size=SMALL)
+                words, is_first = "above 10⁶ % ↑" if is_first else "↑", False
+                look.name(axes, d, 3 * TOP, words, size=SMALL, ha="right", path_effects=None)
         level(axes, 1.0)
+        if letter == "a":
+            QUIET.note(axes, 0.04, 0.93, "dotted: predicting\nthe mean")
         ticks(axes.yaxis, PERCENT, list(PERCENT.values()))
-        axes.set_ylim(top=2 * TOP)
+        axes.set_ylim(top=5 * TOP)
         ticks(axes.xaxis, sorted(metrics["target_width"].unique()))
-        name_ends(axes, ends + [(1.0, "predicting\nthe mean", QUIET)] * (letter == "c"))
+        name_ends(axes, ends)
         panel(axes, letter, name, "target width d")
     panels[0].set_ylabel("error / variance of the target")
     keys = ["layer", "mode", "batch_size", "target_width"]
@@ -112,7 +115,7 @@ FIGURES = [
     Drawing(
         "norm-layers",
         draw_norm_layers,
-        whose="ours",
+        whose="our experiment",
         findings=[
             Finding(say_layers, holds=["batch-norm-exact", "layer-norm-cannot", "biases-undercut"])
         ],

@@ -136,7 +136,7 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     QUIET.note(
         panels[0], 0.04, 0.9, f"learning rate\nsolid: {fine:g}\ndashed: {coarse:g}", va="top"
     )
-    words = f"{D} of two layers\nband: middle 90 %"
+    words = f"{D}\nof two layers"
     QUIET.note(panels[3], 0.98, 0.9, words, ha="right", va="top")
     panels[0].xaxis.get_major_locator().set_params(nbins=2)
     panels[0].xaxis.set_major_formatter("{x:g}")
@@ -344,9 +344,8 @@ def _growth(axes: Axes, tables: Tables) -> pd.DataFrame:
     QUIET.note(axes, 0.98, 0.33, "dotted:\n" + r"$(\log t)^{2/L}$", ha="right")
     ticks_within(axes.yaxis, 1, 3, 10, 30, 100, 300, 1000)
     powers = [power for power in range(2, 20, 2) if 10.0**power < axes.get_xlim()[1]]
-    ticks(
-        axes.xaxis, [10.0**power for power in powers], ["100", *map("$10^{}$".format, powers[1:])]
-    )
+    labels = ["100", *(f"$10^{{{power}}}$" for power in powers[1:])]
+    ticks(axes.xaxis, [10.0**power for power in powers], labels)
     return pd.concat(drawn)
 
 

@@ -34,6 +34,7 @@ from runner.results.style import (
     SMALL,
     Look,
     guide,
+    level,
     name_ends,
     panel,
     rail,
@@ -112,14 +113,17 @@ def _gains(rows: pd.DataFrame) -> dict[float, str]:
     return shades(sorted(set(rows["gain"])), SKY, BLUE, NAVY)
 
 
-def _by_epoch(axes: Axes, drawn: pd.DataFrame) -> None:
-    """Draw one line for each gain, with its name at the end."""
+def _by_epoch(axes: Axes, drawn: pd.DataFrame, of_usual: str = "") -> None:
+    """Draw one line for each gain, with its name at the end; the usual gain has a wide line.
+
+    of_usual: text behind the name of the usual gain.
+    """
     colors, names = _gains(drawn), []
     axes.set_xscale("log")
     for gain, line in drawn[drawn["epoch"] > 0].groupby("gain"):
-        look = Look(colors[gain], "", width=2.0)
-        look.line(axes, line["epoch"], line["median"])
-        text = f"gain {gain:g}" + " (usual)" * (gain == 1)
+        look = Look(colors[gain], "", width=6.0 if gain == 1 else 1.8)
+        look.line(axes, line["epoch"], line["median"], zorder=1.9 if gain == 1 else 2)
+        text = f"gain {gain:g}" + f" (usual){of_usual}" * (gain == 1)
         names.append((line["median"].iloc[-1], text, look))
     axes.set_xlim(1, max(2, drawn["epoch"].max()))
     ticks_within(axes.xaxis, 1, 10, 100, 1000, 10000)
@@ -130,7 +134,10 @@ def _ratio_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
     """Draw largest squared singular value / squared norm by epoch, one line for each gain."""
     drawn = _spread(two_classes(tables), ["gain", "epoch"], "ratio")
     axes.set_ylim(0, 1.02)
-    _by_epoch(axes, drawn)
+    level(axes, 1, "rank one", above=False)
+    usual = (100 * drawn[drawn["gain"] == 1].set_index("epoch")["median"]).sort_index()
+    words = f":\n{usual.iloc[0]:.0f} % to {usual.iloc[-1]:.0f} %" if len(usual) else ""
+    _by_epoch(axes, drawn, words)
     return drawn
 
 
@@ -168,12 +175,12 @@ def _ratio_by_kind(axes: Axes, tables: Tables) -> pd.DataFrame:
             for each in line.itertuples():
                 look, y = Look(colors[each.gain], hollow=not is_after), number + aside[each.gain]
                 if is_after:
-                    ends_of = {"marker": "|", "markersize": 9, "linewidth": 1.4}
-                    axes.plot([each.min, each.max], [y, y], color=look.color, **ends_of)
+                    axes.hlines(y, each.min, each.max, look.color, linewidth=1.4)
                 look.line(axes, each.median, y, markersize=6 if is_after else 4.5)
             drawn.append(line.assign(series=name, after=is_after))
     axes.set(xlim=(0, 1.02), ylim=(len(KINDS) - 0.5, -0.75))
-    axes.set_yticks(range(len(KINDS)), [name.replace(" loss", "\nloss") for name in KINDS])
+    names = [*KINDS][:-1] + ["ten classes,\nnine leading"]
+    axes.set_yticks(range(len(KINDS)), [name.replace(" loss", "\nloss") for name in names])
     QUIET.note(axes, 0.98, 0.97, "color: gain, bar: range", ha="right")
     return pd.concat(drawn)
 
@@ -224,8 +231,12 @@ def draw_beyond_the_flow(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, pd.concat(drawn)
 
 
-NAMED_AT = {"SGD": -3, "momentum": -17, "AdamW": 44}
-"""Distance of a method's name from its last point, in points."""
+NAMED_AT = {"SGD": (-11, -3), "momentum": (-11, -17), "AdamW": (-28, -2)}
+"""Offset of a method's name from its last point, in points."""
+
+
+NESTED = {"SGD": 14, "AdamW": 11, "momentum": 6}
+"""Marker sizes of methods that overlap; large markers are hollow."""
 
 
 def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
@@ -234,27 +245,29 @@ def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
     drawn = _spread(rows, ["method", "classes", "exponent"], "decayed")
     shown = drawn[drawn["classes"] == drawn["classes"].min()]
     place = rail(axes, 3e-4, 1.7)
-    x = np.linspace(0, max(0.1, 1.1 * shown["exponent"].max()))
+    ends_at = shown["exponent"].min() / 2, 1.5 * shown["exponent"].max()
+    x = np.geomspace(*ends_at) if ends_at[0] > 0 else np.ones(1)
     guide(axes, x, np.exp(-x))
-    axes.set_xlim(-0.06 * x[-1], x[-1])
+    axes.set(xscale="log", xlim=ends_at)
     stacked = 0
     for method, own in shown.groupby("method"):
         own = own.assign(**{name: place(own[name]) for name in SPREAD})
         look = METHODS[method]
-        form: dict[str, Any] = {"linestyle": ""}
-        if method == "SGD":  # the line of momentum covers it
-            form |= {"markersize": 11, "markerfacecolor": "none", "markeredgewidth": 1.5}
+        form: dict[str, Any] = {"linestyle": "", "markersize": NESTED.get(method, 6)}
+        if form["markersize"] > 6:
+            form |= {"markerfacecolor": "none", "markeredgewidth": 1.5}
             form |= {"markeredgecolor": look.color}
         _bars(axes, own["exponent"], own, look, **form)
         at = own.loc[own["exponent"].idxmax()]
-        away, side = (-9, NAMED_AT.get(method, 0)), "right"
-        if at["exponent"] < x[-1] / 2:
+        away, side = NAMED_AT.get(method, (-9, 0)), "right"
+        if at["exponent"] < ends_at[1] / 3:
             away, side, stacked = (9, -13 * stacked), "left", stacked + 1
         options = {"xytext": away, "textcoords": "offset points", "ha": side, "size": SMALL}
-        text = f"{method}: less" if at["median"] > 1.5 * np.exp(-at["exponent"]) else method
+        text = f"{method}\nshrinks less" if at["median"] > 1.5 * np.exp(-at["exponent"]) else method
         look.name(axes, at["exponent"], at["median"], text, **options)
     QUIET.note(axes, 0.04, 0.2, "dotted: gradient\nflow, exp(−2λT)")
     ticks(axes.yaxis, [0.001, 0.01, 0.1, 1])
+    ticks_within(axes.xaxis, 0.01, 0.1, 1, 10)
     return drawn
 
 
@@ -324,7 +337,7 @@ FIGURES = [
         draw_without_decay,
         whose="our experiment",
         findings=[Finding(say_gain_one, holds=["band"])],
-        marks="medians, bars: range",
+        marks="lines and marks: medians, bars: range",
         caption="(a) shows the ratio ‖W‖₂² / ‖W‖² of the last inner layer by epoch, for four"
         " sizes (gains) of the initial weights. (b) shows the remainder, ‖W‖² − ‖W‖₂²."
         " (c) shows other networks and losses; of ten classes the nine largest singular"
@@ -337,7 +350,7 @@ FIGURES = [
         draw_beyond_the_flow,
         whose="our experiment, beyond the paper",
         findings=[Finding(say_decay, holds=["decay"])],
-        marks="bars: range",
+        marks="marks: medians, bars: range",
         caption="All panels show the last inner layer. (a) shows the sum of all squared singular"
         " values σ² except the largest, divided by this sum without weight decay λ,"
         " against 2λT (T: time of training). Values below 0.0003 are in the gray area."

@@ -70,6 +70,9 @@ TWO = {
 }
 """Looks by gamma in pictures where at most two lines coincide."""
 
+BRANCH = "γ: weight of the branch"
+"""Note in pictures with lines by gamma."""
+
 BY_WIDTH = ("#8cc9ee", style.BLUE, style.NAVY)
 """Colors by width, darker for wider networks."""
 
@@ -123,10 +126,13 @@ def _name(axes: Axes, rows: pd.DataFrame, column: str, look: Look, text: str, at
 
 
 def _key(axes: Axes, rows: pd.DataFrame, y: float) -> None:
-    """Write the gammas of the lines of TWO, from a height downwards."""
-    for place, skip in enumerate(sorted(set(rows["skip"]), reverse=True)):
-        mark = "solid" if skip >= 1 else "broken"
-        TWO.get(skip, OTHER).note(axes, 0.04, y - 0.07 * place, f"{mark}: {gamma(skip)}")
+    """Write the gammas of the lines of TWO and what γ is, from a height downwards."""
+    skips = sorted(set(rows["skip"]), reverse=True)
+    for place, skip in enumerate(skips):
+        words = f"{'solid' if skip >= 1 else 'broken'}: {gamma(skip)}"
+        words += " (no skip)" * (skip == inf)
+        TWO.get(skip, OTHER).note(axes, 0.04, y - 0.07 * place, words)
+    QUIET.note(axes, 0.04, y - 0.07 * len(skips), BRANCH)
 
 
 def _exponents(rows: pd.DataFrame, by: list[str], x: str, y: str) -> pd.Series:
@@ -169,6 +175,7 @@ def draw_fig3a(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         _name(left, without, "soft_rank", near, slopes_of, 60, (-9, 12))
     _name(right, without, "ratio", near, "no skip (γ = ∞),\nγ = 0.5 and 1", 44, (9, -14))
     _name(right, shown[shown["skip"] == 0.1], "ratio", far, "γ = 0.1", 24, (-7, 8))
+    QUIET.note(left, 0.45, 0.08, BRANCH)
     panel(left, "a", "soft rank, mean over the layers", "width d")
     panel(right, "b", "soft rank / √d", "width d")
     return picture, metrics[NUMBERS]
@@ -247,12 +254,14 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         _by_law(right, relative)
         right.set_ylim(0.985, None)
         plain, small = relative[relative["skip"] == inf], relative[in_lemma_5(relative)]
-        words = "with skips, mean of\nγ = 1/(8d), 1/(16d):\n◆ Gaussian, ▲ ±1,\n○ uniform"
+        if len(small):
+            words = "with skips: weight γ of the branch\n1/(8d) or 1/(16d), mean of both"
+            words += "\n◆ Gaussian, ▲ ±1, ○ uniform"
+            SMALL_SKIPS["gaussian"].note(right, 0.99, 0.9, words, ha="right")
         for rows, looks, law, text, at, away in (
             (plain, LAWS, "gaussian", "Gaussian", 40, (0, -11)),
             (plain, LAWS, "uniform", "uniform", 11, (0, -11)),
             (plain, LAWS, "rademacher", "±1", 17, (6, 9)),
-            (small, SMALL_SKIPS, "gaussian", words, 17, (12, 16)),
         ):
             _name(right, rows[rows["law"] == law], "soft_rank", looks[law], text, at, away)
     panel(left, "a", "soft rank, mean over the layers", "width d")
@@ -394,6 +403,7 @@ def draw_fig8(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for skip, at, away in zip(skips, (9, 34), ((9, 6), (-8, -8)), strict=False):
         rows, look = metrics[metrics["skip"] == skip], TWO.get(skip, OTHER)
         _name(left, rows, "regularity", look, gamma(skip), at, away)
+    QUIET.note(left, 0.04, 0.06, BRANCH)
     panel(left, "a", "regularity constant α", "width d")
     panel(right, "b", "‖M‖², M = HHᵀ/N, mean", "width d")
     return picture, metrics[NUMBERS]
@@ -563,10 +573,10 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         ticks(right.xaxis, gammas)
         ticks(right.yaxis, [1e-4, 1e-3, 1e-2, 0.1, 1], ["0.0001", "0.001", "0.01", "0.1", "1"])
         name_ends(right, ends)
-    ROOT.note(left, 0.04, 0.9, "a dot: a matrix M\nwhite: uniform weights")
+    ROOT.note(left, 0.04, 0.9, "a dot: a matrix M = HHᵀ/N\nwhite: uniform weights")
     promised = r"predicted by Lemma 7: $\delta_F(M)$ / d²"
     panel(left, "a", "change of ‖M‖² / (γd)², measured", promised)
-    panel(right, "b", "error of the prediction / (γd)²", "γ")
+    panel(right, "b", "error of the prediction / (γd)²", "weight γ of the branch")
     columns = ["width", "law", "replicate", "skip", "predicted", "change", "change_se"]
     return picture, expansions[columns]
 

@@ -139,7 +139,7 @@ def draw_by_layer(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     width, last = metrics["width"].iloc[0], max(10, drawn["layer"].max())
     strokes = {"float32": {"linewidth": 3.2}, "float64": {"linewidth": 1.3, "linestyle": DASHED}}
     picture, (panels,) = sheet(1, 2, sharey=True, gap=1.2, right=1.1)
-    PLAIN.note(panels[1], 0.04, 0.12, "thick: single precision\nbroken: double")
+    PLAIN.note(panels[1], 0.04, 0.15, "thick: single\nprecision\nbroken: double")
     for axes, letter, name in zip(panels, "ab", ("linear", "ReLU"), strict=True):
         axes.set(xscale="log", yscale="log", xlim=(1, last), ylim=(0.85, 1.2 * width))
         level(axes, width**0.5, f"√d (d = {width})", above=False)

@@ -84,7 +84,7 @@ def _norms(axes: Axes, metrics: pd.DataFrame) -> None:
         own = rows.groupby("depth")["parameter_norm"].max()
         look.name_at(axes, own.index, own, f"rank k = {k}", own.index[-1], away=(9, 3 if k else 5))
     if np.isfinite(top := metrics["parameter_norm"].max()):
-        axes.set_ylim(-0.02 * top, 1.3 * top)
+        axes.set_ylim(-0.05 * top, 1.3 * top)
 
 
 HEADLINE = ["parameter_norm", "representation_cost", "rank", "train_cost"]

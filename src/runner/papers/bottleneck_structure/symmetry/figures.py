@@ -104,7 +104,7 @@ def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     with or_empty(a):
         name_spectra(a, first("spectrum", "trained"), RANK)
     with or_empty(b):
-        words = f"{_crossing(first('embedding', 'trained'))}\ndot: start"
+        words = f"{_crossing(first('embedding', 'trained'))}\nline: gradient descent, dot: start"
         QUIET.note(b, 0.03, 0.98, words, va="top")
     QUIET.note(b, 0.97, 0.05, "lighter: nearer to rotation axis w", ha="right")
     ORBIT.name(c, 0, 0, "orbit\nof $x_0$", linespacing=1.1)

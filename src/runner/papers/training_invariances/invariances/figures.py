@@ -136,8 +136,8 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     QUIET.note(
         panels[0], 0.04, 0.9, f"learning rate\nsolid: {fine:g}\ndashed: {coarse:g}", va="top"
     )
-    words = f"{D}\nof two layers"
-    QUIET.note(panels[3], 0.98, 0.9, words, ha="right", va="top")
+    words = f"{D.replace(' − ', chr(10) + '− ')}\nof two layers"
+    QUIET.note(panels[-1], 0.04, 0.5, words, va="top")
     panels[0].xaxis.get_major_locator().set_params(nbins=2)
     panels[0].xaxis.set_major_formatter("{x:g}")
     panels[2].set_xlabel("time t of gradient flow")
@@ -244,7 +244,8 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             look.each(each, values, spread, alpha=0.25)
             each.plot(values.median(), row, "|", **stroke)
         if statement in MOVED and (still := int((own["order"] > 0.5).sum())):
-            look.name(axes, 0.93, row, f"{still} of {len(own)}", size=SMALL, ha="right")
+            words = f"{still} of {len(own)}\nquantities"
+            look.name(axes, 0.93, row - 0.3, words, size=SMALL, ha="right")
         tiny = (own["initial"] < TINY * own["initial"].median()).to_numpy()
         right.plot(own["relative"][tiny], spread[tiny], "o", color=look.ink, mfc="white", ms=5)
         hollow += own["initial"][tiny].tolist()

@@ -175,7 +175,7 @@ def _ratio_by_kind(axes: Axes, tables: Tables) -> pd.DataFrame:
             for each in line.itertuples():
                 look, y = Look(colors[each.gain], hollow=not is_after), number + aside[each.gain]
                 if is_after:
-                    axes.hlines(y, each.min, each.max, look.color, linewidth=1.4)
+                    axes.hlines(y, each.min, each.max, look.color, linewidth=1.4, zorder=2.5)
                 look.line(axes, each.median, y, markersize=6 if is_after else 4.5)
             drawn.append(line.assign(series=name, after=is_after))
     axes.set(xlim=(0, 1.02), ylim=(len(KINDS) - 0.5, -0.75))

@@ -234,6 +234,7 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         text = f"≈ {beyond.median():.0f}"
         INVARIANT.name(axes, float(place(np.inf)), 1.005, text, **spot)
     hollow: list[float] = []
+    counted = ""
     for row, statement in enumerate(names):
         look = INVARIANT if statement in KEPT else NOT_INVARIANT
         own = drawn[drawn["statement"] == statement]
@@ -244,8 +245,9 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             look.each(each, values, spread, alpha=0.25)
             each.plot(values.median(), row, "|", **stroke)
         if statement in MOVED and (still := int((own["order"] > 0.5).sum())):
-            words = f"{still} of {len(own)}\nquantities"
-            look.name(axes, 0.93, row - 0.3, words, size=SMALL, ha="right")
+            words = f"{still} of {len(own)}"
+            look.name(axes, 0.93, row, words, size=SMALL, ha="right")
+            counted = f"{words}: quantities of order above 0.5\n"
         tiny = (own["initial"] < TINY * own["initial"].median()).to_numpy()
         right.plot(own["relative"][tiny], spread[tiny], "o", color=look.ink, mfc="white", ms=5)
         hollow += own["initial"][tiny].tolist()
@@ -259,7 +261,7 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         note += f"\nhollow: initial size {max(hollow):.1g}"
     QUIET.note(right, 0, 1.005, note, va="bottom")
     below = {"transform": axes.transAxes + ScaledTranslation(-3.1, -0.52, picture.dpi_scale_trans)}
-    QUIET.note(axes, 0, 0, FREE_BLOCK, va="bottom", **below)
+    QUIET.note(axes, 0, 0, counted + FREE_BLOCK, va="bottom", **below)
     return picture, drawn[[*SERIES, "statement", "order", "relative"]]
 
 

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import sys
 
 import pandas as pd
 import pytest
@@ -10,16 +11,22 @@ from in_process import run
 from scratch_copy import REPOSITORY, in_copy, lint
 
 from runner.commands.new import write
-from runner.core.errors import InputError
+from runner.core import catalogue
 
 ROOM = ("--config-dir", "walks")
 
 
 @pytest.fixture
-def place(tmp_path):
-    """A folder with the package `walks`, in which is the study `distance`."""
+def place(tmp_path, monkeypatch):
+    """A folder with the package `walks`, in which is the study `distance`; forgotten afterwards."""
     write("distance", "walks", tmp_path)
-    return tmp_path
+    monkeypatch.setenv(catalogue.FOLDERS, "")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield tmp_path
+    catalogue.forget()
+    catalogue._config_of.cache_clear()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "walks"]:
+        del sys.modules[name]
 
 
 def python(place, *arguments):
@@ -61,21 +68,18 @@ def test_it_is_a_full_citizen(place):
     assert done.returncode == 0, done.stdout
 
 
-def test_no_link_is_written_through(tmp_path):
-    (tmp_path / "walks").mkdir()
-    (tmp_path / "pyproject.toml").write_text("")
-    (tmp_path / "walks" / "__init__.py").symlink_to(tmp_path / "elsewhere.py")
-    with pytest.raises(InputError, match="is there already"):
-        write("distance", "walks", tmp_path)
-    assert not (tmp_path / "elsewhere.py").exists()
-
-
-def test_other_code_of_its_own_makes_its_runs_stale(place):
-    command = ("runner", *ROOM, "study=distance", "scale=smoke", "device=cpu")
-    assert "other code" not in python(place, *command).stderr
+def test_changed_code_makes_runs_stale_and_claims_may_be_absent(place, monkeypatch, capsys):
+    monkeypatch.chdir(place)
+    command = [*ROOM, "figure=distance", "scale=smoke", "device=cpu"]
+    (place / "walks" / "distance" / "claims.py").unlink()
+    assert run(command, monkeypatch) == 0
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[-1].endswith("distance.png") and "claim" not in printed.out
+    assert "other code" not in printed.err
     path = place / "walks" / "distance" / "study.py"
     path.write_text(path.read_text().replace('"he"', '"pytorch"'))
-    assert "was computed by other code and kept" in python(place, *command).stderr
+    done = python(place, "runner", *command)
+    assert "computed by other code and kept" in done.stderr, done.stderr
 
 
 BROKEN = [
@@ -93,28 +97,19 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("file", "change", "typed", "message"), BROKEN)
-def test_what_is_forgotten_is_named_before_anything_is_computed(
-    place, file, change, typed, message
+def test_a_missing_part_is_named_before_anything_is_computed(
+    place, file, change, typed, message, monkeypatch, capsys
 ):
+    monkeypatch.chdir(place)
     path = place / "walks" / "distance" / file
     if change:
         path.write_text(path.read_text().replace(*change))
     else:
         path.unlink()
-    done = python(place, "runner", *ROOM, typed, "scale=smoke", "device=cpu")
-    assert done.returncode == 2 and message in done.stderr, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    assert len(errors) == 1
+    assert run([*ROOM, typed, "scale=smoke", "device=cpu"], monkeypatch) == 2
+    shown = capsys.readouterr().err
+    assert message in shown and shown.count("error: ") == 1, shown
     assert not list(place.glob("outputs/runs/*/*/metrics.csv"))
-
-
-def test_claims_may_be_absent(place):
-    (place / "walks" / "distance" / "claims.py").unlink()
-    done = python(place, "runner", *ROOM, "figure=distance", "scale=smoke", "device=cpu")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1].endswith("distance.png")
-    assert "claim" not in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -123,7 +118,7 @@ def test_claims_may_be_absent(place):
         (["new", "study", "distance"], "tests/test_distance.py is there already"),
         (["new", "study", "bn_only"], "there is already a study bn_only"),
         (["new", "study", "3a"], "cannot be the name of a Python package"),
-        (["--config-dir"], "--config-dir needs a folder"),
+        (["--config-dir"], "argument --config-dir/-cd: expected one argument"),
         (["--config-dir", "json", "study=distance"], "another module's name"),
     ],
 )

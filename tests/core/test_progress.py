@@ -8,30 +8,17 @@ import pytest
 import torch
 
 from runner.core import progress
-from runner.core.progress import Progress, duration, told_of_all
-
-
-class Lines(logging.Handler):
-    """Keeps what is logged."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.texts: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.texts.append(record.getMessage())
+from runner.core.progress import Progress, duration, single_runs_silent
 
 
 @pytest.fixture
-def lines(monkeypatch):
-    """What is logged; a second passes in a twentieth of one."""
+def lines(monkeypatch, caplog):
+    """Return the logged lines; a second passes in a twentieth of one."""
     monkeypatch.setattr(progress, "SECONDS_TO_FIRST_LINE", 0.05)
     monkeypatch.setattr(progress, "_bars", False)
-    progress.log.setLevel(logging.INFO)
-    handler = Lines()
-    progress.log.addHandler(handler)
-    yield handler.texts
-    progress.log.removeHandler(handler)
+    monkeypatch.setattr(logging.getLogger("runner"), "propagate", True)
+    caplog.set_level(logging.INFO, progress.log.name)
+    return caplog.messages
 
 
 def advance(bar: Progress, seconds: float) -> None:
@@ -39,12 +26,6 @@ def advance(bar: Progress, seconds: float) -> None:
     while time.monotonic() - start < seconds:
         bar.update()
         time.sleep(0.005)
-
-
-def test_a_unit_that_does_not_end_is_announced(lines):
-    with Progress(3, "solving", unit="systems"):
-        time.sleep(0.3)
-    assert lines and lines[0] == "solving: 0 of 3 systems"
 
 
 def test_the_time_left_is_that_of_the_speed(lines):
@@ -103,12 +84,12 @@ def test_a_bar_shows_the_line_and_goes(monkeypatch, lines):
     assert terminal.getvalue().endswith("\r")
 
 
-def test_what_one_line_tells_of_all_runs_no_run_shows(monkeypatch):
+def test_single_runs_show_nothing_during_a_sweep(monkeypatch):
     monkeypatch.setattr(progress, "_bars", True)
     record = logging.LogRecord(progress.log.name, logging.INFO, "", 0, "starts", None, None)
-    with told_of_all():
+    with single_runs_silent():
         assert not Progress(2, "training").is_bar and not progress.is_shown(record)
-        assert progress.is_shown(logging.makeLogRecord({"name": progress.OF_ALL}))
+        assert progress.is_shown(logging.makeLogRecord({"name": progress.SWEEP_LOG}))
     assert Progress(2, "training").is_bar and progress.is_shown(record)
 
 

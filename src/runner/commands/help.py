@@ -71,14 +71,14 @@ def text(words: list[str], subcommands: Mapping[str, str]) -> str:
 
 def meant(word: str, subcommands: Iterable[str]) -> InputError:
     """Return the error for a first argument that is not a command. Its message has a hint."""
-    run = f"runner study={word}"
     if word in figure_names():
-        return InputError(
-            f"{word} is a figure. To see it: runner show {word}. To compute it: runner figure={word}"
-        )
+        see, compute = f"runner show {word}", f"runner figure={word}"
+        return InputError(f"{word} is a figure. To see it: {see}. To compute it: {compute}")
     if word in studies():
+        run = f"runner study={word}"
         return InputError(f"{word} is a study. To run it: {run}. Its parameters: {run} --help")
-    if any(word in keys.__dataclass_fields__ for keys in (Settings, *configs().values())):
+    classes: list[type] = [Settings, *configs().values()]
+    if word in {item.name for keys in classes for item in dataclasses.fields(keys)}:
         return InputError(f"{word} is a key: write {word}=value")
     hint = nearest(word, [*figure_names(), *studies(), *subcommands])
     hint = hint if hint.startswith("did") else "see runner --help for all of them"

@@ -72,7 +72,8 @@ def check_flag(word: str) -> None:
     """Raise InputError for a key with dashes before it."""
     key, equals, value = word.lstrip("-").partition("=")
     name = key.replace("-", "_")
-    known = {item.name for keys in (Settings, *configs().values()) for item in fields(keys)}
+    classes: list[type] = [Settings, *configs().values()]
+    known = {item.name for keys in classes for item in fields(keys)}
     if word.startswith("--") and name in known:
         raise InputError(f"{word}: keys have no dashes: {name}={value if equals else '...'}")
 
@@ -145,9 +146,10 @@ def _check_file(path: Path, group: str) -> None:
     before, header, _ = text.partition("# @package")
     if header and before.strip():
         raise InputError(f"{path}: the line {header} ... must be the first line")
-    if group == "experiment" and (line := re.search(rf"(?m)^({'|'.join(GROUPS)}):.*", text)):
+    chosen = re.search(rf"(?m)^({'|'.join(GROUPS)}):.*", text)
+    if group == "experiment" and chosen:
         raise InputError(
-            f"{path}: {line[0]} has no effect: write `- override /{line[0]}` under defaults"
+            f"{path}: {chosen[0]} has no effect: write `- override /{chosen[0]}` under defaults"
         )
 
 

@@ -29,10 +29,9 @@ def main(words: list[str]) -> int:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors arrive here as exceptions
     pairs = [word for word in words if "=" in word and not word.startswith("-")]
     flags = [word for word in words if word not in pairs]
-    if {"-sc", "--shell-completion"} & set(words):  # takes no overrides except its own
-        for folder in own_conf_folders()[-1:]:
-            flags += ["--config-dir", str(folder)]
-    else:
+    for folder in own_conf_folders()[-1:]:  # may hold the file of --config-name
+        flags += ["--config-dir", str(folder)]
+    if not {"-sc", "--shell-completion"} & set(words):  # takes no overrides except its own
         pairs += search_path()
     sys.argv[1:] = [*flags, *pairs]  # Hydra's parser needs all overrides side by side
     with hydras_errors_explained():

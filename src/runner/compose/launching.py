@@ -196,13 +196,14 @@ def _launch_together(composed: DictConfig, attempts: list[Attempt], wait: bool) 
         for part in [*([attempt] for attempt in begun), waiting]:
             outcomes += _launch_together(composed, part, wait) if part else []
         return outcomes
-    outcomes = []
-    for attempt, job in zip(attempts, returned, strict=True):
-        error = job.return_value
-        if error is None and not attempt.is_done():
-            error = RunFailed(f"{attempt.job.run} failed: it ended without a result")
-        outcomes.append((attempt, error))
-    return outcomes
+    return [
+        (attempt, job.return_value or (None if attempt.is_done() else _no_result(attempt)))
+        for attempt, job in zip(attempts, returned, strict=True)
+    ]
+
+
+def _no_result(attempt: Attempt) -> RunFailed:
+    return RunFailed(f"{attempt.job.run} failed: it ended without a result")
 
 
 def work(jobs: list[Job], n_jobs: int, composed: DictConfig) -> Exception | None:

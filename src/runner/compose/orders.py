@@ -9,7 +9,7 @@ import dataclasses
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
@@ -112,7 +112,7 @@ def _grids(composed: DictConfig) -> list[dict[str, str]]:
     if composed.scale not in composed.grids:
         scales = ", ".join(composed.grids)
         raise InputError(f"scale={composed.scale}: this figure is drawn at {scales} only")
-    grids = OmegaConf.to_container(composed.grids, resolve=True)[composed.scale]
+    grids = OmegaConf.to_object(composed.grids)[composed.scale]  # type: ignore[index]
     if not isinstance(grids, list) or not all(isinstance(grid, Mapping) for grid in grids):
         raise InputError("the grids of a figure at a scale are a list, as in [{depth: [8, 16]}]")
     return [{key: choices_of(value) for key, value in grid.items()} for grid in grids]

@@ -3,7 +3,6 @@
 import logging
 import math
 import threading
-import time
 from collections.abc import Sequence
 
 from runner.core import progress

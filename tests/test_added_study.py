@@ -1,14 +1,11 @@
 """A study of one's own, as `runner new study` writes it: outside this repository, and within."""
 
-import re
-import shutil
 import sys
 
 import pandas as pd
 import pytest
 import warm
 from in_process import run
-from scratch_copy import REPOSITORY, in_copy, lint
 
 from runner.commands.new import write
 from runner.core import catalogue
@@ -128,28 +125,3 @@ def test_wrong_words_are_refused(place, arguments, message, monkeypatch, capsys)
         (place / "walks").rename(place / "json")
     assert run(arguments, monkeypatch) == 2
     assert message in capsys.readouterr().err
-
-
-def test_a_study_within_this_repository_passes_its_tests_and_contracts(tmp_path):
-    """Those named after a study or a figure; the others hold with it as well, and take longer."""
-    ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    for name in ("conf", "src", "tests", "scripts"):
-        shutil.copytree(REPOSITORY / name, tmp_path / name, ignore=ignore)
-    for name in ("pyproject.toml", "Makefile", "README.md"):
-        shutil.copy(REPOSITORY / name, tmp_path / name)
-    papers = tmp_path / "src" / "runner" / "papers"
-    write("distance", "walks", papers)
-    shutil.rmtree(papers / "tests")
-    (papers / "pyproject.toml").unlink()
-    shutil.copytree(papers / "walks" / "conf", tmp_path / "conf", dirs_exist_ok=True)
-    shutil.rmtree(papers / "walks" / "conf")
-    yaml = tmp_path / "conf" / "figure" / "distance.yaml"
-    text = yaml.read_text().replace("# training loss", "# paper E: training loss")
-    yaml.write_text(text.replace(" --config-dir walks", ""))
-    for path in (papers / "walks").rglob("*.py"):
-        path.write_text(path.read_text().replace("from walks.", "from runner.papers.walks."))
-    done = in_copy(tmp_path, "pytest", "-k", "distance", "tests/test_every_study.py")
-    assert done.returncode == 0, done.stdout
-    assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= 2
-    done = lint(tmp_path)
-    assert done.returncode == 0, done.stdout

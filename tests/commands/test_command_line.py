@@ -85,15 +85,6 @@ def test_a_figure_draws_exactly_its_own_runs(command, tmp_path):
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == pictures
 
 
-def test_a_sweep_works_on_two_processes(command, tmp_path):
-    launcher = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
-    done = command("-m", *TINY, "target_width=2,3", *launcher)
-    assert done.returncode == 0, done.stderr
-    assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 2
-    (picture,) = tmp_path.glob("sweeps/*.png")
-    assert done.stdout.splitlines()[-1] == str(picture)
-
-
 def test_a_failing_run_does_not_stop_the_others(command, tmp_path):
     """The folder of one run is taken by a file, so that this run cannot work."""
     done = command("-m", *TINY, "target_width=2")

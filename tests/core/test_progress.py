@@ -1,4 +1,4 @@
-"""Progress: lines from the first second on, the time left, and numbers that mean something."""
+"""Progress: lines, the time left, and numbers that mean something."""
 
 import io
 import logging
@@ -18,7 +18,7 @@ def lines(monkeypatch, caplog):
     monkeypatch.setattr(progress, "_bars", False)
     monkeypatch.setattr(logging.getLogger("runner"), "propagate", True)
     caplog.set_level(logging.INFO, progress.log.name)
-    return caplog.messages
+    return caplog
 
 
 def advance(bar: Progress, seconds: float) -> None:
@@ -31,7 +31,9 @@ def advance(bar: Progress, seconds: float) -> None:
 def test_the_time_left_is_that_of_the_speed(lines):
     with Progress(10**12, "training") as bar:
         advance(bar, 0.5)
-    assert " of 1000000000000 steps, about " in lines[-1] and lines[-1].endswith(" years left")
+    assert " of 1000000000000 steps, about " in lines.messages[-1] and lines.messages[-1].endswith(
+        " years left"
+    )
 
 
 def test_a_run_that_goes_on_counts_what_was_done_but_not_its_speed(lines):
@@ -48,7 +50,7 @@ def test_a_line_shows_the_numbers(lines):
         advance(bar, 0.2)
         time.sleep(4 * bar.mininterval)
         bar.update(loss=lambda: 0.25, rank=torch.tensor(3))
-    assert lines[-1].endswith("loss 0.25, rank 3")
+    assert lines.messages[-1].endswith("loss 0.25, rank 3")
 
 
 @pytest.mark.parametrize(
@@ -64,7 +66,7 @@ def test_of_several_networks_the_median_is_shown_and_how_many_diverged(lines, va
     with Progress(10, "training") as bar:
         time.sleep(4 * bar.mininterval)
         bar.update(loss=torch.tensor(values))
-    assert lines[-1].endswith(f", {text}")
+    assert lines.messages[-1].endswith(f", {text}")
 
 
 def test_a_number_that_is_not_shown_is_not_computed(lines):
@@ -80,7 +82,7 @@ def test_a_bar_shows_the_line_and_goes(monkeypatch, lines):
         bar.update(loss=0.5)
         bar.refresh()
     assert "| training: 0 of 2 steps" in terminal.getvalue()
-    assert "| training: 1 of 2 steps, loss 0.5" in terminal.getvalue() and not lines
+    assert "| training: 1 of 2 steps, loss 0.5" in terminal.getvalue() and not lines.messages
     assert terminal.getvalue().endswith("\r")
 
 

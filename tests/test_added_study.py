@@ -5,6 +5,7 @@ import sys
 import pandas as pd
 import pytest
 import warm
+from hydra.core.config_store import ConfigStore
 from in_process import run
 
 from runner.commands.new import write
@@ -22,6 +23,10 @@ def place(tmp_path, monkeypatch):
     yield tmp_path
     catalogue.forget()
     catalogue._config_of.cache_clear()
+    for group in ConfigStore.instance().repo.values():
+        if isinstance(group, dict):
+            group.pop("distance.yaml", None)
+            group.pop("distance", None)
     for name in [name for name in sys.modules if name.partition(".")[0] == "walks"]:
         del sys.modules[name]
 

@@ -1,4 +1,4 @@
-"""A study of one's own, as `runner new study` writes it: outside this repository, and within."""
+"""A study of one's own, as `runner new study` writes it."""
 
 import sys
 
@@ -36,36 +36,35 @@ def python(place, *arguments):
     return warm.run("-m", *arguments, cwd=place)
 
 
-def test_it_is_a_full_citizen(place):
+def test_it_is_a_full_citizen(place, monkeypatch, capsys):
     """It runs, its figure is drawn and judged; help, reports, lists and the workers of a sweep know
     it; and its own test passes."""
-    done = python(place, "runner", *ROOM, "study=distance", "scale=smoke", "width=9", "device=cpu")
-    assert done.returncode == 0, done.stderr
-    assert "metrics.csv  50 rows" in done.stdout
+    monkeypatch.chdir(place)
+
+    def shown(*words: str) -> str:
+        assert run([*ROOM, *words], monkeypatch) == 0
+        return capsys.readouterr().out
+
+    smoke = ("scale=smoke", "device=cpu")
+    assert "metrics.csv  50 rows" in shown("study=distance", *smoke, "width=9")
     (picture,) = place.glob("outputs/runs/distance/*/overview.png")
     assert picture.stat().st_size > 5000, "without an overview there is a default"
-    done = python(place, "runner", *ROOM, "figure=distance", "scale=smoke", "device=cpu")
-    assert done.returncode == 0, done.stderr
+    *_, rules, path = (text := shown("figure=distance", *smoke)).splitlines()
     claims = pd.read_csv(place / "outputs" / "figures" / "smoke" / "distance.claims.csv")
     assert list(claims["claim"]) == ["wide-learns-more"] and list(claims["verdict"]) == ["holds"]
-    *_, before, place_of_picture = done.stdout.splitlines()
-    assert place_of_picture.endswith("distance.png") and "1 claim holds." in done.stdout
-    assert "--config-dir" in before and before.endswith("claims distance scale=smoke")
-    assert "distance" in python(place, "runner", *ROOM, "--help").stdout
-    of_study = python(place, "runner", *ROOM, "study=distance", "--help").stdout
-    assert "units of the hidden layer" in of_study
-    sweep = ("-m", "study=distance", "scale=smoke", "width=4,9", "hydra/launcher=joblib")
-    done = python(place, "runner", *ROOM, *sweep, "hydra.launcher.n_jobs=2", "device=cpu")
-    assert done.returncode == 0, done.stderr
+    assert path.endswith("distance.png") and "1 claim holds." in text
+    assert "--config-dir" in rules and rules.endswith("claims distance scale=smoke")
+    assert "distance" in shown("--help")
+    assert "units of the hidden layer" in shown("study=distance", "--help")
+    joblib = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+    shown("-m", "study=distance", *smoke, "width=4,9", *joblib)
     assert len(list(place.glob("outputs/runs/distance/*width=4*/result.json"))) == 1
     (drawn,) = place.glob("outputs/sweeps/*.csv")
     assert set(pd.read_csv(drawn)["number"]) == {"loss"}
-    done = python(place, "runner", *ROOM, "report", "scale=smoke")
-    assert done.returncode == 0, done.stderr
+    shown("report", "scale=smoke")
     page = (place / "outputs" / "report" / "index.html").read_text()
     assert "Training loss of networks on digits against their width" in page
-    done = python(place, "runner", *ROOM, "runs", "list")
-    assert done.returncode == 0 and "distance" in done.stdout, done.stderr
+    assert "distance" in shown("runs", "list")
     done = python(place, "pytest", "-q", "-p", "no:cacheprovider", "tests")
     assert done.returncode == 0, done.stdout
 

@@ -142,8 +142,7 @@ def read(composed: DictConfig) -> tuple[StudyConfig, Settings]:
     items = [*fields(parameters), *fields(Settings)]
     for key in set(composed) - {item.name for item in items} - {"grids", "hydra"}:
         raise InputError(explain_key(str(key), parameters.__name__))
-    bare = _without(composed, "grids", "hydra")
-    values: Any = OmegaConf.to_container(bare, resolve=True, throw_on_missing=True)
+    values: Any = OmegaConf.to_container(_bare(composed), resolve=True, throw_on_missing=True)
     for item in items:  # Hydra resolves ${...} without a check
         check_list(item.name, values[item.name], item.type)
     if not isinstance(values["source"], dict):
@@ -154,11 +153,11 @@ def read(composed: DictConfig) -> tuple[StudyConfig, Settings]:
     return config, Settings(**{item.name: values[item.name] for item in fields(Settings)})
 
 
-def _without(composed: DictConfig, *keys: str) -> DictConfig:
-    """Return a copy without some keys, with the types that `masked_copy` would lose."""
+def _bare(composed: DictConfig) -> DictConfig:
+    """Return a copy with only parameters and settings; `masked_copy` would lose their types."""
     bare = copy.copy(composed)
     with open_dict(bare):
-        for key in keys:
+        for key in ("grids", "hydra"):
             bare.pop(key, None)
     return bare
 
@@ -182,7 +181,7 @@ class Composer:
     def job(self, overrides: list[str]) -> Job:
         """Return the job of these overrides, as Hydra would compose them in one step."""
         parsed = self.parser.parse_overrides(overrides)
-        composed = copy.deepcopy(_without(self.compose(parsed), "grids", "hydra"))
+        composed = copy.deepcopy(_bare(self.compose(parsed)))
         lines = []
         for override in parsed:
             line = str(override.input_line)

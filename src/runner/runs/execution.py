@@ -104,7 +104,7 @@ def _logged_to(folder: Path) -> Iterator[None]:
         raise InputError(f"{folder} cannot be written ({error.strerror})") from error
     handler = logging.StreamHandler(written)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
-    handler.addFilter(lambda record: record.name != progress.OF_ALL)
+    handler.addFilter(lambda record: record.name != progress.SWEEP_LOG)
     log.addHandler(handler)
     with written:
         try:

@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
-from runner.results.claims import Tables
 from runner.results.drawing import or_empty
+from runner.results.rows import Tables
 from runner.results.style import panel, sheet, ticks
 
 Part = Callable[[Axes, Tables], pd.DataFrame]

@@ -14,10 +14,9 @@ from runner.papers.batch_norm_rank.breaking_bn.tables import chosen_rates, paths
 from runner.papers.batch_norm_rank.learning import END_OF_GRID
 from runner.papers.batch_norm_rank.looks import METHODS, named
 from runner.papers.batch_norm_rank.names import MEASURES, NAMES
-from runner.results.claims import Tables
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.evidence import ERROR
-from runner.results.rows import last_epoch, nonempty, select, spread
+from runner.results.rows import Tables, last_epoch, nonempty, select, spread
 from runner.results.style import QUIET, Look, level, name_ends, panel, sheet, ticks
 
 COLUMNS = ["train_accuracy", "test_accuracy", "rank", "rank_bound", "gradient_alignment"]

@@ -3,8 +3,8 @@
 import pandas as pd
 
 from runner.papers.batch_norm_rank.learning import end_of_grid, with_divergence
-from runner.results.claims import Tables
 from runner.results.labels import Labels
+from runner.results.rows import Tables
 
 LABELS = Labels() | {
     "batch_norm": "batch norm",

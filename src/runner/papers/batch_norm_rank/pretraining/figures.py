@@ -31,9 +31,8 @@ from runner.papers.batch_norm_rank.pretraining.tables import (
     through_training,
 )
 from runner.results.captions import DATASETS
-from runner.results.claims import Tables
 from runner.results.drawing import Drawing, Finding, or_empty
-from runner.results.rows import nonempty, spread
+from runner.results.rows import Tables, nonempty, spread
 from runner.results.style import (
     GREY,
     PALE,

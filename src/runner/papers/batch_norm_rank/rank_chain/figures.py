@@ -26,10 +26,9 @@ from runner.papers.batch_norm_rank.rank_chain.tables import (
 )
 from runner.results import style
 from runner.results.captions import Said
-from runner.results.claims import Tables
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.evidence import slopes
-from runner.results.rows import nonempty, select, spread
+from runner.results.rows import Tables, nonempty, select, spread
 from runner.results.style import (
     DASHED,
     GREY,

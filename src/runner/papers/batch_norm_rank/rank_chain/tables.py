@@ -5,8 +5,7 @@ from math import ceil, isinf
 import numpy as np
 import pandas as pd
 
-from runner.results.claims import Tables
-from runner.results.rows import NoRows
+from runner.results.rows import NoRows, Tables
 
 BATCHES = 32
 """Smallest number of batches from which an error is estimated; fewer chains are divided."""

@@ -11,9 +11,8 @@ from matplotlib.ticker import MaxNLocator
 from runner.papers.bottleneck_structure.bottleneck.tables import at_ridge
 from runner.papers.bottleneck_structure.looks import draw_spectra, name_spectra, rank_look
 from runner.results import style
-from runner.results.claims import Tables
 from runner.results.drawing import Drawing, Finding, or_empty
-from runner.results.rows import nonempty, select
+from runner.results.rows import Tables, nonempty, select
 from runner.results.style import DASHED, GREY, INK, PLAIN, QUIET, SMALL, Look
 
 RECIPES = {

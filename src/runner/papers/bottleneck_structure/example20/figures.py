@@ -3,9 +3,8 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from runner.results.claims import Tables
 from runner.results.drawing import Drawing, Finding
-from runner.results.rows import select
+from runner.results.rows import Tables, select
 from runner.results.style import BLUE, INK, QUIET, Look, name_ends, panel, sheet, ticks
 
 BOLD = 0.8

@@ -8,9 +8,8 @@ from matplotlib.figure import Figure
 from runner.papers.bottleneck_structure.linear.tables import REMAINDERS, with_remainders
 from runner.papers.bottleneck_structure.looks import rank_look
 from runner.results import style
-from runner.results.claims import Tables
 from runner.results.drawing import Drawing, Finding
-from runner.results.rows import nonempty, spread
+from runner.results.rows import Tables, nonempty, spread
 from runner.results.style import BLUE, DASHED, INK, NAVY, QUIET, SKY, Look
 
 ORDERS = (Look(SKY, "o"), Look(BLUE, "s", DASHED), Look(NAVY, "^"))

@@ -6,8 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.papers.bottleneck_structure.rank_one import tables as t
-from runner.results.claims import Tables
 from runner.results.drawing import Drawing, Finding
+from runner.results.rows import Tables
 from runner.results.style import BLUE, PLAIN, QUIET, SMALL, Look, guide, panel, sheet, ticks
 
 FIT = Look(BLUE)

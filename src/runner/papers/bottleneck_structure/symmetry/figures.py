@@ -11,9 +11,8 @@ from runner.papers.bottleneck_structure.looks import draw_spectra, name_spectra
 from runner.papers.bottleneck_structure.symmetry.config import DISTANCE_LAYER, PCA_LAYER, PIXEL
 from runner.papers.bottleneck_structure.symmetry.tables import FITTED, crossing, paths
 from runner.results import style
-from runner.results.claims import Tables
 from runner.results.drawing import Drawing, Finding, or_empty
-from runner.results.rows import select
+from runner.results.rows import Tables, select
 from runner.results.style import DASHED, GREEN, GREY, INK, PLAIN, QUIET, SMALL, VERMILION, Look
 
 RANK = 2

@@ -10,9 +10,8 @@ from matplotlib.figure import Figure
 
 from runner.papers.norm_tuning import looks
 from runner.papers.norm_tuning.norm_layers import config
-from runner.results.claims import Tables
 from runner.results.drawing import Drawing, Finding
-from runner.results.rows import nonempty, select, spread
+from runner.results.rows import Tables, nonempty, select, spread
 from runner.results.style import (
     DASHED,
     NAVY,

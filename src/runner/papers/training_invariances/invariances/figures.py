@@ -21,10 +21,9 @@ from runner.papers.training_invariances.invariances.tables import (
 )
 from runner.papers.training_invariances.looks import INVARIANT, KINDS, NOT_INVARIANT, SQUARES
 from runner.papers.training_invariances.panels import four_panels, ticks_within
-from runner.results.claims import Tables
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.evidence import slopes
-from runner.results.rows import nonempty
+from runner.results.rows import Tables, nonempty
 from runner.results.style import (
     BLUE,
     DASHED,

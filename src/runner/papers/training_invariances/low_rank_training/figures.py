@@ -22,10 +22,9 @@ from runner.papers.training_invariances.low_rank_training.tables import (
     with_loss,
 )
 from runner.papers.training_invariances.panels import four_panels, ticks_within
-from runner.results.claims import Tables
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.evidence import slopes
-from runner.results.rows import NoRows, nonempty
+from runner.results.rows import NoRows, Tables, nonempty
 from runner.results.style import (
     BLUE,
     NAVY,

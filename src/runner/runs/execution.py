@@ -138,12 +138,12 @@ class _Attempt:
 
     def carry_out(self, n_jobs: int) -> None:
         """Run the study and leave its result, or its error and where it stopped."""
-        run, exhausted = self.run, False
+        run = self.run
         try:
             with machine.shared(self.device, self.settings.threads, n_jobs):
                 self.study = module_of(run.config.study)
-                own = run.config.measure if isinstance(run.config, TrainingConfig) else None
-                self.function = function_at(own) if own else None
+                name = run.config.measure if isinstance(run.config, TrainingConfig) else None
+                self.function = function_at(name) if name else None
                 self.about["code"] = run.code()  # of what was imported
                 self.about |= provenance.describe(self.device)
                 self.tracking.start(self.about)
@@ -158,21 +158,21 @@ class _Attempt:
             self._fail(" ".join(str(error).split()))
             raise
         except (Exception, SystemExit) as error:
-            exhausted = machine.is_exhausted(error)
-            if not exhausted:
-                with suppress(OSError):  # a full disk may be what went wrong
-                    self._fail(traceback.format_exc())
-                raise RunFailed(
-                    f"{run} failed: {type(error).__name__}: {error}\n"
-                    f"  traceback: {self.folder / 'error.txt'}"
-                ) from error
+            if machine.is_exhausted(error):
+                traceback.clear_frames(error.__traceback__)  # they hold what fills the memory
+                machine.free_memory()
+                text = f"ran out of memory on {self.device}: smaller sizes take less"
+                self._fail(text)
+                hint = f"(runner study={run.config.study} --help lists them)"
+                raise InputError(f"{run} {text}\n  {hint}") from None
+            with suppress(OSError):  # a full disk may be what went wrong
+                self._fail(traceback.format_exc())
+            raise RunFailed(
+                f"{run} failed: {type(error).__name__}: {error}\n"
+                f"  traceback: {self.folder / 'error.txt'}"
+            ) from error
         finally:
-            self.tracking.end("failed" if exhausted else self.status)
-        if exhausted:  # only here, behind the handler, is free what the error held on to
-            machine.free_memory()
-            text = f"ran out of memory on {self.device}: smaller sizes take less"
-            self._fail(text)
-            raise InputError(f"{run} {text}\n  (runner study={run.config.study} --help lists them)")
+            self.tracking.end(self.status)
 
     def _begin(self) -> None:
         """Continue from the last usable checkpoint, or start from the beginning."""

@@ -76,13 +76,6 @@ def test_who_waits_gets_the_folder_of_an_owner_that_is_killed(tmp_path, owner):
         assert lock.is_held(tmp_path) is True
 
 
-def test_a_dead_owner_of_this_machine_is_known_at_once(tmp_path, owner):
-    owner(forever=False)
-    assert lock.lease_path(tmp_path).exists() and lock.is_held(tmp_path) is False
-    owner(forever=False)
-    assert taken(tmp_path)
-
-
 def test_an_owner_elsewhere_is_known_by_its_silence(tmp_path, owner, monkeypatch):
     monkeypatch.setattr(lock, "LEASE_SECONDS", 1.5)
     owner(forever=True)

@@ -229,6 +229,8 @@ def means(rows: pd.DataFrame, runs: Sequence[Run], table: str, latex: bool = Fal
     }
     n = found.xs("n", axis=1, level=1).max(axis=1)
     return pd.DataFrame(cells, index=found.index).assign(n=n).reset_index()
+
+
 def latex(rows: pd.DataFrame) -> str:
     """Return a booktabs tabular; formulas between dollars stay as they are."""
     styled = rows.style.format(_number_in_tex, escape="latex-math").hide(axis="index")
@@ -243,7 +245,7 @@ def _mean_in_tex(mean: float, deviation: float) -> str:
 
 
 def _number_in_tex(value: Any, digits: int = 4) -> Any:
-    """Return `1.234`, `$1.234 \\times 10^{-16}$`, `$\\infty$` or `nan`; other values as they are."""
+    """Return a float as `1.234`, `$1.2 \\times 10^{-16}$`, `$\\infty$` or `nan`; else the value."""
     if not isinstance(value, float):
         return value
     if math.isinf(value):

@@ -40,7 +40,7 @@ DRIVER = Path("/proc/driver/nvidia/version")
 AMONG = re.compile(r"\b(site|dist)-packages\b")
 """What is in the paths of installed packages."""
 
-PACKAGES = "torch numpy scipy numba pandas hydra-core omegaconf scikit-learn".split()
+PACKAGES = ["torch", "numpy", "scipy", "numba", "pandas", "hydra-core", "omegaconf", "scikit-learn"]
 """The packages whose versions are stored."""
 
 

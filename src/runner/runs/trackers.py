@@ -29,6 +29,9 @@ from runner.runs.run import Run
 
 log = logging.getLogger("runner")
 
+Facts = dict[str, Any]
+"""Parameters or provenance, by name."""
+
 STEPS = ("step", "epoch", "time", "layer", "depth")
 """The keys that a curve is drawn against. The first that a table has is taken."""
 
@@ -40,7 +43,7 @@ ENVIRONMENT |= {"MLFLOW_DISABLE_TELEMETRY": "true"}
 class TensorBoard:
     """Writes event files in single precision into a folder for each run."""
 
-    def __init__(self, folder: Path, parameters: dict[str, Any], provenance: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, parameters: Facts, provenance: Facts) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
         self.writer = SummaryWriter(folder, flush_secs=5)
@@ -67,7 +70,7 @@ class MLflow:
     as the largest number.
     """
 
-    def __init__(self, folder: Path, parameters: dict[str, Any], provenance: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, parameters: Facts, provenance: Facts) -> None:
         from mlflow import MlflowClient, MlflowException
 
         with FileLock(folder.parents[1] / "lock"):  # two at once would spoil a new database
@@ -103,7 +106,7 @@ class MLflow:
 class WeightsAndBiases:
     """Writes offline runs, which `wandb sync` uploads, into a folder for each run."""
 
-    def __init__(self, folder: Path, parameters: dict[str, Any], provenance: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, parameters: Facts, provenance: Facts) -> None:
         import wandb
 
         folder.mkdir(parents=True)
@@ -149,7 +152,7 @@ class Tracking:
         self.parameters = {"study": run.config.study, **vars(run.config)}
         self.records: Counter[tuple[str, str]] = Counter()
 
-    def start(self, provenance: dict[str, Any]) -> None:
+    def start(self, provenance: Facts) -> None:
         """Begin the attempt. provenance: commit, code, command, versions, device."""
         if self.name:
             os.environ.update({**ENVIRONMENT, **os.environ})

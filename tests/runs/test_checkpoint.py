@@ -124,8 +124,8 @@ DAMAGES = [
     (written(lambda old: b"not a checkpoint"), "cannot be used"),
     (written(lambda old: b""), "cannot be used"),
     (digit, "curves.csv is not what it was"),
-    (changed(run="another"), "it is of the run another"),
-    (changed(code="0" * 16), "the code has changed since"),
+    (changed(run="another"), "its run is another"),
+    (changed(code="0" * 16), "its code is 0000"),
     (changed(seconds="many"), "cannot be used"),
     (changed(tables=[]), "cannot be used"),
     (changed(tables={"curves": 7}), "cannot be used"),
@@ -149,7 +149,7 @@ def test_the_checkpoint_of_another_run_is_not_used(run, whole, tmp_path):
     other = interrupted(tmp_path / "other", seed=1)
     for name in ("checkpoint.safetensors", "curves.csv"):
         (run.folder / name).write_bytes((other.folder / name).read_bytes())
-    assert "it is of the run" in finish(run) and tables(run) == whole
+    assert "its run is " in finish(run) and tables(run) == whole
 
 
 @pytest.mark.parametrize(("before", "after"), [("cuda:0", "cpu"), ("cpu", "cuda:0")])
@@ -164,5 +164,5 @@ def test_the_checkpoint_of_another_kind_of_device_means_a_clean_start(before, af
         whole = Run(run.config, tmp_path / "whole")
         execute(whole, settings(tmp_path / "whole", after))
     assert tables(run) == tables(whole)
-    message = f"it is of the device {before.partition(':')[0]}, not {after.partition(':')[0]}"
+    message = f"its device is {before.partition(':')[0]}, not {after.partition(':')[0]}"
     assert log.count(message) == 1 and "goes on" not in log

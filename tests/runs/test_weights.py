@@ -139,9 +139,7 @@ def test_a_run_without_them_says_how_to_get_them_and_another_attempt_leaves_none
     assert "without keeping weights" in note and "force=true" in note
     execute(run, settings(run, keep_weights=True, force=True))
     assert run.weights() and not kept_notes([run], settings(run, keep_weights=True))
-    (found,) = inventory.find(tmp_path)
-    assert found.weights == (run.folder / WEIGHTS).stat().st_size > 0
-    assert cleaning.size_of(run.folder) > found.weights
+    assert cleaning.size_of(run.folder) > (run.folder / WEIGHTS).stat().st_size > 0
     execute(run, settings(run, force=True))
     assert not (run.folder / WEIGHTS).exists() and "weights" not in run.result
 

@@ -105,8 +105,8 @@ def diff(options: argparse.Namespace, outputs: Path) -> int:
         return 1
     tables, differ = [run.tables() for run in runs], 0
     for name in dict.fromkeys([*tables[0], *tables[1]]):
-        pair = [side.get(name, pd.DataFrame()) for side in tables]
-        compared = table_diff.compare(*pair, rows_of(studies[0]).get(name))
+        a, b = (side.get(name, pd.DataFrame()) for side in tables)
+        compared = table_diff.compare(a, b, rows_of(studies[0]).get(name))
         differ += compared["differ"].sum()
         print(f"\n{name}: {_difference(compared)}")
     return int(differ > 0)
@@ -239,9 +239,10 @@ def latex(rows: pd.DataFrame) -> str:
 
 
 def _mean_in_tex(mean: float, deviation: float) -> str:
-    """Return `$mean \\pm deviation$`; of one number, which has no deviation, the number."""
-    number, error = _number_in_tex(mean), _number_in_tex(deviation, 2).strip("$")
-    return number if math.isnan(deviation) else f"${number.strip('$')} \\pm {error}$"
+    """Return `$mean \\pm deviation$`; without a deviation, the mean."""
+    number, error = _number_in_tex(mean), _number_in_tex(deviation, 2)
+    pair = f"{number} \\pm {error}".replace("$", "")
+    return number if math.isnan(deviation) else f"${pair}$"
 
 
 def _number_in_tex(value: Any, digits: int = 4) -> Any:
@@ -340,7 +341,6 @@ def _table(runs: Sequence[RunInfo], **more: list[str]) -> str:
     """Return a table of runs; on a terminal the knobs are cut to its width."""
     table = listing(runs)[["study", "knobs", "hash", "status"]].map(_printable)
     table["stale"] = ["stale" * info.is_stale for info in runs]
-    table["weights"] = [_megabytes(info.weights) if info.weights else "" for info in runs]
     table["seconds"] = ["" if math.isnan(i.seconds) else f"{i.seconds:.1f}" for i in runs]
     table["ended"] = [f"{info.ended:%Y-%m-%d %H:%M}" if info.ended else "" for info in runs]
     table = table.assign(**more)
@@ -379,23 +379,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 CHOICE = ["--study", "--status", "--where", "--stale"]
 EXPORT = [*CHOICE, "--table", "--mean", "--csv", "--latex"]
+PLOT = [*CHOICE, "--x", "--y", "--color", "--out", "--csv"]
 
 ACTIONS: dict[str, tuple[Callable[[argparse.Namespace, Path], int], str, str, list[str]]] = {
     "list": (list_runs, "all runs, or those chosen: knobs, status, time", "", [*CHOICE, "--json"]),
     "check": (check, "what is damaged: every file of every run is verified", "", []),
     "diff": (diff, "two runs side by side: parameters, code, numbers", "A B", []),
     "export": (export, "the tables of runs as one: CSV or LaTeX", "[FILE]", EXPORT),
-    "plot": (
-        plot,
-        "numbers of runs against their parameters, layers or epochs: a picture",
-        "",
-        [*CHOICE, "--x", "--y", "--color", "--out", "--csv"],
-    ),
-    "clean": (
-        clean,
-        "what failed, died or was interrupted, and with --yes remove it",
-        "",
-        [*CHOICE, "--yes"],
-    ),
+    "plot": (plot, "a picture of numbers against parameters, layers or epochs", "", PLOT),
+    "clean": (clean, "failed, dead or interrupted runs; --yes removes", "", [*CHOICE, "--yes"]),
 }
 """Function, description, arguments and options of each action."""

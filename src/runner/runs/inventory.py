@@ -71,12 +71,6 @@ class RunInfo:
         return name["knobs"] if name else self.home.name
 
     @property
-    def weights(self) -> int:
-        """The bytes of the stored weights; 0 without any."""
-        path = self.folder / WEIGHTS
-        return path.stat().st_size if path.is_file() else 0
-
-    @property
     def run(self) -> Run:
         """The run, in this very folder. Raises InputError as `run_in` does."""
         return run_in(self.folder)

@@ -45,20 +45,22 @@ PACKAGES = ["torch", "numpy", "scipy", "numba", "pandas", "hydra-core", "omegaco
 
 
 def git(*arguments: str) -> str | None:
-    """Return what git prints in this checkout; None where it fails, or is not there.
+    """Return what git prints in this checkout; None if git fails or is missing.
 
-    Hooks of git and some editors export where their own repository is: that is not passed on.
+    Hooks of git and some editors export the place of another repository. These variables are not
+    passed on.
     """
     if not (REPOSITORY / "src" / "runner").is_dir():  # installed, maybe inside another checkout
         return None
     command = ["git", "-C", str(REPOSITORY), *arguments]
-    own = {name: os.environ[name] for name in os.environ if not re.match("GIT_(?!CONFIG)", name)}
-    own["GIT_OPTIONAL_LOCKS"] = "0"  # others may be at work there
+    variables = {k: v for k, v in os.environ.items() if not re.match("GIT_(?!CONFIG)", k)}
+    variables["GIT_OPTIONAL_LOCKS"] = "0"  # other processes may use git at the same time
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, env=own)
-    except (OSError, subprocess.TimeoutExpired):
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=20, env=variables, check=True
+        ).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
 
 
 @cache
@@ -69,25 +71,21 @@ def commit() -> dict[str, Any]:
 
 
 def command_line() -> str:
-    """Return the command as it was typed; else that the package was imported, and by what."""
+    """Return the command as it was typed, or which program imported the package."""
     program = Path(sys.argv[0]).name
     return os.environ.get(COMMAND, f"import runner ({program or 'Python'})")
 
 
 def describe(device: "torch.device") -> dict[str, Any]:
-    """Return what is known before a run: commit, command, versions, device and instructions."""
+    """Return the commit, the command, versions, device and processor's instructions."""
     import torch
 
-    versions = {"python": platform.python_version(), **dict.fromkeys(PACKAGES)}
-    for package in PACKAGES:
-        with suppress(importlib.metadata.PackageNotFoundError):
-            versions[package] = importlib.metadata.version(package)
-    versions |= gpu_versions(device)
+    versions = {package: importlib.metadata.version(package) for package in PACKAGES}
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else processor()
     return {
         **commit(),
         "command": command_line(),
-        "versions": versions,
+        "versions": {"python": platform.python_version()} | versions | gpu_versions(device),
         "device": str(device),
         "device_name": name,
         "instructions": instructions(),
@@ -96,7 +94,7 @@ def describe(device: "torch.device") -> dict[str, Any]:
 
 
 def gpu_versions(device: "torch.device") -> dict[str, str | None]:
-    """Return the versions of CUDA, cuDNN and the driver; nulls where no GPU computes."""
+    """Return the versions of CUDA, cuDNN and the driver; nulls if no GPU computes."""
     import torch
 
     if device.type != "cuda":
@@ -110,7 +108,7 @@ def gpu_versions(device: "torch.device") -> dict[str, str | None]:
 
 
 def processor() -> str:
-    """Return the processor's name where Linux tells it, else its architecture."""
+    """Return the processor's name on Linux, else the architecture."""
     name = re.search(r"^model name\s*:\s*(.+)$", _text(Path("/proc/cpuinfo")), re.MULTILINE)
     return name[1] if name else platform.machine()
 
@@ -124,16 +122,16 @@ def _text(path: Path) -> str:
 
 
 def instructions() -> dict[str, str]:
-    """Return what the processor's sums are made with, by whom: with others, they round differently.
+    """Return the instruction set of torch, and the BLAS libraries of NumPy and SciPy.
 
-    The instruction set of torch, and the BLAS libraries of NumPy and SciPy with the processor that
-    each takes this one for (OpenBLAS chooses by it, or by OPENBLAS_CORETYPE).
+    Sums round differently with others. OpenBLAS chooses its kernels by the processor, or by
+    OPENBLAS_CORETYPE: its choice is part of the name.
     """
     import scipy.linalg  # noqa: F401  its library is loaded with it
     import torch
 
     libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
-    names = {f"{each['internal_api']} {each.get('architecture', '')}".strip() for each in libraries}
+    names = {f"{lib['internal_api']} {lib.get('architecture', '')}".strip() for lib in libraries}
     return {"torch": torch.backends.cpu.get_cpu_capability(), "blas": ", ".join(sorted(names))}
 
 
@@ -178,7 +176,7 @@ def covered(modules: set[str], others: Iterable[str] = ()) -> dict[str, str]:
     texts: dict[str, str] = {}
     ours = {"runner", *map(_root, modules)}
     first = {*modules, *others}
-    waiting: list[tuple[str, Path | None]] = [(name, None) for name in sorted(first)]
+    waiting = [(name, Path()) for name in sorted(first)]
     seen: set[str] = set()
     while waiting:
         name, beside = waiting.pop()
@@ -200,7 +198,7 @@ def covered(modules: set[str], others: Iterable[str] = ()) -> dict[str, str]:
             found = sorted(imports(package, text))
         except (SyntaxError, ValueError, RecursionError) as error:
             raise InputError(f"{name} cannot be read: {error}") from error
-        waiting += [(each, folder) for each in found if root != "runner" or _root(each) in ours]
+        waiting += [(other, folder) for other in found if root != "runner" or _root(other) in ours]
     return texts
 
 
@@ -211,11 +209,11 @@ def _root(name: str) -> str:
 @cache
 def _is_installed(package: str) -> bool:
     """Return whether a package is an installed one or Python's own."""
-    bases = _bases(package, None)
-    return package in sys.stdlib_module_names or any(AMONG.search(str(base)) for base in bases)
+    is_pythons = package in sys.stdlib_module_names
+    return is_pythons or any(AMONG.search(str(base)) for base in _bases(package))
 
 
-def _file_of(name: str, beside: Path | None) -> Path | None:
+def _file_of(name: str, beside: Path) -> Path | None:
     """Return the file of a module, without importing it; None if there is none.
 
     beside: a folder in which the module is looked for, too.
@@ -230,13 +228,13 @@ def _file_of(name: str, beside: Path | None) -> Path | None:
 
 
 @cache
-def _bases(package: str, beside: Path | None) -> list[Path]:
+def _bases(package: str, beside: Path = Path()) -> list[Path]:
     """Return the folders of a package, or the file of a module without its ending."""
     spec = None
     with suppress(ValueError):  # a module that a program has made, as `__main__` may be
         spec = find_spec(package)
     if spec is None:
-        return [beside / package] if beside else []
+        return [beside / package]
     if spec.submodule_search_locations:
         return list(map(Path, spec.submodule_search_locations))
     return [Path(spec.origin or package).with_suffix("")]
@@ -246,7 +244,7 @@ _sources: dict[str, str] = {}
 """The texts of modules as they were imported or, before that, looked at."""
 
 
-def source_of(name: str, beside: Path | None = None) -> str | None:
+def source_of(name: str, beside: Path = Path()) -> str | None:
     """Return the text of a module; None if there is none. beside: as of `_file_of`."""
     if name not in _sources:
         if (file := _file_of(name, beside)) is None:

@@ -23,7 +23,6 @@ def facts(info: RunInfo) -> dict[str, Any]:
         "hash": info.hash8,
         "status": info.status,
         "stale": info.is_stale,
-        "weights_bytes": info.weights,
         "seconds": None if math.isnan(info.seconds) else info.seconds,
         "ended": info.ended.isoformat(timespec="seconds") if info.ended else None,
         "folder": str(info.folder),

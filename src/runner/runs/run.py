@@ -79,9 +79,6 @@ class Run:
     def __str__(self) -> str:
         return f"{self.config.study} {knobs(self.config) or '(defaults)'}"
 
-    def __repr__(self) -> str:
-        return f"<run {self}>"
-
     @property
     def result_path(self) -> Path:
         """The file whose presence marks the run complete."""

@@ -110,7 +110,10 @@ class WeightsAndBiases:
         import wandb
 
         folder.mkdir(parents=True)
-        options = {"dir": os.environ.get("WANDB_DIR", folder), "mode": os.environ["WANDB_MODE"]}
+        options: Facts = {
+            "dir": os.environ.get("WANDB_DIR", folder),
+            "mode": os.environ["WANDB_MODE"],
+        }
         options["group"] = os.environ.get("WANDB_RUN_GROUP", parameters["study"])
         config = parameters | {"provenance": provenance}
         self.run = wandb.init(name=folder.name, config=config, **options)

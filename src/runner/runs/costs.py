@@ -43,11 +43,11 @@ def announcement(jobs: list[Job], abreast: int) -> str:
 @cache
 def of_reference() -> dict[str, dict[str, Any]]:
     """Return the provenance of all runs behind the kept figures, by the name of the run."""
-    found: dict[str, dict[str, Any]] = {}
+    by_name: dict[str, dict[str, Any]] = {}
     for path in REFERENCE.glob("*/*/provenance.json"):
         try:
             runs = json.loads(path.read_text())["runs"]
-            found |= {run["run"]: run for run in runs if float(run["seconds"]) >= 0}
+            by_name |= {run["run"]: run for run in runs if float(run["seconds"]) >= 0}
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             log.info("%s cannot be read (%s): its times are not known", path, type(error).__name__)
-    return found
+    return by_name

@@ -1,4 +1,4 @@
-"""Where numbers come from: code, commit, command, versions, device, time and memory of a run."""
+"""The provenance of a run: code, commit, command, versions, device, time and memory."""
 
 import hashlib
 import importlib.metadata
@@ -195,10 +195,12 @@ def covered(modules: set[str], others: Iterable[str] = ()) -> dict[str, str]:
             continue
         try:
             texts[name] = written(text)
-            found = sorted(imports(package, text))
+            imported = sorted(imports(package, text))
         except (SyntaxError, ValueError, RecursionError) as error:
             raise InputError(f"{name} cannot be read: {error}") from error
-        waiting += [(other, folder) for other in found if root != "runner" or _root(other) in ours]
+        waiting += [
+            (other, folder) for other in imported if root != "runner" or _root(other) in ours
+        ]
     return texts
 
 

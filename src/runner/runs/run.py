@@ -1,4 +1,4 @@
-"""What a run is: one study at one configuration, kept in one folder.
+"""A run: one study at one configuration, kept in one folder.
 
 The folder `<outputs>/runs/<study>/<readable knobs>-<hash8>/` holds `config.yaml`, the tables,
 `provenance.json` and `run.log`. An unfinished run has `checkpoint.safetensors`, a failed run
@@ -317,10 +317,10 @@ def stale_note(runs: Iterable[Run]) -> str | None:
 
 
 def kept_notes(runs: Iterable[Run], settings: Settings) -> list[str]:
-    """Return notes on complete runs that are kept, a line each.
+    """Return notes on complete runs that are not computed again, a line each.
 
-    Noted are runs of other code, without wanted weights, or of another number of threads. Threads
-    change how sums round, and are no part of a run's identity.
+    The notes name runs of other code, without wanted weights, or of another number of threads.
+    Threads change how sums round, and are no part of a run's identity.
     """
     runs = list(runs)
     bare = [run for run in runs if settings.keep_weights and run.lacks_weights()]

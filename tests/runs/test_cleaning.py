@@ -1,7 +1,6 @@
 """What is removed when runs are cleaned up, and what never is."""
 
 import json
-import multiprocessing
 import shutil
 from contextlib import suppress
 
@@ -171,29 +170,3 @@ def test_a_run_that_is_no_longer_left_over_is_left(folder, tmp_path):
     shutil.copytree(kept, folder, dirs_exist_ok=True)
     assert cleaning.remove(found) == "it is complete now"
     assert describe(folder).run.is_complete()
-
-
-def wait_for(folder, got) -> None:
-    """Another process that is to compute the run."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with lock.held(folder, wait=True, what="this"):
-        got.put(lock.lease_path(folder).exists())
-
-
-def test_who_waits_for_the_lock_of_a_removed_run_makes_a_new_one(folder, monkeypatch):
-    """The lock's file goes while it is held: a process that then gets it would share its run."""
-    context = multiprocessing.get_context("fork")
-    got = context.Queue()
-    waiting = context.Process(target=wait_for, args=(folder, got))
-    empty = cleaning._empty
-
-    def slow(path):
-        waiting.start()
-        waiting.join(0.3)
-        return empty(path)
-
-    monkeypatch.setattr(cleaning, "_empty", slow)
-    monkeypatch.setattr(cleaning.Path, "rmdir", lambda path: None)  # as if begun anew by then
-    assert cleaning.remove(describe(say(folder, "failed"))) is None
-    assert got.get(timeout=20) is True
-    waiting.join(20)

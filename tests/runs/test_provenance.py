@@ -104,33 +104,20 @@ def run(config, context):
 """
 """A study in short, for the next two tests."""
 WORDS = [
-    ("a learning rate", "learning rate (above 0)"),
-    ("a kind", "which kind"),
-    ("Build and measure", "Draw"),
-    ('"rate=1"', '"a learning rate of 1"'),
+    ("a learning rate", "learning rate (above 0)"), ("a kind", "which kind"),
+    ("Build and measure", "Draw"), ('"rate=1"', '"a learning rate of 1"'),
     ("is wrong", "must be at most 1: give a smaller {config.kind}"),
-    ("training", "second training"),
-    ("steps", "epochs"),
-    ("cost=", "loss="),
-    ("done: ", "complete: "),
-    ("import InputError", "import InputError, nearest"),
+    ("training", "second training"), ("steps", "epochs"), ("cost=", "loss="),
+    ("done: ", "complete: "), ("import InputError", "import InputError, nearest"),
     ("    import torch", "    import runner.papers.norm_tuning.theory"),
-    ("import TYPE_CHECKING", "import TYPE_CHECKING, Any"),
-    ("    yield", "    # why\n    yield"),
-]
+    ("import TYPE_CHECKING", "import TYPE_CHECKING, Any"), ("    yield", "    # why\n    yield"),
+]  # fmt: skip
 NUMBERS = [
-    ("0.1", "0.2"),
-    ('"one"', '"two"'),
-    ("above=", "minimum="),
-    ("> 1", ">= 1"),
-    ("raise", "yield"),
-    ("construction", "sgd"),
-    ('"loss"', '"error"'),
-    ("2 * ", "3 * "),
-    (" + 1", " - 1"),
-    ("import parameter", "import default_of as parameter"),
+    ("0.1", "0.2"), ('"one"', '"two"'), ("above=", "minimum="), ("> 1", ">= 1"),
+    ("raise", "yield"), ("construction", "sgd"), ('"loss"', '"error"'), ("2 * ", "3 * "),
+    (" + 1", " - 1"), ("import parameter", "import default_of as parameter"),
     ("import parameter", "import parameter\nimport runner.papers.norm_tuning.theory"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(

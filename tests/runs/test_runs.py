@@ -110,11 +110,11 @@ def test_what_a_study_should_not_do_fails_its_run_alone(tmp_path):
         raises=r"if config.value == 2: raise ValueError('a lone surrogate: \ud800')",
         returns="if config.value == 2: return",
     )
-    words = ("--config-dir", str(room), "-m", "study=leaves,raises,returns", "value=1,2")
+    words = ("--config-dir", str(room), "-m", "study=leaves,raises,returns", "value=1,2,3")
     done = warm.run("-m", "runner", *words, "scale=smoke", "device=cpu", cwd=tmp_path)
-    assert done.returncode == 1 and "3 of 6 runs failed" in done.stderr, done.stderr
+    assert done.returncode == 1 and "3 of 9 runs failed" in done.stderr, done.stderr
     assert "Traceback" not in done.stderr
-    assert len(list(tmp_path.glob("outputs/runs/*/*/result.json"))) == 3
+    assert len(list(tmp_path.glob("outputs/runs/*/*/result.json"))) == 6
     for said in ("SystemExit: 0", r"a lone surrogate: \ud800", "the study has yielded no row"):
         assert said in done.stderr
 

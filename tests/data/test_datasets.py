@@ -128,7 +128,7 @@ DAMAGES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "content", "message"), DAMAGES)
+@pytest.mark.parametrize(("name", "content", "message"), DAMAGES, ids=[d[2] for d in DAMAGES])
 def test_a_damaged_idx_file_is_refused_by_name(tmp_path, name, content, message):
     with pytest.raises(InputError, match=message):
         read("fashion_mnist", fashion(tmp_path, **{name: content}), tmp_path)

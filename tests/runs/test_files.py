@@ -1,7 +1,9 @@
 """Files are replaced in one step: links, modes, pipes, and what is left by a killed process."""
 
 import json
+import os
 import stat
+import threading
 
 import pytest
 from some_runs import one, say
@@ -30,6 +32,16 @@ def test_a_link_is_followed_and_modes_are_kept(tmp_path):
         assert link.is_symlink() and target.read_bytes() == content
         target.chmod(0o600)
     assert mode(target) == 0o600 and list(target.parent.iterdir()) == [target]
+
+
+def test_a_pipe_is_written_into(tmp_path):
+    path, read = tmp_path / "pipe", []
+    os.mkfifo(path)
+    reader = threading.Thread(target=lambda: read.append(path.read_bytes()))
+    reader.start()
+    write_atomically(path, b"content")
+    reader.join(20)
+    assert read == [b"content"] and stat.S_ISFIFO(path.stat().st_mode)
 
 
 def test_a_file_that_cannot_be_written_stays_and_leaves_nothing_beside_it(tmp_path):

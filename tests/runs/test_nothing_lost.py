@@ -98,7 +98,7 @@ def test_a_full_disk_fails_the_run_and_leaves_complete_ones_alone(tmp_path):
     """A limit on the size of files stands for a full disk: writing a table raises OSError."""
     first = Run(BnOnly(**TINY, replicates=2), tmp_path)
     execute(first, Settings(outputs=str(tmp_path), device="cpu"))
-    arguments = [sys.executable, *command(tmp_path, "target_width=9", "replicates=200")]
+    arguments = [sys.executable, *command(tmp_path, "target_width=9", "replicates=30")]
     limited = f"ulimit -f 6; exec {shlex.join(map(str, arguments))}"
     done = subprocess.run(
         ["bash", "-c", limited], cwd=REPOSITORY, capture_output=True, text=True, env=ENVIRONMENT

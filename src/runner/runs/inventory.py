@@ -121,19 +121,15 @@ def describe(folder: Path) -> RunInfo:
     return RunInfo(folder, config, status, seconds, is_stale, ended)
 
 
-def status_of(folder: Path, is_held: bool | None) -> str:
-    """Return the status of a run, one of STATUSES.
-
-    is_held: whether a process works on the run; None if unknown. A run that has begun and not ended
-    is dead only if no process works on it.
-    """
+def status_of(folder: Path, is_held: bool) -> str:
+    """Return the status of a run, one of STATUSES. is_held: whether a process works on the run."""
     if os.path.isfile(folder / RESULT):
         return "complete"
     if is_held:
         return "running"
     status = read_provenance(folder).get("status")
     if status in ("running", "complete"):  # complete: without the result that is written last
-        return "dead" if is_held is False else "running"
+        return "dead"
     return status if status in ("interrupted", "failed") else "absent"
 
 

@@ -21,9 +21,6 @@ log = logging.getLogger("runner")
 LEASE_SECONDS = 60.0
 """An owner on another machine that has been silent for so long is dead. All processes use it."""
 
-CLOCKS_DIFFER = 10
-"""A lease that has been silent for so many times its length is dead by any machine's clock."""
-
 PATIENCE = 0.1
 """Seconds until a living owner is known to be alive."""
 
@@ -70,20 +67,17 @@ def held(folder: Path, wait: bool, what: str) -> Iterator[Callable[[], None]]:
         lease.release()
 
 
-def is_held(folder: Path) -> bool | None:
+def is_held(folder: Path) -> bool:
     """Return whether a process works on the folder, and remove the lease of a dead process.
 
-    Return None if the lease is older than LEASE_SECONDS but younger than CLOCKS_DIFFER times that,
-    when clocks may differ.
+    An owner on another machine counts as dead once its lease is older than LEASE_SECONDS.
     """
     try:
-        silent = time.time() - lease_path(folder).stat().st_mtime
+        age = time.time() - lease_path(folder).stat().st_mtime
     except OSError:
         return False
     try:
         _lease(folder).acquire(timeout=PATIENCE).lock.release()
     except OSError:  # a Timeout, or nothing can be written there
-        if silent < LEASE_SECONDS:
-            return True
-        return None if silent < CLOCKS_DIFFER * LEASE_SECONDS else False
+        return age < LEASE_SECONDS
     return False

@@ -71,9 +71,10 @@ def chosen(
         and (not statuses or info.status in statuses)
         and (info.is_stale or not stale)
     ]
-    for condition in where if chosen_infos else ():
-        fits = _fits(listing(chosen_infos), condition)
-        chosen_infos = list(compress(chosen_infos, fits))
+    for condition in where:
+        if chosen_infos:  # else there are no columns
+            fits = _fits(listing(chosen_infos), condition)
+            chosen_infos = list(compress(chosen_infos, fits))
     return chosen_infos
 
 

@@ -1,6 +1,7 @@
 """Every module of the user's is code of a run, installed packages are not."""
 
 import sys
+from importlib import metadata
 from importlib.machinery import PathFinder
 
 import pytest
@@ -100,15 +101,18 @@ def test_a_module_beside_one_of_another_folder_is_code(home):
     assert code("tools_x.part") != before
 
 
-@pytest.mark.parametrize("module", ["pack_x", "mine_x", "torch.nn.functional"])
-def test_installed_packages_are_not_read(home, module, monkeypatch):
+def test_installed_packages_count_by_version_and_are_not_read(home, monkeypatch):
     monkeypatch.syspath_prepend(home / "site-packages")
-    write(home, {"mine_x": "import os, json, pack_x, torch\nf = torch.sin\n"})
+    write(home, {"mine_x": "import os, pack_x, torch\nf = torch.sin\n"})
     write(home / "site-packages", {"pack_x/__init__": "x = 1\n"})
     forget()
-    assert list(provenance.covered(set(), [module])) == [
-        name for name in [module] if name == "mine_x"
-    ]
+    covered = provenance.covered(set(), ["mine_x"])
+    assert covered.keys() == {"mine_x", "os", "pack_x", "torch"}
+    assert covered["torch"] == metadata.version("torch")
+    assert provenance.covered(set(), ["torch.nn.functional"]).keys() == {"torch"}
+    before = code("mine_x")
+    monkeypatch.setattr(provenance, "_version_of", lambda package: "another")
+    assert code("mine_x") != before
 
 
 def test_a_text_is_remembered_as_it_was_imported(home):

@@ -5,11 +5,10 @@ import json
 import in_process
 import pytest
 
-from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.papers.bottleneck_structure.example20.config import Example20
 from runner.papers.training_invariances.low_rank_training.config import LowRankTraining
-from runner.runs import costs, provenance
+from runner.runs import costs, inventory, provenance
 from runner.runs import run as runs
 from runner.runs.execution import execute
 from runner.runs.run import Run, kept_notes, read_config
@@ -27,11 +26,18 @@ def compute(outputs, depth: int, **settings) -> Run:
     return run
 
 
-def test_two_configurations_of_one_name_never_share_a_folder(colliding, tmp_path):
-    run = compute(tmp_path, 4)
-    with pytest.raises(InputError, match="holds the configuration of another run"):
-        compute(tmp_path, 6)
-    assert read_config(compute(tmp_path, 4).folder).depths == [4] and run.is_complete()
+def test_configurations_of_one_name_have_folders_of_their_own(colliding, tmp_path):
+    several = [compute(tmp_path, depth) for depth in (4, 6, 8)]
+    assert [run.folder.name for run in several] == [
+        "depths=4-0123abcd", "depths=4-0123abcd-2", "depths=4-0123abcd-3",
+    ]  # fmt: skip
+    for depth, run in zip((4, 6, 8), several, strict=True):
+        again = Run(Example20(depths=[depth], grid=3), tmp_path)
+        assert again.folder == run.folder and again.is_complete()
+        assert set(again.tables()["metrics"]["depth"]) == {depth}
+    found = inventory.find(tmp_path)
+    assert [info.hash8 for info in found] == ["0123abcd", "0123abcd-2", "0123abcd-3"]
+    assert [read_config(info.folder).depths for info in found] == [[4], [6], [8]]
 
 
 @pytest.mark.parametrize("content", [None, "{", "[]", '{"code": 3}'])

@@ -169,9 +169,9 @@ def covered(modules: set[str], others: Iterable[str] = ()) -> dict[str, str]:
     """Return the code of modules and of all that they import, by name.
 
     Imports count wherever they stand in the text, and through other modules. Layout, comments and
-    words, which `what_counts` lists, are left out, and so are installed packages: the provenance
-    has their versions. others: modules of the user's, which may be of an installed package. Raises
-    InputError if one of these is missing, or a module's text is not Python's.
+    words, which `what_counts` lists, are left out. Installed packages that the user's modules
+    import count by name and version. others: modules of the user's, which may be of an installed
+    package. Raises InputError if one of these is missing, or a module's text is not Python's.
     """
     texts: dict[str, str] = {}
     ours = {"runner", *map(_root, modules)}
@@ -181,9 +181,12 @@ def covered(modules: set[str], others: Iterable[str] = ()) -> dict[str, str]:
     while waiting:
         name, beside = waiting.pop()
         root = _root(name)
-        if name in seen or (root not in ours and _is_installed(root)):
+        if name in seen:
             continue
         seen.add(name)
+        if root not in ours and _is_installed(root):
+            texts[root] = _version_of(root)
+            continue
         file, text = _file_of(name, beside), source_of(name, beside)
         if text is None and name in first:
             raise InputError(f"there is no module {name}")
@@ -213,6 +216,15 @@ def _is_installed(package: str) -> bool:
     """Return whether a package is an installed one or Python's own."""
     is_pythons = package in sys.stdlib_module_names
     return is_pythons or any(AMONG.search(str(base)) for base in _bases(package))
+
+
+@cache
+def _version_of(package: str) -> str:
+    """Return the version of an installed package, or of Python for a module of its library."""
+    for name in (package, *importlib.metadata.packages_distributions().get(package, [])):
+        with suppress(importlib.metadata.PackageNotFoundError):
+            return importlib.metadata.version(name)
+    return platform.python_version()
 
 
 def _file_of(name: str, beside: Path) -> Path | None:

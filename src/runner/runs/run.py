@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterable
 from functools import cache, cached_property
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,8 +43,8 @@ AGAIN = ".again"
 
 LONGEST_NAME = 120
 
-NAME = re.compile(r"(?P<knobs>.*)-(?P<hash>[0-9a-f]{8})")
-"""The name of a run's folder."""
+NAME = re.compile(r"(?P<knobs>.*)-(?P<hash>[0-9a-f]{8}(-\d+)?)")
+"""The name of a run's folder, with a number if another configuration has the name without it."""
 
 UNNAMED = ("checksums",)
 """Parameters that the hash covers and no person reads."""
@@ -58,18 +59,17 @@ class Run:
 
     @cached_property
     def folder(self) -> Path:
-        """The folder of the run. Raises InputError if it holds another configuration."""
-        folder = self.outputs / "runs" / self.config.study / run_name(self.config)
+        """The folder of the run: the first of its name that holds no other configuration."""
+        named = self.outputs / "runs" / self.config.study / run_name(self.config)
+        numbered = (named.with_name(f"{named.name}-{number}") for number in count(2))
+        return next(folder for folder in chain([named], numbered) if not self._is_another(folder))
+
+    def _is_another(self, folder: Path) -> bool:
+        """Return whether a folder holds another configuration; names are cut, and hashes short."""
         try:
-            is_another = identity_of(read_config(folder)) != self.identity
+            return identity_of(read_config(folder)) != self.identity
         except InputError:  # nothing was computed there, or the file is damaged
-            return folder
-        if is_another:
-            raise InputError(
-                f"{folder} holds the configuration of another run.\n"
-                "Move this folder away, or name another folder: outputs=FOLDER"
-            )
-        return folder
+            return False
 
     @property
     def identity(self) -> str:

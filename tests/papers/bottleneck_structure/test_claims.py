@@ -125,23 +125,8 @@ def figure2() -> dict[str, pd.DataFrame]:
     return {name: pd.DataFrame(t).assign(noise=0.04, ridge=2e-4) for name, t in tables.items()}
 
 
-@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "holds"), (0.88, "fails")])
-def test_the_slope_of_the_norm_is_the_rank(factor, verdict):
-    tables = figure1()
-    rows = tables["metrics"]
-    rows["parameter_norm"] *= np.where(rows["rank"] == 3, factor, 1.0)
-    found = verdicts("bottleneck-recipes", tables)
-    assert found["slope-is-rank-trained"] == verdict
 
 
-@pytest.mark.parametrize(("known", "verdict"), [(0.6, "holds"), (0.99, "fails")])
-def test_a_symmetry_is_spurious_where_the_statistics_are_not_known(known, verdict):
-    """At a ridge at which the rank is too low; known: R² of the statistics, at most."""
-    tables = {name: table.assign(ridge=0.01) for name, table in figure2().items()}
-    tables["networks"]["rank"] = 1
-    statistics = ["knn_r2_axis", "knn_r2_orthogonal"]
-    tables["metrics"][statistics] = tables["metrics"][statistics].clip(upper=known)
-    assert verdicts("bottleneck-symmetry", tables)["spurious-symmetry"] == verdict
 
 
 def test_paths_that_cross_more_than_the_statistics_do_fail():
@@ -185,11 +170,6 @@ def test_along_the_kept_minima_a_layer_costs_at_most_lambda_k():
     assert (steps["loss"] <= bound)[steps["loss"].notna()].all()
 
 
-def test_empty_theorem_tables_decide_nothing():
-    tables = figure1()
-    del tables["theorems"]
-    found = verdicts("bottleneck-fig1", tables)
-    assert (found[[each.name for each in THEOREMS]] == "undecided").all()
 
 
 def test_a_range_is_a_run_of_neighbouring_depths():

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from runner.core.errors import InputError
 from runner.core.streams import generator
 from runner.networks.spectra import svdvals
 from runner.papers.bottleneck_structure import minima as engine
 from runner.papers.bottleneck_structure import theory
-from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
 from runner.papers.bottleneck_structure.bottleneck.latent import draw_task
 from runner.papers.bottleneck_structure.minima import (
     Problem,
@@ -160,11 +158,6 @@ def test_depths_without_a_start_are_reached_from_their_neighbours(problem):
     assert all(each.loss < 1 for each in found.values())
 
 
-def test_starts_are_among_the_depths_of_minima():
-    with pytest.raises(InputError, match="are not among the depths"):
-        Bottleneck(recipe="minimum", depths=[4, 6], start_depths=[5])
-    with pytest.raises(InputError, match="is for recipe=minimum"):
-        Bottleneck(recipe="plain", depths=[4, 6], start_depths=[4])
 
 
 def test_a_network_that_has_diverged_is_no_start_and_no_failure(problem):

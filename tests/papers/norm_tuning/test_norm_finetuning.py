@@ -140,9 +140,6 @@ def test_rates_are_chosen_in_fewer_epochs_where_so_many_are_named():
         replace(config, selection_epochs=3)
 
 
-def test_adapting_a_random_network_is_refused():
-    with pytest.raises(InputError, match="arms=low_rank needs start=pretrained"):
-        NormFinetuning(arms=["norm", "low_rank"])
 
 
 ACCURACY = {"norm": 0.7, "random_weights": 0.5, "last_layer": 0.6, "all": 0.6}

@@ -5,7 +5,7 @@ from math import nan
 import pandas as pd
 import pytest
 
-from runner.papers.batch_norm_rank.breaking_bn.figures import curves, overview
+from runner.papers.batch_norm_rank.breaking_bn.figures import curves
 from runner.papers.batch_norm_rank.breaking_bn.tables import chosen_rates, paths
 from runner.results.claims import claims_of, judgement
 from runner.results.drawing import drawing_of
@@ -130,18 +130,8 @@ def test_replicates_in_which_batch_norm_has_not_learned_are_left_out_and_counted
         assert each.verdict == verdict and each.left_out == failing / 8
 
 
-@pytest.mark.parametrize("figure", FIGURES)
-def test_figures_are_drawn_from_their_tables(figure):
-    drawing = drawing_of(figure, "breaking_bn")
-    _, drawn = drawing(told(WELL))
-    assert set(drawn["method"]) == set(drawing.shows["method"])
-    assert set(drawn["epoch"]) == {0, 1, 2, 3}
 
 
-def test_the_preview_has_a_row_for_each_method():
-    picture, summary = overview(told(WELL))
-    assert set(summary["method"]) == set(WELL)
-    assert summary.set_index("method").loc["vanilla", "rank_before"] == 20.0
 
 
 def test_a_rate_at_an_end_of_its_grid_is_flagged_in_table_and_caption():
@@ -160,5 +150,3 @@ def test_a_rate_at_an_end_of_its_grid_is_flagged_in_table_and_caption():
         assert words in drawing_of("rank-fig7", "breaking_bn").said(tables)
 
 
-def test_one_rate_alone_has_no_ends():
-    assert set(chosen_rates(told(WELL))["end_of_grid"]) == {""}

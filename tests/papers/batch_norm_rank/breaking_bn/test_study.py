@@ -74,16 +74,6 @@ def test_what_is_not_finite_or_has_no_pair_has_no_alignment():
     assert gradient_alignment(torch.ones(4, 3), torch.full((4, 2), torch.nan)).isnan()
 
 
-def test_every_network_is_measured_before_training_and_after_every_epoch():
-    found = tables(TINY)
-    assert len(found["metrics"]) == 2 * 2 and len(found["training"]) == 2 * 2 * 2
-    training = found["training"]
-    assert training["train_accuracy"].between(0, 1).all()
-    assert set(training["steps"]) == {12, 24}
-    drawn = paths(found)
-    assert drawn.groupby(["method", "replicate"])["epoch"].apply(list).tolist() == [[0, 1, 2]] * 4
-    collapsed = found["metrics"].set_index("method").loc["vanilla_random_pixels"]
-    assert (collapsed["gradient_alignment"] > 0.99).all() and (collapsed["rank_bound"] < 1.1).all()
 
 
 def test_methods_of_a_replicate_share_initialisation_labels_and_order():
@@ -154,14 +144,3 @@ def test_rates_are_chosen_on_replicates_of_their_own():
     pd.testing.assert_frame_equal(judged, alone["training"].drop(columns="selected_on"))
 
 
-def test_a_rate_at_which_all_diverge_is_never_chosen_and_the_smallest_is_where_every_one_does():
-    """What has diverged still hits the first class, which is no reason to choose it."""
-    config = dataclasses.replace(
-        TINY, methods=["vanilla"], learning_rates=[1e20, 1e-9], replicates=1,
-        selection_replicates=1, epochs=1,
-    )  # fmt: skip
-    training = tables(config)["training"]
-    assert set(training["learning_rate"]) == {1e-9}
-    training = tables(dataclasses.replace(config, learning_rates=[1e21, 1e20]))["training"]
-    assert set(training["learning_rate"]) == {1e20}
-    assert set(training["selected_on"]) == {"replicates 1: all rates diverged"}

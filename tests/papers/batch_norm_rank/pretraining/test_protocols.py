@@ -10,7 +10,6 @@ import torch
 from bench.growth import embedded, lent
 from torch import nn
 
-from runner.core.errors import InputError
 from runner.core.progress import Progress
 from runner.core.streams import generators
 from runner.core.studies import Context
@@ -149,9 +148,6 @@ def test_the_settings_are_those_of_the_scripts():
     assert Pretraining(script="fig4", epochs=3).settled().epochs == 3, "what is typed wins"
 
 
-def test_a_script_is_of_the_authors_protocol():
-    with pytest.raises(InputError, match="script=fig4 needs protocol=authors, not text"):
-        Pretraining(protocol="text", script="fig4")
 
 
 def test_weights_of_the_authors_have_the_variance_of_glorot_and_biases_are_torchs():

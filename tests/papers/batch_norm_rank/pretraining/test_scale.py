@@ -3,10 +3,8 @@
 import pandas as pd
 import pytest
 
-from runner.papers.batch_norm_rank.pretraining.figures import draw_against
 from runner.papers.batch_norm_rank.pretraining.tables import against_pretraining
-from runner.results.claims import claims_of, judge, judgement
-from runner.results.drawing import drawing_of
+from runner.results.claims import claims_of, judgement
 
 LOSSES = {  # at depth 8, at depth 32
     "pretrained": (0.8, 0.9),
@@ -68,33 +66,5 @@ def test_a_shorter_pre_training_or_four_replicates_decide_nothing(options):
     assert set(verdicts(**options).values()) == {"undecided"}
 
 
-def test_the_picture_has_a_panel_for_each_dataset():
-    picture, drawn = draw_against(told())
-    assert len(picture.axes) == 2 and len(drawn) == 2 * 3 * 3
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        (
-            {},
-            "helps plain networks on every dataset; pre-trained weights beat random weights",
-        ),
-        (
-            {"vanilla": (2, 0.8)},
-            "does not help plain networks on every dataset; pre-trained weights beat random",
-        ),
-        (
-            {"scale_matched": (2, 0.8)},
-            "on every dataset; pre-trained weights do not beat random weights",
-        ),
-    ],
-)
-def test_the_headline_says_both_verdicts(changes, said):
-    tables = told(changes=changes)
-    judged = judge("rank-scale", claims_of("rank-scale", "pretraining"), tables)
-    found = dict(zip(judged["claim"], judged["verdict"], strict=True))
-    findings = drawing_of("rank-scale", "pretraining").findings
-    (sentence,) = filter(None, (each.said(tables, found) for each in findings))
-    assert sentence.startswith("At depth 32 ") and said in sentence
-    assert sentence.endswith("of the same size on every dataset")

@@ -1,10 +1,8 @@
 """Figures 3a and 3b by the authors' code: a chain of M."""
 
-import pytest
 import torch
 from bench.growth import embedded
 
-from runner.core.errors import InputError
 from runner.core.progress import Progress
 from runner.core.studies import Context
 from runner.papers.batch_norm_rank.rank_chain import authors
@@ -53,10 +51,3 @@ def test_figure_3b_starts_at_rank_one():
     assert second[1] < 1e-3 < 0.1 < second[60]
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [{"measure": "product"}, {"skips": [float("inf")]}, {"law": "uniform"}, {"layers": 15_000}],
-)
-def test_what_their_code_has_no_place_for_is_refused(changed):
-    with pytest.raises(InputError, match="protocol=text"):
-        RankChain(**SMALL | {"layers": 40_000} | changed)

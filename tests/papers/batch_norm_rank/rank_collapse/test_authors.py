@@ -7,7 +7,6 @@ import torch
 from bench.growth import embedded
 from torch import nn
 
-from runner.core.errors import InputError
 from runner.core.progress import Progress
 from runner.core.studies import Context
 from runner.papers.batch_norm_rank.rank_collapse import authors, study
@@ -103,10 +102,6 @@ def test_it_goes_on_where_it_was_interrupted():
     assert {row.normalization for row in rest} == {"batch"}
 
 
-def test_what_their_code_has_no_place_for_is_refused():
-    for changed in ({"activation": "tanh"}, {"normalizations": ["batch_no_mean"]}, {"skip": 1.0}):
-        with pytest.raises(InputError, match="protocol=text"):
-            dataclasses.replace(CONFIG, **changed)
 
 
 FIGURE_2 = RankCollapse(
@@ -142,10 +137,6 @@ def test_figure_2_gives_ranks_of_both_networks_before_and_after_the_activation()
         assert row.root_mean_square == pytest.approx(1 / 6) if small else row.root_mean_square < 1
 
 
-def test_figure_2_refuses_what_their_code_has_no_place_for():
-    for changed in ({"samples": 7}, {"dtype": "float32"}, {"init": "unit"}):
-        with pytest.raises(InputError, match="protocol=text"):
-            dataclasses.replace(FIGURE_2, **changed)
 
 
 def test_ranks_by_layer_are_told_before_training_begins(caplog):
@@ -157,11 +148,3 @@ def test_ranks_by_layer_are_told_before_training_begins(caplog):
     assert len(told) == 1 and told[0].split()[-5:] == ["1", "2", "4", "8", "9"]
 
 
-def test_of_deep_networks_ranks_are_told_at_layers_that_are_measured(caplog):
-    config = RankCollapse(
-        depth=200, width=4, data="gaussian", train=False, samples=6, replicates=2, init="unit"
-    )
-    with caplog.at_level("INFO", "runner.run"):
-        list(study.run(config, context()))
-    told = [record.message for record in caplog.records if "by layer" in record.message]
-    assert told[0].split()[-4:] == ["32", "64", "127", "200"]

@@ -1,4 +1,3 @@
-from math import inf
 
 import numpy as np
 import pytest
@@ -213,13 +212,6 @@ def test_a_small_network_is_compared_with_its_tree():
         assert row.time > 0 or row.frozen_error == row.error
 
 
-def test_drift_halves_with_the_rate():
-    drift = {}
-    for row in of("metrics", rows()):
-        if row.promised and row.entries and row.pair != "layer" and row.time == 0.4:
-            drift.setdefault(row.learning_rate, []).append(row.drift)
-    ratio = np.array(drift[0.02]) / np.array(drift[0.01])
-    np.testing.assert_allclose(ratio, 2, rtol=0.1)
 
 
 def test_a_replicate_and_a_rate_alone_give_the_numbers_of_the_stack():
@@ -247,40 +239,10 @@ def test_the_normalized_clock_moves_at_unit_speed_and_never_slows_down():
     assert all(np.isfinite(row.log_loss) and np.isfinite(row.log_flow_time) for row in last)
 
 
-@pytest.mark.parametrize("loss", ["logistic", "exponential", "squared"])
-def test_training_lowers_every_loss(loss):
-    found = of("lowrank", rows(loss=loss, time=1.0))
-    losses_at = {
-        time: [row.loss for row in found if row.time == time and row.layer == 1]
-        for time in (0.0, 1.0)
-    }
-    assert (np.array(losses_at[1.0]) < np.array(losses_at[0.0])).all()
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"architecture": "mixed", "depth": 5}, "architecture=mixed has at least 6 layers"),
-        ({"learning_rates": [0.03]}, "0.03 does not divide time/records"),
-        ({"learning_rates": [0.01, 0.01]}, "holds 0.01 twice"),
-        ({"normalized_time": True, "loss": "squared"}, "loss=logistic or exponential"),
-        ({"classes": [3, 3]}, "holds 3 twice"),
-        ({"active": 0.7, "twins": 0.5}, "active=0.7 and twins=0.5: their sum is above 1"),
-        ({"time": inf}, "steps from one measurement to the next"),
-        ({"classes": [1]}, "must be two different digits"),
-        ({"architecture": "random_graph", "biases": True}, "biases=True changes nothing with"),
-        ({"architecture": "residual_fre"}, "did you mean 'residual_free'"),
-    ],
-)
-def test_wrong_parameters_name_what_would_be_right(changes, message):
-    with pytest.raises(InputError, match=message):
-        Invariances(**changes)
 
 
-def test_divergence_is_data():
-    found = rows(architecture="linear", learning_rates=[0.2], time=40.0, gain=5.0, loss="squared")
-    last = [row for row in of("lowrank", found) if row.time == 40.0]
-    assert all(np.isnan(row.operator_ratio) for row in last)
 
 
 def test_a_network_that_is_off_for_every_example_stays_where_it_is():

@@ -219,19 +219,6 @@ def test_divergence_is_marked_and_stays():
     assert last[20.0, 8] and last[20.0, 1] and not last[0.5, 0]
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"classes": 10}, "classes=10 needs loss_function=cross_entropy"),
-        ({"loss_function": "cross_entropy"}, "needs loss_function=logistic or exponential"),
-        ({"minibatches": 13}, "minibatches=13 is above samples=12"),
-        ({"gains": [0.5, 0.5]}, "holds 0.5 twice"),
-        ({"optimizer": "momentun"}, "did you mean 'momentum'"),
-    ],
-)
-def test_wrong_parameters_name_what_would_be_right(changes, message):
-    with pytest.raises(InputError, match=message):
-        tiny(**changes)
 
 
 def test_more_images_than_there_are():

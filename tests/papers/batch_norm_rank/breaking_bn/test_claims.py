@@ -130,10 +130,6 @@ def test_replicates_in_which_batch_norm_has_not_learned_are_left_out_and_counted
         assert each.verdict == verdict and each.left_out == failing / 8
 
 
-
-
-
-
 def test_a_rate_at_an_end_of_its_grid_is_flagged_in_table_and_caption():
     tables = told(WELL, rates=(0.1, 0.03, 0.3))
     assert set(chosen_rates(tables)["end_of_grid"]) == {""}
@@ -148,5 +144,3 @@ def test_a_rate_at_an_end_of_its_grid_is_flagged_in_table_and_caption():
         assert set(flagged["learning_rate"]) == {rate}
         words = f"without mean subtraction {rate} (the {end} of the grid)"
         assert words in drawing_of("rank-fig7", "breaking_bn").said(tables)
-
-

@@ -148,8 +148,6 @@ def test_the_settings_are_those_of_the_scripts():
     assert Pretraining(script="fig4", epochs=3).settled().epochs == 3, "what is typed wins"
 
 
-
-
 def test_weights_of_the_authors_have_the_variance_of_glorot_and_biases_are_torchs():
     task = task_of(Pretraining(**TINY | {"width": 200, "depth": 2}))
     network = study.initialised(task, "vanilla")

@@ -206,8 +206,6 @@ def test_bytes_of_compiled_code_do_not_depend_on_the_processor(tmp_path):
     assert done.stdout.strip() == here.tobytes().hex()
 
 
-
-
 def test_observables_against_the_paper_s_formulas():
     H = theory.batch_norm(gaussian_inputs(7, 9, 12, stream(), torch.float64))
     values = observe(H / 12**0.5, 0.5)

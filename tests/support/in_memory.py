@@ -38,11 +38,13 @@ def kept_tables(figure: str, scale: str = "quick") -> dict[str, pd.DataFrame]:
     return {name: table.copy() for name, table in read_tables(REFERENCE / scale / figure).items()}
 
 
-def judged(figure: str, tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return what the claims of a figure say of tables, by the name of the claim."""
-    return judge(figure, claims_of(figure, figure_study(figure)), tables).set_index("claim")
+def judged(figure: str, tables: dict[str, pd.DataFrame], *names: str) -> pd.DataFrame:
+    """Return what claims of a figure say of tables. names: of the claims, or none for all."""
+    claims = claims_of(figure, figure_study(figure))
+    claims = [claim for claim in claims if not names or claim.name in names]
+    return judge(figure, claims, tables).set_index("claim")
 
 
-def verdicts(figure: str, tables: dict[str, pd.DataFrame]) -> dict[str, str]:
-    """Return the verdicts of a figure's claims on tables."""
-    return judged(figure, tables)["verdict"].to_dict()
+def verdicts(figure: str, tables: dict[str, pd.DataFrame], *names: str) -> dict[str, str]:
+    """Return the verdicts of a figure's claims on tables, as `judged`."""
+    return judged(figure, tables, *names)["verdict"].to_dict()

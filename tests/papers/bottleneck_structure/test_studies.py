@@ -83,8 +83,6 @@ def test_task_is_scaled_and_has_the_latent_rank():
     assert task.y_test.shape == (20, 50)
 
 
-
-
 def test_summary_measures_on_known_representations():
     generator = torch.Generator().manual_seed(0)
     u = torch.rand(400, 2, generator=generator, dtype=F64)
@@ -110,8 +108,6 @@ def test_features_that_are_the_same_everywhere_have_no_collapse_ratio(seed):
     rounding = torch.randint(-1, 2, same.shape, generator=stream) * torch.finfo(F64).eps
     assert isnan(summaries.collapse_ratio(same))
     assert isnan(summaries.collapse_ratio(same * (1 + rounding)))
-
-
 
 
 def test_principal_components_of_a_plane():
@@ -153,16 +149,12 @@ def test_rank_one_networks_stay_at_rank_one():
         assert row.train_cost < 1
 
 
-
-
 def test_the_rank_of_a_jacobian_and_that_of_all_layers():
     s = torch.tensor([[2.0, 1.0, 0.021], [2.0, 0.019, 0.0], [0.0, 0.0, 0.0]], dtype=F64)
     s = torch.cat([s, torch.full((1, 3), torch.nan, dtype=F64)])
     assert jacobian_ranks(torch.diag_embed(s)).tolist() == [3, 1, 0, 0]
     layers = [torch.tensor(each, dtype=F64) for each in ([2, 0.5, 0.2], [1, 0.4, 0.09])]
     assert bottleneck_rank(layers) == 2
-
-
 
 
 def test_ranks_of_a_spectrum():

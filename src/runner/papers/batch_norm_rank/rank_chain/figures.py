@@ -685,7 +685,8 @@ FIGURES = [
         " Theorem 14, against the width d, for three thresholds τ. (b) shows the rank's"
         " lower bound r against d, for weights of mean zero and weights uniform on"
         " [0, 2√3]. (c) shows the ratio σ₂/σ₁ of the two largest singular values, without"
-        " batch norm, against the depth L; values below 0.00001 are drawn at ≈ 0. γ is the residual weight.",
+        " batch norm, against the depth L; values below 0.00001 are drawn at ≈ 0. γ is the"
+        " residual weight.",
         shows={"law": ["gaussian", "asymmetric"]},
     ),
     Drawing(
@@ -697,7 +698,8 @@ FIGURES = [
         caption=over_layers(
             "(a) shows the soft rank and its lower bound r, averaged over {layers} and divided"
             " by √d, against the width d. (b) shows the exponents of both between"
-            " neighboring widths, against d; the dashed line is 1/2. γ is the residual weight (∞: no skip"
+            " neighboring widths, against d; the dashed line is 1/2. γ is the residual weight (∞:"
+            " no skip"
             " connection). Errors of the means are smaller than the markers."
         ),
     ),
@@ -713,7 +715,8 @@ FIGURES = [
         caption=over_layers(
             "(a) shows figure 8, the regularity constant α of the hidden layers, against the"
             " width d. (b) shows figure 9, the mean of ‖M‖², against d; the dashed line is"
-            " d^1.5, the grey line Lemma 13's bound at γ = 1. Points are means over {layers}; their errors are"
+            " d^1.5, the grey line Lemma 13's bound at γ = 1. Points are means over {layers};"
+            " their errors are"
             " smaller than the markers. γ is the residual weight (circles: 1, diamonds: 0.1)."
         ),
     ),

@@ -146,7 +146,8 @@ WHAT_GROWS = [
         limit_above().given("separates").always(">=", 0),
         note="the bound is 1 / (8ᴺ M), judged where it is above the trivial bound and the initial"
         " ratio; ratio {start.min:.3f} to {start.max:.3f} before training,"
-        " {operator_ratio.min:.3f} to {operator_ratio.max:.3f} after it; bounds {bound.min:.3f} to {bound.max:.3f}",
+        " {operator_ratio.min:.3f} to {operator_ratio.max:.3f} after it; bounds {bound.min:.3f}"
+        " to {bound.max:.3f}",
     ),
     Claim(
         "finite-time",

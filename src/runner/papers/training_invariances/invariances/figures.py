@@ -443,7 +443,8 @@ FIGURES = [
         ],
         marks="lines: medians, bands: middle 90 %",
         caption="Each panel shows the change of a quantity, divided by its initial size, against"
-        " the time t of gradient flow. Blue quantities are constant by a statement of the paper, the"
+        " the time t of gradient flow. Blue quantities are constant by a statement of the paper,"
+        " the"
         f" orange one is not. {D} compares adjacent layers W₁ and W₂. Lines are medians, bands the"
         " middle 90 % over layers and networks. Networks of depth 4 are judged, not"
         " drawn.",
@@ -478,11 +479,10 @@ FIGURES = [
         unread=("metrics",),
         findings=[Finding(say_what_grows, holds=["weights-diverge", "rank-one", "alignment"])],
         marks="lines: medians, in d means",
-        caption="(a) shows squared singular values of the last inner layer against the time t"
-        " (dashed: residual blocks; L: longest path). (b) shows 1 − |⟨v, u⟩| against ‖W‖²"
-        " (v, u: leading singular vectors of adjacent layers). (c) shows ‖W‖₂² / ‖W‖² for"
-        " layers with a nontrivial bound (Eq. (14)). (d) shows the fraction of weights that"
-        " change sign, against the length of the path. Lines"
+        caption="(a) shows singular values of the last inner layer against time t (dashed:"
+        " residual blocks; L: longest path), (b) 1 − |⟨v, u⟩| against ‖W‖² (v, u: leading"
+        " singular vectors of adjacent layers), (c) ‖W‖₂²/‖W‖² where Eq. (14) is not"
+        " trivial. (d) shows how many weights change sign by path length. Lines"
         " are medians (d: means) of networks that separate their data.",
         shows={
             "architecture": ["linear", "relu_then_linear", "conv", "conv_free", "residual_free"],

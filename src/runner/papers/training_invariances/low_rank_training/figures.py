@@ -352,9 +352,9 @@ FIGURES = [
         whose="our experiment, beyond the paper",
         findings=[Finding(say_decay, holds=["decay"])],
         marks="marks: medians, bars: range",
-        caption="All panels show the last inner layer. (a) shows the sum of all squared singular"
-        " values σ² except the largest, divided by this sum without weight decay λ,"
-        " against 2λT (T: time of training). Values below 0.0003 are in the gray area."
+        caption="All panels show the last inner layer. (a) shows the sum of all σ² (squared"
+        " singular values) except the largest, relative to weight decay λ = 0, against 2λT"
+        " (T: training time). Values below 0.0003 are in the gray area."
         " (b) shows, without weight decay, the relative change of D = W₂ᵀW₂ − W₁W₁ᵀ"
         " against the learning rate (W₁, W₂: two adjacent linear layers). (c) shows"
         " singular values by index, for ten classes. Markers are medians, bars ranges, of"

@@ -71,8 +71,8 @@ def changes(reference: Path) -> str:
     lines = [
         f"With seeds {seeds}, {turned or 'none'} of {len(decided)} verdicts changed from *holds* to"
         f" *fails* or the reverse, and {lost.sum() - turned or 'none'} became undecided. With"
-        f" one of these seeds, {opened or 'none'} of {open_rows} undecided verdicts changed to *holds*"
-        " or *fails*.",
+        f" one of these seeds, {opened or 'none'} of {open_rows} undecided verdicts changed to"
+        " *holds* or *fails*.",
         "",
         "| command | statement | stored verdict | other seed |",
         "| --- | --- | --- | --- |",

@@ -79,8 +79,8 @@ def gradients(
 ) -> tuple[Float[Tensor, "R classes N"], dict[str, Tensor]]:
     """Return the logits, and `d(mean cross entropy)_r / d theta_r` by name, each (R, ...).
 
-    epsilon: constant of batch normalization, whose running statistics are updated. Raises InputError for an
-    activation that the kernels do not support.
+    epsilon: constant of batch normalization, whose running statistics are updated.
+    Raises InputError for an activation that the kernels do not support.
     """
     found: dict[str, Tensor] = {}
 

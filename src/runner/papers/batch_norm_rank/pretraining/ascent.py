@@ -139,8 +139,8 @@ def climb(theta: Sequence[Tensor], gradient: Sequence[Tensor], step: float) -> N
 def turn(theta: Sequence[Tensor], gradient: Sequence[Tensor], angle: float) -> None:
     """Rotate the parameters in place by an angle towards the gradient g.
 
-    `theta <- cos(angle) theta + sin(angle) ||theta|| g / ||g||`. The norm of theta does not change if g is orthogonal to theta. Parameters with zero gradient do
-    not change.
+    `theta <- cos(angle) theta + sin(angle) ||theta|| g / ||g||`. The norm of theta does not change
+    if g is orthogonal to theta. Parameters with zero gradient do not change.
     """
     length, slope = _norm(theta), _norm(gradient)
     eta, moves = torch.tensor([angle]), slope > 0

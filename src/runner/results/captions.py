@@ -71,7 +71,10 @@ def caption(
 
 
 def in_tables(words: str, tables: Tables, study: str) -> str:
-    """Return what the tables call what these words speak of, where that cannot be guessed."""
+    """Return which names in these words differ from the names in the tables.
+
+    A printed name that is also the name of a column is omitted: it has several columns.
+    """
     names = names_of(study)
     called = {column: names.column(column) for rows in tables.values() for column in rows}
     for rows in tables.values():
@@ -81,13 +84,12 @@ def in_tables(words: str, tables: Tables, study: str) -> str:
             for each in rows[column].unique()
         }
         called |= {each: names.value(each) for each in names.values if each in texts}
-    said = [
-        f"{printed} is {name}"
-        for name, printed in called.items()
-        if not _alike(name, printed)
-        and re.search(rf"(?<!\w){re.escape(printed)}(?!\w)", words, re.I)
-    ]
-    return f"in the tables {', '.join(said)}" if said else ""
+    said = []
+    for name, printed in sorted(called.items(), key=lambda pair: -len(pair[1])):
+        words, count = re.subn(rf"(?<!\w){re.escape(printed)}(?!\w)", "", words, flags=re.I)
+        if count and printed not in called and not _alike(name, printed):
+            said.append(f'"{printed}" is called {name}')
+    return f"in the tables, {'; '.join(said)}" if said else ""
 
 
 def _alike(name: str, printed: str) -> bool:

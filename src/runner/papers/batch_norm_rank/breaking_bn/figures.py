@@ -144,7 +144,7 @@ def say_broken(tables: Tables) -> str:
     broken, usual = _end(tables, "batch_norm_asymmetric"), _end(tables, "batch_norm")
     return (
         f"An asymmetric initialization breaks batch norm: {_network(tables)} stays near chance"
-        f" level ({broken:.2f} instead of {usual:.2f})"
+        f" level (training accuracy {broken:.2f} instead of {usual:.2f})"
     )
 
 
@@ -233,10 +233,9 @@ FIGURES = [
         marks="lines: medians, bands: range",
         caption=partial(
             with_rates,
-            "(a) shows the training accuracy by epoch. (b) shows the training accuracy of plain"
-            " networks on images and on random pixels, with one line for each network. (c) shows"
-            " the alignment of the gradients of different images (undefined if the last layer is"
-            " zero).",
+            "(a) shows the training accuracy by epoch. (b) shows the accuracy of each plain network"
+            " on images and on random pixels, by epoch. (c) shows the alignment of the gradients of"
+            " different images, by epoch (undefined if the last layer is zero).",
         ),
         shows={"method": ["batch_norm", "vanilla", "vanilla_100x", "vanilla_random_pixels"]},
     ),

@@ -212,10 +212,13 @@ def _scale(row: Sequence[Axes], values: pd.Series) -> Callable:
     return place
 
 
-def say_by_depth(tables: Tables) -> str:
-    """Return the caption of figures 4, 11 and 12: panels, lines, bands, learning rates."""
+def say_by_depth(tables: Tables, first: str) -> str:
+    """Return the caption of figures 4, 11 and 12: panels, lines, bands, learning rates.
+
+    first: the measure in the top row
+    """
     return (
-        "Columns are depths. The top row shows the networks by epoch. The rows below show"
+        f"Columns are depths. The top row shows the {MEASURES[first]} by epoch. The rows below show"
         " differences to the pre-trained network with the same random draws; above 0"
         " pre-training is better. Lines are medians, bands the range, which may leave a panel."
         f" Axes differ between panels. The learning rate is {_rates(tables)}."
@@ -631,7 +634,7 @@ def by_depth(figure: str, claim: str, first: str, *columns: str) -> Drawing:
         unread=("pretraining",),
         findings=findings,
         marks="lines: medians, bands: range, frame: the headline",
-        caption=say_by_depth,
+        caption=partial(say_by_depth, first=first),
         shows={"method": ["vanilla", "pretrained", "batch_norm"]},
     )
 
@@ -670,10 +673,10 @@ FIGURES = [
             for verdict in ("holds", "fails", "undecided")
         ],
         marks="large marks: medians, dots: networks",
-        caption="(a) shows the training accuracy of all networks in the last epoch against r,"
-        " the lower bound of the rank of the last hidden layer, before training. (b)"
-        " shows the best networks. Markers are medians, dots single networks; networks"
-        " with hollow markers are not pre-trained. A line joins pre-trained"
+        caption="(a) shows the training accuracy in the last epoch against r before training, the"
+        " lower bound of the rank of the last hidden layer. (b) shows the best networks,"
+        " against r. Markers are medians, dots single networks; networks with hollow"
+        " markers are not pre-trained. A line joins pre-trained"
         " networks and random networks whose layers have the same root mean square; the"
         " numbers are their accuracies. Diverged networks count as chance level.",
         shows={"method": [method for _, method in STARTS]},

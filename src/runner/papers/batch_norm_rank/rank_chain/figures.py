@@ -657,8 +657,8 @@ FIGURES = [
         marks="band: standard deviation over the layers",
         caption=over_layers(
             "(a) shows the soft rank of the hidden layers, averaged over {layers}, against the"
-            " width d; the dashed line is √d. (b) shows the soft rank divided by √d. γ is the"
-            " weight of the random branch next to the skip connection (∞: no skip connection)."
+            " width d; the dashed line is √d. (b) shows the soft rank divided by √d, against d."
+            " γ is the weight of the random branch (∞: no skip connection)."
             " The band is one standard deviation over the layers; errors of the means are"
             " smaller than the markers."
         ),
@@ -672,9 +672,9 @@ FIGURES = [
         caption=over_layers(
             "(a) shows the mean soft rank against the width d, for three distributions of the"
             " weights, and the bound of Theorem 14. Each mean is over {layers}. Dark networks"
-            " have no skip connections; light networks have a residual weight γ as small as in"
+            " have no skip connections; light networks have the small residual weights γ of"
             " Lemma 5. (b) shows the soft rank divided by the soft rank of Gaussian weights"
-            " without skip connections. Bands are ± two standard errors."
+            " without skip connections, against d. Bands are ± two standard errors."
         ),
         shows={"law": ["gaussian", "uniform", "rademacher"]},
     ),
@@ -690,11 +690,12 @@ FIGURES = [
             Finding(say_needed, holds=["soft-rank-bound", "one-sign-collapses"]),
         ],
         marks="points: means over the layers, in c medians",
-        caption="(a) shows the soft rank without skip connections for three thresholds τ,"
-        " divided by the bound of Theorem 14. (b) shows the rank's lower bound r for"
-        " weights of mean zero and for weights uniform on [0, 2√3]. (c) shows the ratio"
-        " of the two largest singular values, σ₂/σ₁, without batch norm after L layers;"
-        " values below 0.00001 are drawn at ≈ 0. γ is the residual weight.",
+        caption="(a) shows the soft rank without skip connections divided by the bound of"
+        " Theorem 14, against the width d, for three thresholds τ. (b) shows the rank's"
+        " lower bound r against d, for weights of mean zero and weights uniform on"
+        " [0, 2√3]. (c) shows the ratio σ₂/σ₁ of the two largest singular values, without"
+        " batch norm, against the depth L; values below 0.00001 are drawn at ≈ 0. γ is the"
+        " residual weight.",
         shows={"law": ["gaussian", "asymmetric"]},
     ),
     Drawing(
@@ -705,8 +706,9 @@ FIGURES = [
         marks="points: means over the layers",
         caption=over_layers(
             "(a) shows the soft rank and its lower bound r, averaged over {layers} and divided"
-            " by √d, against the width d. (b) shows the exponents of both in d between two"
-            " neighboring widths; the dashed line is 1/2. γ is the residual weight (∞: no skip"
+            " by √d, against the width d. (b) shows the exponents of both between"
+            " neighboring widths, against d; the dashed line is 1/2. γ is the residual weight (∞:"
+            " no skip"
             " connection). Errors of the means are smaller than the markers."
         ),
     ),
@@ -721,8 +723,9 @@ FIGURES = [
         marks="points: means over the layers",
         caption=over_layers(
             "(a) shows figure 8, the regularity constant α of the hidden layers, against the"
-            " width d. (b) shows figure 9, the mean of ‖M‖²; the dashed line is d^1.5, the grey"
-            " line Lemma 13's bound at γ = 1. Points are means over {layers}; their errors are"
+            " width d. (b) shows figure 9, the mean of ‖M‖², against d; the dashed line is"
+            " d^1.5, the grey line Lemma 13's bound at γ = 1. Points are means over {layers};"
+            " their errors are"
             " smaller than the markers. γ is the residual weight (circles: 1, diamonds: 0.1)."
         ),
     ),
@@ -732,8 +735,8 @@ FIGURES = [
         whose="as in the paper, no skips",
         findings=[Finding(say_apart, holds=["collinear-pulled-apart"])],
         marks="lines: medians, band: range",
-        caption="(a) shows the ten largest singular values of each layer, divided by the square"
-        " root of the batch size N. (b) repeats (a) on a logarithmic axis. Networks have"
+        caption="(a) shows the ten largest singular values by layer, divided by the square root"
+        " of the batch size N. (b) repeats (a) on a logarithmic axis. Networks have"
         " no skip connections. Lines are medians over the networks, darker for larger"
         " singular values; the band is the range of the largest singular value.",
     ),
@@ -746,9 +749,9 @@ FIGURES = [
             Finding(say_collapse, holds=["ratio-decays"]),
         ],
         marks="lines: medians, bands: middle half",
-        caption="(a) shows the second singular value divided by the first, σ₂/σ₁, without batch"
-        " norm and with skip connections. (b) shows how far the matrix of activations,"
-        " scaled to norm one, moves in each layer. Lines are medians, bands the middle"
+        caption="(a) shows the ratio σ₂/σ₁ of the two largest singular values by layer, without"
+        " batch norm and with skip connections. (b) shows by layer how far the matrix of"
+        " activations, scaled to norm one, moves. Lines are medians, bands the middle"
         " half. Solid lines have Gaussian weights, thin broken lines uniform weights."
         " Dotted lines have the rate predicted by the Lyapunov exponents.",
         shows={"law": ["gaussian", "uniform"]},

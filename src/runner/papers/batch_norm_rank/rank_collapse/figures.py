@@ -232,8 +232,9 @@ FIGURES = [
             )
         ],
         marks="lines: medians, bands: range",
-        caption="(a) shows the rank of each hidden layer of linear networks before training,"
-        " with batch norm and without it (plain). (b) shows ReLU networks. Thick lines"
+        caption="(a) shows the rank by hidden layer of linear networks before training, with"
+        " batch norm and without it (plain). (b) shows the rank by hidden layer of ReLU"
+        " networks. Thick lines"
         " are in single precision, broken lines in double precision. Lines are medians,"
         " bands the whole range in single precision.",
         shows={"normalization": ["none", "batch"]},

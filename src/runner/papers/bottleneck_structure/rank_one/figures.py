@@ -89,9 +89,10 @@ FIGURES = [
         findings=[
             Finding(say_fewer, holds=["interpolants-are-rare"]),
         ],
-        caption="The target function has rank 2. (a) shows how many initializations fit. (b)"
-        " shows the largest trace of the tangent kernel (NTK) divided by the depth L,"
-        " (c) the squared norm minus L. Dots fit, crosses do not; large dots are medians"
+        caption="The target function has rank 2. (a) shows how many initializations fit, (b)"
+        " the largest trace of the tangent kernel (NTK) divided by the depth L, and (c)"
+        " the squared parameter norm minus L, all against N. Dots fit, crosses do not; large dots"
+        " are medians"
         " of the fits. Dotted lines are the paper's lower bounds; in (b) their height is"
         " arbitrary.",
     ),

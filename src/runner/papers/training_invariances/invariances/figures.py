@@ -444,9 +444,10 @@ FIGURES = [
             )
         ],
         marks="lines: medians, bands: middle 90 %",
-        caption="Each panel shows the change of a quantity during training, divided by its"
-        " initial size. Blue quantities are constant by a statement of the paper, the"
-        f" orange one is not. {D} compares adjacent layers. Lines are medians, bands the"
+        caption="Each panel shows the change of a quantity, divided by its initial size, against"
+        " the time t of gradient flow. Blue quantities are constant by a statement of the paper,"
+        " the"
+        f" orange one is not. {D} compares adjacent layers W₁ and W₂. Lines are medians, bands the"
         " middle 90 % over layers and networks. Networks of depth 4 are judged, not"
         " drawn.",
         shows={
@@ -465,11 +466,12 @@ FIGURES = [
                 holds=["theorem-1", "vertex-wise", "edge-wise", "layer-wise", "relu-not-invariant"],
             )
         ],
-        caption="The left panel shows the convergence order in the learning rate: 0 if gradient"
-        " flow moves the quantity, 1 if finite steps do, 4 with Runge–Kutta steps. The"
-        " right panel shows the drift at the smallest learning rate. Blue quantities are"
+        caption="For each quantity, the left panel shows the convergence order in the learning"
+        " rate: 0 if gradient flow moves the quantity, 1 if finite steps do, 4 with"
+        " Runge–Kutta steps. The right panel shows the relative drift at the smallest"
+        " learning rate. Blue quantities are"
         " invariants, orange ones controls. Graphs are random or DenseNet-like, with"
-        f" frozen weights. {D} compares adjacent layers.",
+        f" frozen weights. {D} compares adjacent layers W₁ and W₂.",
         shows={"data": ["gaussian", "digits"]},
     ),
     Drawing(
@@ -479,9 +481,10 @@ FIGURES = [
         unread=("metrics",),
         findings=[Finding(say_what_grows, holds=["weights-diverge", "rank-one", "alignment"])],
         marks="lines: medians, in d means",
-        caption="(a) shows the last inner layer (dashed: residual blocks; L: longest path). (b)"
-        " shows 1 − |⟨v, u⟩| for adjacent leading singular vectors. (c) shows layers"
-        " with a nontrivial bound (Eq. (14)). (d) counts weights that change sign. Lines"
+        caption="(a) shows singular values of the last inner layer against time t (dashed:"
+        " residual blocks; L: longest path), (b) 1 − |⟨v, u⟩| against ‖W‖² (v, u: leading"
+        " singular vectors of adjacent layers), (c) ‖W‖₂²/‖W‖² where Eq. (14) is not"
+        " trivial. (d) shows how many weights change sign by path length. Lines"
         " are medians (d: means) of networks that separate their data.",
         shows={
             "architecture": ["linear", "relu_then_linear", "conv", "conv_free", "residual_free"],

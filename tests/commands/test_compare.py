@@ -30,9 +30,7 @@ def compared(made, tmp_path, monkeypatch, capsys):
     """Keeps the figure, changes what was kept; then the command: exit code and stdout."""
     reference = tmp_path / "reference"
     monkeypatch.setattr(compare, "REFERENCE", reference)
-    monkeypatch.setattr(
-        comparison, "figure_names", lambda: [NAME, "bottleneck-linear", "rank-fig6"]
-    )
+    monkeypatch.setattr(compare, "figure_names", lambda: [NAME, "bottleneck-linear", "rank-fig6"])
 
     def command(change=lambda rows: rows, file="metrics") -> tuple[int, str]:
         path = keep(NAME, made, reference) / f"{file}.csv"

@@ -12,7 +12,7 @@ import pytest
 from runner.commands import reference
 from runner.commands.compare import compare
 from runner.commands.gallery_data import claims_of, collect
-from runner.commands.kept_figure import FROM_REFERENCE, KeptFigure, read_tables
+from runner.commands.kept import FROM_REFERENCE, KeptFigure, read_tables
 from runner.commands.reference import (
     JUDGED,
     REFERENCE,

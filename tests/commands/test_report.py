@@ -14,7 +14,7 @@ from repository import REPOSITORY
 
 from runner.commands import report as command
 from runner.commands.gallery_data import claims_of, collect
-from runner.commands.kept_figure import KeptFigure, drawn_from
+from runner.commands.kept import KeptFigure, drawn_from
 from runner.commands.report import VERDICTS, by_paper, counts, papers, pretty
 from runner.core.catalogue import figure_names
 from runner.core.errors import InputError

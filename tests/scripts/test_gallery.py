@@ -37,7 +37,7 @@ from gallery import (
 )
 from in_process import configs_of
 
-from runner.commands.kept_figure import KeptFigure
+from runner.commands.kept import KeptFigure
 from runner.commands.reference import REFERENCE, keep_benchmarks
 from runner.commands.report import VERDICTS
 from runner.commands.report import papers as about_papers

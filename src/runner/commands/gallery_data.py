@@ -16,8 +16,7 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from runner.commands.kept import read_csv, read_json
-from runner.commands.kept_figure import KeptFigure
+from runner.commands.kept import KeptFigure, read_csv, read_json
 from runner.core.catalogue import figure_names, figure_study, headline, natural_order, paper_folder
 from runner.core.errors import InputError
 from runner.core.papers import Paper, paper_of

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from runner.commands.kept_figure import read_tables
+from runner.commands.kept import read_tables
 from runner.core.catalogue import figure_study
 from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
 from runner.papers.bottleneck_structure.bottleneck.tables import (

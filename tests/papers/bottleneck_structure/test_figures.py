@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from runner.commands.kept_figure import KeptFigure, read_tables
+from runner.commands.kept import KeptFigure, read_tables
 from runner.papers.bottleneck_structure import looks
 from runner.papers.bottleneck_structure.bottleneck.figures import FIGURES as OF_DEPTHS
 from runner.papers.bottleneck_structure.bottleneck.figures import collapsed, say_above

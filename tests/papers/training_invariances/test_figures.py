@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from repository import REPOSITORY
 
-from runner.commands.kept_figure import read_tables
+from runner.commands.kept import read_tables
 from runner.core.catalogue import figure_study
 from runner.results.drawing import draw, drawing_of
 from runner.results.style import QUIET

@@ -17,7 +17,7 @@ RUN := .venv/bin/python -m runner
 FIGURES := $(basename $(notdir $(wildcard conf/figure/*.yaml)))
 LAUNCHER := $(if $(filter-out 1,$(strip $(JOBS))),hydra/launcher=joblib hydra.launcher.n_jobs=$(strip $(JOBS)))
 
-.PHONY: help setup show figures report reference figures-from-reference compare claims gallery docs test lint bench clean
+.PHONY: help setup show figures report reference figures-from-reference compare claims gallery docs test test-quick lint bench clean
 .PHONY: $(FIGURES)
 
 help: ## list the targets
@@ -76,6 +76,9 @@ compare: $(INSTALLED) ## say where your results differ from outputs/reference by
 
 test: $(DEVELOPED) ## run all tests
 	.venv/bin/python -m pytest -n 3 --dist worksteal
+
+test-quick: $(DEVELOPED) ## run the tests that take a few seconds at most
+	.venv/bin/python -m pytest -n 3 --dist worksteal -m 'not long'
 
 lint: $(DEVELOPED) ## check style with ruff, types with mypy, and the import layers with import-linter
 	.venv/bin/ruff check .

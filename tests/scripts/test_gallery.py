@@ -74,6 +74,7 @@ def reference(tmp_path):
         "data": ["digits", "digits"],
     }
     pd.DataFrame(claims).to_csv(folder / "claims.csv", index=False)
+    (folder / "caption.txt").write_text("Lines: medians.")
     return tmp_path
 
 

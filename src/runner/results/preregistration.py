@@ -19,14 +19,14 @@ from runner.results.verdicts import STANDINGS
 from runner.runs.files import write_atomically
 
 if TYPE_CHECKING:
-    from runner.results.figure import Figure
+    import runner.results.figure
 
 END = "rules.json"
 
 PREREGISTERED, EXPLORATORY = STANDINGS
 
 
-def register(figure: "Figure") -> None:
+def register(figure: "runner.results.figure.Figure") -> None:
     """Write down the digests of a figure's rules, before runs of it are computed.
 
     If a run has been begun, only the rules that were written down earlier and are unchanged count.
@@ -41,7 +41,7 @@ def register(figure: "Figure") -> None:
     write_atomically(path, json.dumps(content, indent=1).encode())
 
 
-def registered(figure: "Figure") -> dict[str, str]:
+def registered(figure: "runner.results.figure.Figure") -> dict[str, str]:
     """Return the digests that were written down before these runs were computed, by claim."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         content = json.loads(figure.path(END).read_text())
@@ -50,7 +50,7 @@ def registered(figure: "Figure") -> dict[str, str]:
     return {}
 
 
-def _run_names(figure: "Figure") -> list[str]:
+def _run_names(figure: "runner.results.figure.Figure") -> list[str]:
     return sorted(run.folder.name for run in figure.runs)
 
 

@@ -35,21 +35,13 @@ from runner.core.catalogue import figure_names, figure_study, rows_of
 from runner.core.errors import InputError
 from runner.core.folders import outputs_at, require_readable, require_writable
 from runner.core.studies import column_types
+from runner.results import preregistration
 from runner.results.claims import claims_of
 from runner.results.figure import Figure
-from runner.results.preregistration import (
-    PREREGISTERED,
-    earlier_seeds,
-    rules_before_numbers,
-    with_standing,
-)
 from runner.results.rows import NoRows, Present, Tables
 from runner.results.table_diff import fault
 from runner.runs.files import write_atomically
 from runner.runs.provenance import INSTALLED, REFERENCE
-
-COMPARED = ["claim", "rule", "verdict", "measured", "note"]
-"""Columns of the stored claims that must follow from the stored tables."""
 
 RULES, JUDGED = "rules.csv", "judged.csv.xz"
 """Files beside the figures: the printed rules with their digests, and the numbers they judge."""
@@ -97,7 +89,6 @@ def keep(name: str, typed: list[str], reference: Path) -> Path:
     try:
         _write_tables(figure, new)
         _write_claims(figure, new, folder)
-        _check(figure, new)
     except BaseException:
         shutil.rmtree(new)
         raise
@@ -109,22 +100,6 @@ def keep(name: str, typed: list[str], reference: Path) -> Path:
     rows = pd.concat([stored[~_is_of(stored, folder)], numbers])
     _write_numbers(reference, rows.sort_values(["scale", "figure"], kind="stable"))
     return folder
-
-
-def _check(figure: Figure, folder: Path) -> None:
-    """Raise InputError unless stored tables are whole, and the stored verdicts follow from them."""
-    tables = read_tables(folder)
-    for table, row_class in rows_of(figure.study).items():
-        if table in tables and (wrong := fault(tables[table], row_class)):
-            raise InputError(f"{figure.name}: {table}: {wrong}")
-    stored = read_csv(folder / "claims.csv", keep_default_na=False)
-    claims = (frame[COMPARED].to_numpy().tolist() for frame in (figure.judge(tables), stored))
-    for now, before in zip_longest(*claims):
-        if now != before:
-            claim, _, verdict, *_ = now or before
-            raise InputError(
-                f"{figure.name}: {claim}: the kept tables give {verdict}, not what was kept"
-            )
 
 
 def _write_tables(figure: Figure, folder: Path) -> None:
@@ -145,19 +120,28 @@ def _write_tables(figure: Figure, folder: Path) -> None:
 def _write_claims(figure: Figure, folder: Path, replaced: Path) -> None:
     """Write the caption of a figure, its claims with their standing, and its provenance.
 
-    replaced: the folder that will be replaced.
+    The claims are judged on the stored tables in the folder. replaced: the folder that will be
+    replaced. Raises InputError if rows are missing or doubled, or a verdict is another than drawn.
     """
-    _write(folder / "caption.txt", figure.path("caption.txt").read_text())
-    judged = pd.read_csv(figure.path("claims.csv"))
+    tables = read_tables(folder)
+    for table, row_class in rows_of(figure.study).items():
+        if table in tables and (wrong := fault(tables[table], row_class)):
+            raise InputError(f"{figure.name}: {table}: {wrong}")
+    judged, drawn = figure.judge(tables), pd.read_csv(figure.path("claims.csv"))
+    for now, before in zip_longest(judged["verdict"], drawn["verdict"]):
+        if now != before:
+            raise InputError(f"{figure.name}: the kept tables give {now}, the figure says {before}")
     about = json.loads(figure.path("provenance.json").read_text())
     stored = {
         path.parent: (read_json(path), read_csv(path.with_name("claims.csv")))
         for path in replaced.parent.parent.glob(f"*/{figure.figure}/provenance.json")
     }
-    preregistered = rules_before_numbers(judged, about, stored.values())
-    claims = with_standing(judged, figure.scale, preregistered)
+    standing = preregistration.rules_before_numbers(judged, about, stored.values())
+    claims = preregistration.with_standing(judged, figure.scale, standing)
+    earlier = stored.get(replaced, ({},))[0]
+    about["earlier_seeds"] = preregistration.earlier_seeds(about, earlier)
+    _write(folder / "caption.txt", figure.path("caption.txt").read_text())
     _write(folder / "claims.csv", claims.to_csv(index=False))
-    about["earlier_seeds"] = earlier_seeds(about, stored.get(replaced, ({},))[0])
     _write(folder / "provenance.json", json.dumps(about, indent=2))
 
 
@@ -201,13 +185,15 @@ def judge_all(reference: Path) -> None:
         numbers, changed = ignore_rounding(numbers_judged(folder, tables), before)
         frames.append(numbers)
         judged, stored = figure.judge(tables), read_csv(folder / "claims.csv")
-        old = stored[stored["standing"] == PREREGISTERED]
+        old = stored[stored["standing"] == preregistration.PREREGISTERED]
         same = {*zip(old["claim"], old["digest"], strict=True)}
         stay = [
             (row.claim, row.digest) in same and row.claim not in changed
             for row in judged.itertuples()
         ]
-        claims, others = ignore_rounding(with_standing(judged, figure.scale, stay), stored)
+        claims, others = ignore_rounding(
+            preregistration.with_standing(judged, figure.scale, stay), stored
+        )
         if others:
             _replace(folder / "claims.csv", claims.to_csv(index=False))
         _replace(folder / "caption.txt", figure.caption(tables))

@@ -92,7 +92,7 @@ class KeptFigure(Figure):
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
     """Return the stored tables of a figure by name. Raises InputError if a file is damaged."""
     paths = {path.name.partition(".")[0]: path for path in sorted(folder.glob("*.csv*"))}
-    del paths["claims"]
+    paths.pop("claims", None)
     shared = read_json(folder / "shared.json")
     return {name: read_csv(path).assign(**shared.get(name, {})) for name, path in paths.items()}
 

@@ -88,7 +88,7 @@ def test_a_picture_of_the_reference_has_its_body_and_its_words_beside_it(made, t
     figure.picture()
     assert not body.exists(), "it is of other verdicts"
     words = json.loads(place.with_name(f"{NAME}.header.json").read_text())
-    assert words["counts"] == f"✗ {len(kept)} fail"
+    assert words["counts"] == f"claims: ✗ {len(kept)} fail"
 
 
 def test_a_claim_that_no_longer_comes_out_as_kept_is_an_error(made, tmp_path):

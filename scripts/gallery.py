@@ -21,8 +21,7 @@ import seeds
 from bench.timing import machine_name
 
 from runner.commands.gallery_data import Entry, claims_of, collect, reason
-from runner.commands.kept import read_csv, read_json
-from runner.commands.kept_figure import KeptFigure
+from runner.commands.kept import KeptFigure, read_csv, read_json
 from runner.commands.report import NBSP, VERDICTS, PaperResults, by_paper, capital, duration, pages
 from runner.commands.report import papers as about_papers
 from runner.core.catalogue import figure_names, figure_study, headline, paper_folder

@@ -18,7 +18,8 @@ from itertools import islice
 from pathlib import Path
 
 from runner.commands.claims import rules
-from runner.commands.reference import numbers_judged, read_tables
+from runner.commands.kept import read_tables
+from runner.commands.reference import numbers_judged
 from runner.core.catalogue import configs, figure_names, figure_study, package_of
 from runner.runs.provenance import REFERENCE, source_of
 
@@ -123,7 +124,7 @@ class Kept:
 
     def judged(self, folder: Path) -> str:
         """Return the numbers that the rules of one figure judge, as text of six digits."""
-        numbers = numbers_judged({folder: self.tables[folder]})
+        numbers = numbers_judged(folder, self.tables[folder])
         return numbers.to_csv(float_format="%.6g")
 
     def notices(self) -> str:

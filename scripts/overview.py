@@ -6,8 +6,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 
-from runner.commands.kept import read_csv
-from runner.commands.kept_figure import read_tables
+from runner.commands.kept import read_csv, read_tables
 from runner.core.errors import InputError
 from runner.papers.batch_norm_rank.looks import NORMALIZATIONS
 from runner.papers.norm_tuning.bn_only import tables as tuned

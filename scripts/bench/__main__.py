@@ -12,8 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from collections.abc import Iterator
 from importlib import import_module
 from math import isnan
 from pathlib import Path
@@ -66,11 +65,6 @@ def module(study: str) -> ModuleType:
     return import_module(f"bench.studies.{study}")
 
 
-def comparer(name: str) -> Callable[[], Iterator[Comparison]]:
-    """Return the function that yields the comparisons of a study, or of a sweep."""
-    return sweep if name == "sweep" else module(name).compare
-
-
 def machine() -> dict[str, Any]:
     """Describe the machine; rates in GFLOP and millions of numbers per second."""
     where = device()
@@ -85,14 +79,9 @@ def machine() -> dict[str, Any]:
     }
 
 
-def keep(folder: Path, study: str, table: str, rows: list[dict[str, Any]]) -> None:
-    """Write one table of a study to a CSV file."""
-    pd.DataFrame(rows).to_csv(folder / f"{study}{table}.csv", index=False, float_format="%.4g")
-
-
 def show(rows: list[dict[str, Any]]) -> None:
     """Print a table."""
-    print(pd.DataFrame(rows).to_string(index=False, float_format=lambda value: f"{value:.3g}"))
+    print(pd.DataFrame(rows).to_string(index=False, float_format="{:.3g}".format))
 
 
 def slowdown(rows: list[dict[str, Any]], kept: Path) -> float:
@@ -139,15 +128,17 @@ def main(arguments: list[str]) -> int:
     grown: list[dict[str, Any]] = []
     for study in typed.studies or ["sweep", *STUDIES]:
         print(f"measuring {study}", file=sys.stderr)
-        rows = [comparison.as_row() for comparison in comparer(study)()]
-        compared += rows
-        slower[study] = slowdown(rows, REFERENCE / "bench" / f"{study}.csv")
-        keep(folder, study, "", rows)
+        compare = sweep if study == "sweep" else module(study).compare
+        tables = {"": [comparison.as_row() for comparison in compare()]}
         if study != "sweep" and sys.platform == "linux":
-            rows = [asdict(row) for row in exponents(module(study).GROWTH)]
-            grown += rows
-            keep(folder, study, "-growth", rows)
+            tables["-growth"] = [*exponents(module(study).GROWTH)]
+        for end, rows in tables.items():
+            path = folder / f"{study}{end}.csv"
+            pd.DataFrame(rows).to_csv(path, index=False, float_format="%.4g")
         (folder / f"{study}.provenance.json").write_text(json.dumps(described, indent=1))
+        slower[study] = slowdown(tables[""], REFERENCE / "bench" / f"{study}.csv")
+        compared += tables[""]
+        grown += tables.get("-growth", [])
     print("\nSeconds for the same work; speedup over the baseline, fraction of the limit")
     print(f"on {machine_name(described)} in float32 / float64")
     show(compared)

@@ -1,16 +1,15 @@
 """Growth of seconds and memory with the sizes of a study: measured runs, and their exponents.
 
-A study's module in `studies` has GROWTH: a small configuration and the sizes to vary, each with its
-values. Every run is a separate process with its own peak memory.
+A study's module in `studies` has GROWTH: a small configuration and the sizes to vary. Every run is
+a separate process with its own peak memory.
 """
 
 import multiprocessing
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from math import log
-from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
@@ -61,52 +60,35 @@ def lent(device: torch.device) -> Context:
 
 @dataclass(frozen=True)
 class Growth:
-    """A study's small configuration, and values of the sizes, which are varied one at a time."""
+    """A study's small configuration, and the sizes, which are varied one at a time.
+
+    sizes: smallest and largest value. A third value is measured between them, at equal ratios.
+    """
 
     config: StudyConfig
-    sizes: dict[str, list[float]]
+    sizes: dict[str, tuple[float, float]]
+
+    def values(self, name: str) -> list[float]:
+        """Return the three values of a size."""
+        first, last = self.sizes[name]
+        middle = (first * last) ** 0.5
+        return [first, round(middle) if isinstance(first, int) else middle, last]
 
 
-@dataclass(frozen=True)
-class Cost:
-    """Cost of one run: seconds, and bytes above the memory of the program without its tensors."""
+def cost(config: StudyConfig) -> tuple[float, int]:
+    """Run the study in a separate process; return its seconds, and its bytes.
 
-    seconds: float
-    bytes: int
-
-
-@dataclass(frozen=True)
-class Exponents:
-    """One row of the table: cost ~ size^exponent between the first and the last value."""
-
-    study: str
-    size: str
-    first: float
-    last: float
-    seconds: float  # cost at the last value
-    seconds_exponent: float
-    mebibytes: float  # cost at the last value
-    memory_exponent: float  # nan below `OWN`
-
-
-def cost(config: StudyConfig) -> Cost:
-    """Run the study in a separate process and measure its cost; raises RuntimeError if it fails."""
+    The bytes are those above the memory of the program without its tensors. Raises the error of a
+    run that fails.
+    """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
-    own, others = context.Pipe(duplex=False)
-    process = context.Process(target=_run, args=(config, others))
-    process.start()
-    others.close()
-    try:
-        return own.recv()
-    except EOFError as error:
-        raise RuntimeError(f"{config} could not be measured: see its error above") from error
-    finally:
-        process.join()
+    with ProcessPoolExecutor(1, context) as pool:
+        return pool.submit(_measure, config).result()
 
 
-def _run(config: StudyConfig, answer: Connection) -> None:
-    """Run the study in the measured process and send its cost as answer."""
+def _measure(config: StudyConfig) -> tuple[float, int]:
+    """Run the study in the measured process."""
     torch.set_num_threads(1)  # as in every run, like the next line
     keep_freed_memory()
     where = device()
@@ -119,8 +101,7 @@ def _run(config: StudyConfig, answer: Connection) -> None:
         for _ in run(config, lent(where)):
             pass
     seconds = time.perf_counter() - start
-    taken = torch.cuda.max_memory_allocated() if where.type == "cuda" else peak() - before
-    answer.send(Cost(seconds, taken))
+    return seconds, torch.cuda.max_memory_allocated() if where.type == "cuda" else peak() - before
 
 
 def peak() -> int:
@@ -134,25 +115,24 @@ def resized(config: StudyConfig, name: str, value: float) -> StudyConfig:
     return replace(config, **{name: [value] if is_list else value})
 
 
-def exponent(sizes: list[float], costs: list[float]) -> float:
+def exponent(sizes: list[float], costs: Sequence[float]) -> float:
     """Return the slope of log cost against log size, by least squares."""
-    return float(np.polyfit([log(size) for size in sizes], [log(each) for each in costs], 1)[0])
+    return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
 
 
-def exponents(growth: Growth) -> Iterator[Exponents]:
-    """Yield the exponents of every size, after measuring each of its values."""
-    for name, values in growth.sizes.items():
-        configs = [resized(growth.config, name, value) for value in values]
-        costs = [cost(config) for config in configs]
-        seconds = [each.seconds for each in costs]
-        peaks = [float(each.bytes) for each in costs]
-        yield Exponents(
-            study=growth.config.study,
-            size=name,
-            first=values[0],
-            last=values[-1],
-            seconds=seconds[-1],
-            seconds_exponent=exponent(values, seconds),
-            mebibytes=peaks[-1] / 2**20,
-            memory_exponent=exponent(values, peaks) if peaks[-1] > OWN * 2**20 else float("nan"),
-        )
+def exponents(growth: Growth) -> Iterator[dict[str, Any]]:
+    """Yield a row for each size: its exponent, cost ~ size^exponent, and the largest cost."""
+    for name in growth.sizes:
+        values = growth.values(name)
+        costs = [cost(resized(growth.config, name, value)) for value in values]
+        seconds, peaks = zip(*costs, strict=True)
+        yield {
+            "study": growth.config.study,
+            "size": name,
+            "first": values[0],
+            "last": values[-1],
+            "seconds": seconds[-1],
+            "seconds_exponent": exponent(values, seconds),
+            "mebibytes": peaks[-1] / 2**20,
+            "memory_exponent": exponent(values, peaks) if peaks[-1] > OWN * 2**20 else np.nan,
+        }

@@ -15,7 +15,7 @@ from typing import Any
 import matplotlib.figure
 import pandas as pd
 
-from runner.commands.kept_figure import KeptFigure
+from runner.commands.kept import KeptFigure
 from runner.compose.composing import hydra_ready, overrides_of
 from runner.compose.launching import launch
 from runner.compose.orders import Order, compose_order, paper_figure

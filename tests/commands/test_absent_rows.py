@@ -17,7 +17,7 @@ import pytest
 from matplotlib.figure import Figure
 from repository import REPOSITORY
 
-from runner.commands.kept_figure import KeptFigure
+from runner.commands.kept import KeptFigure
 from runner.core.catalogue import configs, figure_study, rows_of
 from runner.results.claims import claims_of, judge
 from runner.results.drawing import draw, drawing_of

@@ -11,7 +11,7 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from repository import REPOSITORY
 
-from runner.commands.kept_figure import KeptFigure
+from runner.commands.kept import KeptFigure
 from runner.core.catalogue import configs, figure_names, figure_study, paper_folder, part_of
 from runner.core.papers import PAPERS
 from runner.results import figure as results
@@ -116,7 +116,7 @@ def test_a_figure_is_explained_and_its_claims_come_out_as_kept(folder, tmp_path,
 ALONE = """
 import sys
 from pathlib import Path
-from runner.commands.kept_figure import KeptFigure
+from runner.commands.kept import KeptFigure
 figure = KeptFigure.of(Path(sys.argv[1]))
 figure.numbers(), figure.judge(), figure.caption()
 print(*sorted({name.split(".")[2] for name in sys.modules if name.startswith("runner.papers.")}))

@@ -9,10 +9,9 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from runner.commands import reference
 from runner.commands.compare import compare
 from runner.commands.gallery_data import claims_of, collect
-from runner.commands.kept_figure import FROM_REFERENCE, KeptFigure, read_tables
+from runner.commands.kept import FROM_REFERENCE, KeptFigure, read_tables
 from runner.commands.reference import (
     JUDGED,
     REFERENCE,
@@ -61,7 +60,9 @@ def made(made_once, tmp_path):
 
 
 def test_a_figure_drawn_from_the_reference_is_the_figure(made, tmp_path):
-    keep(NAME, made, tmp_path / "reference")
+    folder = keep(NAME, made, tmp_path / "reference")
+    assert (folder / "caption.txt").read_text().startswith("Paper D, Example 20: ")
+    assert compare(NAME, made, tmp_path / "reference").empty
     place = tmp_path / "again" / FROM_REFERENCE / "smoke"
     assert list(draw_all(tmp_path / "reference", tmp_path / "again")) == [place / f"{NAME}.png"]
     for end in FILES:
@@ -87,7 +88,7 @@ def test_a_picture_of_the_reference_has_its_body_and_its_words_beside_it(made, t
     figure.picture()
     assert not body.exists(), "it is of other verdicts"
     words = json.loads(place.with_name(f"{NAME}.header.json").read_text())
-    assert words["counts"] == f"✗ {len(kept)} fail"
+    assert words["counts"] == f"claims: ✗ {len(kept)} fail"
 
 
 def test_a_claim_that_no_longer_comes_out_as_kept_is_an_error(made, tmp_path):
@@ -101,21 +102,11 @@ def test_a_claim_that_no_longer_comes_out_as_kept_is_an_error(made, tmp_path):
     assert set(found["table"]) == {"claims"} and len(found) == len(kept)
 
 
-def test_own_results_agree_with_themselves_and_missing_ones_are_said(made, tmp_path):
-    keep(NAME, made, tmp_path / "reference")
-    assert compare(NAME, made, tmp_path / "reference").empty
-    elsewhere = ["scale=smoke", f"outputs={tmp_path / 'empty'}"]
-    assert compare(NAME, elsewhere, tmp_path / "reference") is None
-    assert compare("fig5", made[:2], tmp_path / "reference") is None
-
-
 def test_only_a_current_figure_is_kept(made, tmp_path):
     (tmp_path / "figures" / "smoke" / f"{NAME}.png").unlink()
     with pytest.raises(InputError, match=f"{NAME} is not drawn yet"):
         keep(NAME, made, tmp_path / "reference")
-
-
-def test_a_figure_is_current_until_a_run_changes(made):
+    paper_figure(NAME, made).make()
     assert paper_figure(NAME, made).is_current()
     paper_figure(NAME, made).runs[0].result_path.unlink()
     assert not paper_figure(NAME, made).is_current()
@@ -133,54 +124,37 @@ def test_another_style_draws_the_figure_again_and_makes_it_no_other(made, tmp_pa
     assert path.read_bytes() == screen
 
 
-def test_the_caption_is_kept_with_the_tables(made, tmp_path):
-    folder = keep(NAME, made, tmp_path / "reference")
-    caption = (folder / "caption.txt").read_text()
-    assert caption.startswith("Paper D, Example 20: ") and "scale: smoke." in caption
-    assert "caption" not in read_tables(folder)
-
-
 def test_tables_that_nothing_reads_are_not_kept(made, tmp_path, monkeypatch):
     drawing = drawing_of(NAME, "example20")
     assert set(read_tables(keep(NAME, made, tmp_path / "all"))) == {"metrics"}
     unread = replace(drawing, unread=("metrics",))
     monkeypatch.setattr(figures, "drawing_of", lambda *_: unread)
-    with pytest.raises(InputError, match="not what was kept"):  # the claims do read it
+    with pytest.raises(InputError, match="the figure says holds"):  # the claims do read it
         keep(NAME, made, tmp_path / "some")
 
 
 OVERRIDE = "depths=[4,8]"
 
 
-def test_an_overridden_figure_stands_beside_the_canonical_one(made, tmp_path):
-    folder = tmp_path / "figures" / "smoke"
+def test_a_variant_stands_beside_its_figure_and_counts_nowhere(made, tmp_path):
+    """Its files have a name of their own; the gallery shows it; the reference does not take it."""
+    folder, none = tmp_path / "figures" / "smoke", tmp_path / "no reference"
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    canonical = collect(tmp_path, None, none)
     variant = compute([*made[:2], OVERRIDE])
     assert re.fullmatch(f"{NAME}-[0-9a-f]{{8}}", variant.name)
     assert {name: (folder / name).read_bytes() for name in before} == before
-    about = json.loads((folder / f"{variant.name}.provenance.json").read_text())
-    assert about["overrides"] == [OVERRIDE]
-    assert about["command"] == f"python -m runner figure={NAME} scale=smoke '{OVERRIDE}'"
     assert set(pd.read_csv(folder / f"{variant.name}.claims.csv")["figure"]) == {variant.name}
-    assert set(pd.read_csv(folder / f"{NAME}.claims.csv")["figure"]) == {NAME}
-
-
-def test_the_gallery_shows_an_overridden_figure_and_counts_it_nowhere(made, tmp_path):
-    canonical = collect(tmp_path, None, tmp_path / "no reference")
-    variant = compute([*made[:2], OVERRIDE])
-    entries = collect(tmp_path, None, tmp_path / "no reference")
+    entries = collect(tmp_path, None, none)
     names = [entry.name for entry in entries]
     assert names.index(variant.name) == names.index(NAME) + 1
     assert len(entries) == len(canonical) + 1
     about = entries[names.index(variant.name)].results[0].about
+    assert about["overrides"] == [OVERRIDE]
     assert about["command"] == f"python -m runner figure={NAME} scale=smoke '{OVERRIDE}'"
     with_variant, without = (claims_of(each).query("is_main") for each in (entries, canonical))
     assert counts(with_variant) == counts(without)
     assert sum(counts(with_variant)["paper"].values()) == 3
-
-
-def test_the_reference_knows_no_overridden_figure(made, tmp_path):
-    compute([*made[:2], OVERRIDE])
     for what in (keep, compare):
         with pytest.raises(InputError, match="as it is, not with depths"):
             what(NAME, [*made[:2], OVERRIDE], tmp_path / "reference")
@@ -209,59 +183,33 @@ def test_a_figure_is_canonical_when_its_runs_are(typed, canonical):
         assert variant.command == "make fig4 SCALE=smoke" and not variant.overrides
     else:
         assert variant.overrides == tuple(typed)
-
-
-def test_the_name_of_a_variant_depends_on_its_runs_alone():
-    one = paper_figure("fig4", ["scale=smoke", "target_width=4,6", "device=cpu"])
-    other = paper_figure("fig4", ["scale=smoke", "outputs=elsewhere", "target_width=6,4"])
-    assert one.name == other.name != paper_figure("fig4", ["scale=smoke", "seed=1"]).name
-    assert one.overrides == ("target_width=4,6",)
-
-
-def remade(made, change, file="metrics"):
-    """Change the figure's runs, or its claims, so that all digests fit."""
-    variant = paper_figure(NAME, made)
-    path = (
-        variant.path("claims.csv") if file == "claims" else variant.runs[0].folder / f"{file}.csv"
-    )
-    content = change(pd.read_csv(path)).to_csv(index=False).encode()
-    if file != "claims":
-        result = json.loads(variant.runs[0].result_path.read_text())
-        result["tables"][file] |= {"bytes": len(content)}
-        result["tables"][file] |= {"sha256": hashlib.sha256(content).hexdigest()}
-        variant.runs[0].result_path.write_text(json.dumps(result))
-    path.write_bytes(content)
+        again = paper_figure("fig4", ["scale=smoke", "outputs=elsewhere", *typed, "device=cpu"])
+        assert again.name == variant.name != "fig4", "the name depends on the runs alone"
 
 
 @pytest.mark.parametrize(
-    ("file", "change", "message"),
+    ("change", "message"),
     [
-        ("metrics", lambda rows: pd.concat([rows, rows.tail(2)]), "metrics: 2 rows twice"),
-        ("metrics", lambda rows: rows.assign(max_error=1.0), "represents: the kept tables give f"),
-        ("claims", lambda rows: rows.assign(verdict="fails"), "the kept tables give holds, not"),
-        ("claims", lambda rows: rows.iloc[1:], "represents: the kept tables give"),
+        (lambda rows: pd.concat([rows, rows.tail(2)]), "metrics: 2 rows twice"),
+        (lambda rows: rows.assign(max_error=1.0), "give fails, the figure says holds"),
     ],
 )
-def test_what_is_kept_has_to_follow_from_its_tables(
-    made, tmp_path, monkeypatch, file, change, message
-):
-    """Whatever the figure says of itself; what was kept before stays."""
+def test_what_is_kept_has_to_follow_from_its_tables(made, tmp_path, monkeypatch, change, message):
+    """A run is changed together with its digests; what was kept before stays."""
     before = keep(NAME, made, tmp_path / "reference")
     files = {path.name: path.read_bytes() for path in before.iterdir()}
-    remade(made, change, file)
+    run = paper_figure(NAME, made).runs[0]
+    path = run.folder / "metrics.csv"
+    change(pd.read_csv(path)).to_csv(path, index=False)
+    result = json.loads(run.result_path.read_text())
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    result["tables"]["metrics"] |= {"bytes": path.stat().st_size, "sha256": digest}
+    run.result_path.write_text(json.dumps(result))
     monkeypatch.setattr(Figure, "is_current", lambda figure: True)
     with pytest.raises(InputError, match=message):
         keep(NAME, made, tmp_path / "reference")
     assert {path.name: path.read_bytes() for path in before.iterdir()} == files
     assert {path.name for path in (tmp_path / "reference").iterdir()} == {"smoke", JUDGED}
-
-
-@pytest.mark.parametrize("words", [[], ["kep"], ["draw", "--fast"]])
-def test_wrong_words_are_explained(words, capsys):
-    with pytest.raises(SystemExit) as error:
-        reference.main(words)
-    assert error.value.code == 2
-    assert "usage: python -m runner reference" in capsys.readouterr().err
 
 
 def test_judging_the_unchanged_reference_changes_nothing(tmp_path, capsys):

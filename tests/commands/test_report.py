@@ -14,8 +14,8 @@ from repository import REPOSITORY
 
 from runner.commands import report as command
 from runner.commands.gallery_data import claims_of, collect
-from runner.commands.kept_figure import KeptFigure, drawn_from
-from runner.commands.report import VERDICTS, by_paper, counts, papers, pretty
+from runner.commands.kept import KeptFigure, drawn_from
+from runner.commands.report import VERDICTS, by_paper, papers, pretty
 from runner.core.catalogue import figure_names
 from runner.core.errors import InputError
 from runner.core.papers import PAPERS
@@ -62,7 +62,7 @@ def make_own(outputs):
 @pytest.fixture
 def outputs(tmp_path, monkeypatch):
     """One figure made, and no reference."""
-    monkeypatch.setattr(report, "REFERENCE", tmp_path / "reference")
+    monkeypatch.setattr(command, "REFERENCE", tmp_path / "reference")
     make_own(tmp_path)
     return tmp_path
 
@@ -110,8 +110,7 @@ def test_the_pages_show_every_figure_and_escape_text(outputs):
         assert page.count("numbers exclude neither the statement nor its opposite") == 1
     assert "statements <a" in pages["index"] and "✓ 1 hold</a>" in pages["index"]
     assert "✗ 0 fail</a>" in pages["index"] and "? 1 are undecided</a>" in pages["index"]
-    for paper in PAPERS.values():
-        assert paper.title in pages["index"]
+    assert all(paper.title in pages["index"] for paper in PAPERS.values())
     assert re.search("<figcaption>[^/]*/b> Not in the picture: a &amp; b.<", pages["fig4"])
 
 
@@ -155,8 +154,7 @@ def test_ones_own_claim_stands_beside_that_of_the_reference(outputs, reference):
     claims.drop(index=2).to_csv(path, index=False)
     rows = re.findall(r"<tr id=.*?</tr>", written(outputs)["fig4"])
     same, absent, other = rows  # those of the paper first
-    assert same.count("holds</a>") == 2 and "differs" not in same
-    assert "✗</span> fails" in other and "✓</span> holds" in other and "differs" in other
+    assert same.count("holds</a>") == 2 and "differs" not in same and "differs" in other
     assert other.index("x &lt; 3") < other.index("x &lt; 2"), "one's own before"
     assert "not judged" in absent and "differs" not in absent
 
@@ -177,30 +175,14 @@ def test_scales_stand_side_by_side_and_smoke_speaks_last(outputs, reference):
     assert [each.scale for each in alone.results] == ["smoke"]
 
 
-def test_a_statement_on_the_same_numbers_counts_once(outputs, reference):
-    """Under another figure its runs train more methods, and have other names."""
-
-    def counted():
-        claims = claims_of(collect(outputs, None, reference))
-        return counts(claims[claims["is_main"]])
-
-    before = counted()
-    assert before["paper"]["holds"] == 4 and before["ours"] == {"fails": 1}
-    other = reference / "quick" / "bottleneck-fig1"
-    shutil.copytree(reference / "quick" / SMALL, other)
-    claims = pd.read_csv(other / "claims.csv").assign(runs="more methods")
-    claims.to_csv(other / "claims.csv", index=False)
-    assert counted() == before
-    claims.assign(measured="other numbers").to_csv(other / "claims.csv", index=False)
-    assert counted()["paper"]["holds"] == 7
-
-
-DAMAGED = {"header.json": "{}", "body.png": None, "provenance.json": "{"}
-
-
 @pytest.mark.parametrize(
     ("end", "content"),
-    [*DAMAGED.items(), ("provenance.json", '{"runs": [{}], "seconds": 1}')],
+    [
+        ("header.json", "{}"),
+        ("body.png", None),
+        ("provenance.json", "{"),
+        ("provenance.json", '{"runs": [{}], "seconds": 1}'),
+    ],
 )
 def test_what_is_damaged_is_named(outputs, end, content):
     path = outputs / "figures" / "quick" / f"fig4.{end}"
@@ -234,7 +216,8 @@ def stand_in(outputs):
     for folder in sorted(kept - {REFERENCE / "quick" / SMALL}):
         place = outputs / "figures-from-reference" / folder.parent.name / folder.name
         place.parent.mkdir(parents=True, exist_ok=True)
-        picture = REPOSITORY / "docs" / "figures" / f"{folder.name}.png"
+        # Any picture will do; a link to a missing file would be written through.
+        picture = REPOSITORY / "docs" / "figures" / "fig4.png"
         for end in ("png", "body.png"):
             place.with_name(f"{folder.name}.{end}").symlink_to(picture)
         words = {"what": f"Paper, {folder.name}", "finding": f"{folder.name}: " + 16 * "words, "}
@@ -321,12 +304,6 @@ def test_a_variant_follows_its_figure_and_counts_nowhere(report):
     assert int(figures) == len({path.parent.name for path in REFERENCE.glob("*/*/claims.csv")})
     page = (report / "fig4-0123abcd.html").read_text()
     assert "A variant, with seed=1. It counts in no total." in page
-
-
-def test_a_tall_picture_is_as_wide_as_others_on_the_index(tmp_path):
-    Image.new("RGB", (1680, 3400)).save(tmp_path / "tall.png")
-    command._publish(tmp_path / "tall.png", tmp_path / "shown", small=True)
-    assert Image.open(tmp_path / "shown.webp").width == command.THUMBNAIL
 
 
 PAGES = ("index.html", "fig4.html", "claims.html#verdict=undecided")

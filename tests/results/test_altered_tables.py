@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from runner.commands.reference import read_tables
+from runner.commands.kept import read_tables
 from runner.core.catalogue import figure_names, figure_study, paper_folder
 from runner.core.papers import PAPERS
 from runner.results.claims import Claim, claims_of, judgement

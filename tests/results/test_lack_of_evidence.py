@@ -3,7 +3,7 @@
 import pytest
 from repository import REPOSITORY
 
-from runner.commands.kept_figure import read_tables
+from runner.commands.kept import read_tables
 from runner.core.catalogue import figure_study
 from runner.results.claims import claims_of, judge
 

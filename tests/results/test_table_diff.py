@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from runner.commands.reference import REFERENCE, read_tables
+from runner.commands.kept import REFERENCE, read_tables
 from runner.core.catalogue import rows_of
 from runner.core.studies import Row
 from runner.results.table_diff import ROWS, compare, distances, fault

@@ -19,7 +19,6 @@ from gallery import (
     drawn,
     fails,
     figures,
-    file_of,
     finding,
     findings,
     index,
@@ -37,7 +36,7 @@ from gallery import (
 )
 from in_process import configs_of
 
-from runner.commands.kept_figure import KeptFigure
+from runner.commands.kept import KeptFigure
 from runner.commands.reference import REFERENCE, keep_benchmarks
 from runner.commands.report import VERDICTS
 from runner.commands.report import papers as about_papers
@@ -45,6 +44,7 @@ from runner.core.catalogue import figure_names
 from runner.core.errors import InputError
 from runner.results.claims import distinct
 
+SMALL = "bottleneck-example20"
 COUNTS = f"✓{NBSP}1 · *additional* ✗{NBSP}1"
 """Of the claims below: one of the paper's holds, one of ours fails."""
 
@@ -103,6 +103,11 @@ def test_picture_verdicts_and_headline_of_the_gallery_are_of_one_scale():
     cells = re.findall(CELL, html.unescape(index(REFERENCE)), re.S)
     kept = {path.name for path in REFERENCE.glob("*/*") if path.name in figure_names()}
     assert len(cells) == len(kept)
+    total = sum((each.counts["paper"] for each in results_of(REFERENCE)), Counter())
+    holds, fail, rest = (total[verdict] for verdict in VERDICTS)
+    assert f"{holds} hold, {fail} fail and {rest} are" in index(REFERENCE)
+    said = f"Of {total.total()} statements {holds} hold, {fail} fail, and {rest} are undecided."
+    assert totals(REFERENCE) == said
     for picture, words, found, below in cells:
         name = max((each for each in kept if picture.startswith(each)), key=len)
         scales = [s for s in ("paper", "medium", "quick") if (REFERENCE / s / name).exists()]
@@ -115,18 +120,6 @@ def test_picture_verdicts_and_headline_of_the_gallery_are_of_one_scale():
         signs = re.findall(r"([✓✗?])\s(\d+)", below)
         for verdict, sign in VERDICTS.items():
             assert sum(int(count) for s, count in signs if s == sign) == own.get(verdict, 0)
-
-
-def test_the_index_has_every_kept_figure_and_the_counts_of_the_gallery():
-    page = index(REFERENCE)
-    places = re.findall('src="([^"]*)"', page)
-    assert set(places) <= {f"figures/{file_of(*pair)}" for pair in drawn(REFERENCE)}
-    total = sum((each.counts["paper"] for each in results_of(REFERENCE)), Counter())
-    holds, fail, rest = (total[verdict] for verdict in VERDICTS)
-    assert f"{holds} hold, {fail} fail and {rest} are" in page
-    said = f"Of {total.total()} statements {holds} hold, {fail} fail, and {rest} are undecided."
-    assert totals(REFERENCE) == said
-    assert page.count("\n## Paper ") == page.count("arxiv.org") == 4
 
 
 def test_what_is_not_kept_has_its_command_and_hours(tmp_path):
@@ -198,32 +191,6 @@ def test_the_overview_says_nothing_that_does_not_hold(tmp_path):
         overview.drawn(tmp_path)
 
 
-def test_a_page_has_every_kept_figure_with_its_caption(tmp_path):
-    kept = REFERENCE / "quick" / "bottleneck-example20"
-    for scale in ("quick", "medium", "paper"):
-        (tmp_path / scale).mkdir()
-        (tmp_path / scale / kept.name).symlink_to(kept)
-    page = captioned(tmp_path)
-    assert page.count("## ") == 2 and "![bottleneck-example20](bottleneck-example20.png)" in page
-    assert "## `make bottleneck-example20 SCALE=paper`\n\n![" in page
-    assert "(bottleneck-example20-paper.png)" in page
-    assert "Paper D, Example 20" in page and "scale: quick." in page and "scale: paper." in page
-    (tmp_path / "paper" / kept.name).unlink()
-    assert drawn(tmp_path) == [(kept.name, "quick"), (kept.name, "medium")]
-
-
-def test_pictures_of_a_page_are_those_of_the_figure(tmp_path):
-    kept = REFERENCE / "quick" / "bottleneck-example20"
-    (tmp_path / "medium").mkdir()
-    (tmp_path / "medium" / kept.name).symlink_to(kept)
-    (tmp_path / "drawn").mkdir()
-    (tmp_path / "drawn" / "bottleneck-example20-paper.png").write_text("of what is kept no more")
-    draw_pictures(tmp_path, tmp_path / "drawn")
-    (small,) = (tmp_path / "drawn").iterdir()
-    assert small.name == "bottleneck-example20-medium.png"
-    assert small.read_bytes() == KeptFigure.of(kept).png()
-
-
 def test_what_does_not_hold_is_listed_once_with_its_scales_and_numbers(reference):
     (row,) = fails(reference).splitlines()[2:]
     assert row == "| *additional* | b \\| c. | `quick` | 2; in all | `fig4` |"
@@ -267,3 +234,23 @@ def test_only_what_stands_between_the_marks_is_replaced(tmp_path):
         assert path.read_text() == expected
     with pytest.raises(InputError, match="has no marks"):
         write_between(path, "y", "new")
+
+
+def test_a_page_has_every_kept_figure_with_its_caption_and_its_picture(tmp_path):
+    kept, reference, pictures = REFERENCE / "quick" / SMALL, tmp_path / "kept", tmp_path / "drawn"
+    for scale in ("quick", "medium", "paper"):
+        (reference / scale).mkdir(parents=True)
+        (reference / scale / SMALL).symlink_to(kept)
+    page = captioned(reference)
+    assert page.count("## ") == 2 and f"![{SMALL}]({SMALL}.png)" in page
+    assert f"## `make {SMALL} SCALE=paper`\n\n![" in page and f"({SMALL}-paper.png)" in page
+    assert "Paper D, Example 20" in page and "scale: quick." in page and "scale: paper." in page
+    for scale in ("quick", "paper"):
+        (reference / scale / SMALL).unlink()
+    assert drawn(reference) == [(SMALL, "medium")]
+    pictures.mkdir()
+    (pictures / f"{SMALL}-paper.png").write_text("of what is kept no more")
+    draw_pictures(reference, pictures)
+    (picture,) = pictures.iterdir()
+    assert picture.name == f"{SMALL}-medium.png"
+    assert picture.read_bytes() == KeptFigure.of(kept).png()

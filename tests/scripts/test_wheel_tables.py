@@ -4,7 +4,7 @@ import pytest
 import wheel
 from repository import REPOSITORY
 
-from runner.commands.kept_figure import KeptFigure, read_tables
+from runner.commands.kept import KeptFigure, read_tables
 from runner.core.catalogue import figure_study
 from runner.results.drawing import draw, drawing_of
 from runner.results.rows import Present

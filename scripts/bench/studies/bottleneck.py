@@ -21,10 +21,5 @@ def compare() -> Iterator[Comparison]:
 
 GROWTH = Growth(
     Bottleneck(depths=[10], steps=200),
-    {
-        "depths": [10, 20, 40],
-        "width": [50, 100, 200],
-        "samples": [200, 400, 800],
-        "replicates": [3, 6, 12],
-    },
+    {"depths": (10, 40), "width": (50, 200), "samples": (200, 800), "replicates": (3, 12)},
 )

@@ -98,9 +98,9 @@ def compare() -> Iterator[Comparison]:
 GROWTH = Growth(
     BreakingBN(methods=["batch_norm"], epochs=1, replicates=1, learning_rates=[0.03]),
     {
-        "multiplier": [0.125, 0.25, 0.5],
-        "image_size": [16, 24, 32],
-        "batch_size": [128, 256, 512],
-        "replicates": [1, 2, 4],
+        "multiplier": (0.125, 0.5),
+        "image_size": (16, 32),
+        "batch_size": (128, 512),
+        "replicates": (1, 4),
     },
 )

@@ -60,10 +60,10 @@ def compare() -> Iterator[Comparison]:
 GROWTH = Growth(
     Constructions(target_width=20, width=800, depth=2, replicates=2),
     {
-        "target_width": [10, 14, 20],
-        "width": [800, 1600, 3200],
-        "depth": [2, 4, 8],
-        "replicates": [2, 4, 8],
-        "points": [500, 1000, 2000],
+        "target_width": (10, 20),
+        "width": (800, 3200),
+        "depth": (2, 8),
+        "replicates": (2, 8),
+        "points": (500, 2000),
     },
 )

@@ -68,5 +68,5 @@ def compare() -> Iterator[Comparison]:
 
 GROWTH = Growth(
     Example20(depths=[512], exponents=[0.8]),
-    {"depths": [512, 1024, 2048], "grid": [6, 12, 24]},
+    {"depths": (512, 2048), "grid": (6, 24)},
 )

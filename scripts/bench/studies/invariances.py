@@ -78,10 +78,5 @@ def compare() -> Iterator[Comparison]:
 
 GROWTH = Growth(
     Invariances(time=4.0, records=4),
-    {
-        "width": [16, 32, 64],
-        "depth": [6, 12, 24],
-        "samples": [32, 64, 128],
-        "replicates": [5, 10, 20],
-    },
+    {"width": (16, 64), "depth": (6, 24), "samples": (32, 128), "replicates": (5, 20)},
 )

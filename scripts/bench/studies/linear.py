@@ -59,10 +59,5 @@ def compare() -> Iterator[Comparison]:
 
 GROWTH = Growth(
     Linear(depths=[8], replicates=2, iterations=200),
-    {
-        "depths": [8, 16, 32],
-        "width": [4, 16, 64],
-        "iterations": [100, 200, 400],
-        "replicates": [2, 4, 8],
-    },
+    {"depths": (8, 32), "width": (4, 64), "iterations": (100, 400), "replicates": (2, 8)},
 )

@@ -86,10 +86,5 @@ def compare() -> Iterator[Comparison]:
 
 GROWTH = Growth(
     LowRankTraining(epochs=16),
-    {
-        "width": [32, 64, 128],
-        "samples": [75, 150, 300],
-        "replicates": [5, 10, 20],
-        "epochs": [16, 32, 64],
-    },
+    {"width": (32, 128), "samples": (75, 300), "replicates": (5, 20), "epochs": (16, 64)},
 )

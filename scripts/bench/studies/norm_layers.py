@@ -47,9 +47,5 @@ def compare() -> Iterator[Comparison]:
 
 GROWTH = Growth(
     NormLayers(target_width=10, replicates=2),
-    {
-        "target_width": [10, 14, 20],
-        "samples": [4096, 16384, 65536],
-        "replicates": [2, 4, 8],
-    },
+    {"target_width": (10, 20), "samples": (4096, 65536), "replicates": (2, 8)},
 )

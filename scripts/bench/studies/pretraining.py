@@ -89,10 +89,5 @@ GROWTH = Growth(
         methods=["vanilla", "pretrained"],
         pretraining_steps=[25],
     ),
-    {
-        "depth": [8, 16, 32],
-        "width": [64, 128, 256],
-        "samples": [256, 512, 1024],
-        "replicates": [5, 10, 20],
-    },
+    {"depth": (8, 32), "width": (64, 256), "samples": (256, 1024), "replicates": (5, 20)},
 )

@@ -101,9 +101,5 @@ def compare() -> Iterator[Comparison]:
 
 GROWTH = Growth(
     RankChain(widths=[64], skips=[inf], layers=400_000),
-    {
-        "widths": [64, 128, 256],
-        "chains": [32, 64, 128],
-        "layers": [400_000, 800_000, 1_600_000],
-    },
+    {"widths": (64, 256), "chains": (32, 128), "layers": (400_000, 1_600_000)},
 )

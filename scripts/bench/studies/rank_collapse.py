@@ -135,10 +135,5 @@ def compare() -> Iterator[Comparison]:
 
 GROWTH = Growth(
     RankCollapse(depth=8, epochs=2, learning_rates=[0.1]),
-    {
-        "depth": [8, 16, 32],
-        "width": [64, 128, 256],
-        "samples": [256, 512, 1024],
-        "replicates": [5, 10, 20],
-    },
+    {"depth": (8, 32), "width": (64, 256), "samples": (256, 1024), "replicates": (5, 20)},
 )

@@ -17,10 +17,5 @@ def compare() -> Iterator[Comparison]:
 
 GROWTH = Growth(
     RankOne(samples=[8], steps=1000, replicates=4),
-    {
-        "depth": [12, 24, 48],
-        "width": [50, 100, 200],
-        "samples": [8, 16, 32],
-        "replicates": [4, 8, 16],
-    },
+    {"depth": (12, 48), "width": (50, 200), "samples": (8, 32), "replicates": (4, 16)},
 )

@@ -18,10 +18,10 @@ def compare() -> Iterator[Comparison]:
 GROWTH = Growth(
     Symmetry(depth=10, width=64, starts=1000, steps=200, probes=200, resolution=11),
     {
-        "depth": [10, 20, 40],
-        "width": [64, 128, 256],
-        "batch_size": [250, 500, 1000],
-        "probes": [500, 1000, 2000],
-        "replicates": [3, 6, 12],
+        "depth": (10, 40),
+        "width": (64, 256),
+        "batch_size": (250, 1000),
+        "probes": (500, 2000),
+        "replicates": (3, 12),
     },
 )

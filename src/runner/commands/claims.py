@@ -12,48 +12,39 @@ from runner.core.papers import paper_of
 from runner.core.studies import StudyConfig
 from runner.results.claims import Claim, claims_of
 
+REPEATED = ("replicates", "selection_replicates", "chains", "layers")
+"""Parameters that say how often a run repeats its experiment."""
 
-def plan(figure: str, typed: list[str]) -> str:
-    """Return the claims of a figure with their rules, margins and planned numbers, as text.
 
-    typed: further overrides (`scale=paper`). Raises InputError when they do not compose.
+def plan(name: str, typed: list[str]) -> str:
+    """Return the claims of a figure with their rules and planned numbers, as text.
+
+    typed: further overrides (`scale=paper`). Raises InputError if they do not compose.
     """
-    planned = paper_figure(figure, typed)
-    study, configs = planned.study, [run.config for run in planned.runs]
-    paper = paper_of(paper_folder(study)).letter
+    figure = paper_figure(name, typed)
+    paper = paper_of(paper_folder(figure.study)).letter
     lines = [
-        f"{figure}: paper {paper}, study {study}, scale {planned.scale}",
-        f"  planned: {_planned(configs)}",
+        f"{name}: paper {paper}, study {figure.study}, scale {figure.scale}",
+        f"  planned: {_runs_in_words([run.config for run in figure.runs])}",
     ]
-    for claim in claims_of(figure, study):
-        lines += _lines(claim)
+    for claim in claims_of(name, figure.study):
+        lines.append(f"  {claim.name}: {claim.statement}  [{claim.attribution}]")
+        lines.append(f"      rule: {claim.printed}  ({claim.digest})")
+        lines += [f"      needs: {needed(claim)}"] * bool(claim.needs)
     return "\n".join(lines)
 
 
-def _planned(configs: list[StudyConfig]) -> str:
-    """Return how many runs, and how many independent repetitions each."""
-    counts = {}
-    for name in ("replicates", "selection_replicates", "chains", "layers"):
-        held = (getattr(config, name, None) for config in configs)
-        values = sorted({value for value in held if isinstance(value, int)})
-        if values:
-            counts[name] = " or ".join(map(str, values))
-    said = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
-    data = " ".join(sorted({getattr(config, "data", "synthetic") for config in configs}))
-    seeds = " and ".join(map(str, sorted({config.seed for config in configs})))
-    runs = f"{len(configs)} run" + "s" * (len(configs) > 1)
-    return f"{runs} on {data}, seed {seeds}" + (f", {said}" if said else "")
-
-
-def _lines(claim: Claim) -> list[str]:
-    """Return a claim as it is before any data."""
-    lines = [
-        f"  {claim.name}: {claim.statement}  [{claim.attribution}]",
-        f"      rule: {claim.printed}  ({claim.digest})",
-    ]
-    if claim.needs:
-        lines.append(f"      needs: {needed(claim)}")
-    return lines
+def _runs_in_words(configs: list[StudyConfig]) -> str:
+    """Return the number of runs, their data and seeds, and how often each is repeated."""
+    data = sorted({getattr(config, "data", "synthetic") for config in configs})
+    seeds = sorted({config.seed for config in configs})
+    words = f"{len(configs)} run{'s' * (len(configs) > 1)} on {' '.join(data)}, "
+    words += f"seed {' and '.join(map(str, seeds))}"
+    for name in REPEATED:
+        values = [getattr(config, name, None) for config in configs]
+        if counts := sorted({value for value in values if isinstance(value, int)}):
+            words += f", {' or '.join(map(str, counts))} {name.replace('_', ' ')}"
+    return words
 
 
 def needed(claim: Claim) -> str:
@@ -72,9 +63,9 @@ def rules(figures: Iterable[str] = ()) -> pd.DataFrame:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the claims of all figures, or of those named; computes nothing; returns 0.
+    """Print the claims of the named figures, or of all; compute nothing; return 0.
 
-    Raises InputError when a figure does not exist or an override is wrong.
+    Raises InputError if a figure does not exist or an override is wrong.
     """
     parser = argparse.ArgumentParser(
         prog="python -m runner claims",
@@ -85,10 +76,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("words", nargs="*", metavar="figure or key=value", help="fig4, scale=paper")
     words = parser.parse_args(arguments).words
     names = [word for word in words if "=" not in word]
-    for name in names:
-        if name not in figure_names():
-            raise InputError(f"no figure is called {name!r}; {nearest(name, figure_names())}")
     typed = [word for word in words if "=" in word]
-    scale = scale_in(typed)
-    print("\n\n".join(plan(name, typed) for name in names or figure_names(scale)))
+    if unknown := [name for name in names if name not in figure_names()]:
+        raise InputError(
+            f"no figure is called {unknown[0]!r}; {nearest(unknown[0], figure_names())}"
+        )
+    print("\n\n".join(plan(name, typed) for name in names or figure_names(scale_in(typed))))
     return 0

@@ -6,78 +6,88 @@ from textwrap import fill
 
 import pandas as pd
 
-from runner.commands.kept_figure import KeptFigure
-from runner.commands.reference import REFERENCE, canonical_figure
+from runner.commands.kept import KeptFigure
+from runner.commands.reference import canonical_figure
 from runner.compose.orders import paper_figure
 from runner.core.catalogue import figure_names, rows_of
 from runner.core.errors import InputError
 from runner.core.folders import require_readable
 from runner.core.studies import column_types
 from runner.results import table_diff
-from runner.runs.provenance import INSTALLED
+from runner.runs.provenance import INSTALLED, REFERENCE
 from runner.runs.run import stale_note
 
 SHOWN = ["table", "column", "beyond", "deviation", "where"]
 
+KINDS = {"runs": "runs on one side alone", "claims": "verdicts differ"}
+"""Differences by their table; all others are columns that differ by more than chance."""
+
 
 def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None:
-    """Return where a user's runs of a figure differ from the reference; None without either.
+    """Return where a user's runs of a figure differ from the reference; None if one side lacks it.
 
-    A line of `table_diff.compare` for each table and column that differs by more than chance, of
-    the runs that both sides have; one of the table `runs` for each run that one side lacks, and of
-    the table `claims` for each claim with another verdict. `attrs["alike"]` says how alike the
-    numbers are where none differs, `attrs["notes"]` names runs of other code and what is not
-    compared. Raises InputError when the overrides make another figure than the canonical one.
+    The runs of both sides give a line of `table_diff.compare` for each table and column that
+    differs by more than chance. A run of one side alone gives a line of the table `runs`, another
+    verdict a line of the table `claims`. `attrs["alike"]` says how alike the numbers are,
+    `attrs["notes"]` names runs of other code and columns that are not compared. Raises InputError
+    if the figure is not canonical.
     """
     figure = canonical_figure(name, typed)
     kept_figure = KeptFigure.of(reference / figure.scale / name)
     if not kept_figure.folder.exists() or not all(run.is_complete() for run in figure.runs):
         return None
     own, kept = figure.tables(), kept_figure.tables()
-    runs = [{run for table in side.values() for run in table["run"]} for side in (own, kept)]
+    runs, kept_runs = (
+        {run for rows in side.values() for run in rows["run"]} for side in (own, kept)
+    )
     alone, parts = [], [pd.DataFrame(columns=["table", *table_diff.COLUMNS])]
     for table, row_class in rows_of(figure.study).items():
         if table not in own or table not in kept:
             alone += [table] * (table in own or table in kept)
             continue
-        a, b = own[table], kept[table]
+        a, b = (side[table].loc[side[table]["run"].isin(runs & kept_runs)] for side in (own, kept))
         columns = ["run", *column_types(row_class)]
-        measured = [column for column in columns if column in a and column in b]
         alone += [f"{table}.{column}" for column in columns if (column in a) != (column in b)]
+        measured = [column for column in columns if column in a and column in b]
         if {*row_class.keys} <= {*measured}:
-            a, b = (side.loc[side["run"].isin(runs[0] & runs[1]), measured] for side in (a, b))
-            parts.append(table_diff.compare(a, b, row_class).assign(table=table))
+            parts.append(
+                table_diff.compare(a[measured], b[measured], row_class).assign(table=table)
+            )
     compared = pd.concat(parts, ignore_index=True)
     verdicts = figure.judge(own).merge(kept_figure.claims(), on="claim", suffixes=("", "_kept"))
-    verdicts = verdicts[verdicts["verdict"] != verdicts["verdict_kept"]]
     others = [
-        {"table": "runs", "where": f"{run}: {'made' if run in runs[0] else 'kept'} alone"}
-        for run in sorted(runs[0] ^ runs[1])
+        {"table": "runs", "where": f"{run}: {'made' if run in runs else 'kept'} alone"}
+        for run in sorted(runs ^ kept_runs)
     ] + [
         {"table": "claims", "column": row.claim, "where": f"{row.verdict} and {row.verdict_kept}"}
         for row in verdicts.itertuples()
+        if row.verdict != row.verdict_kept
     ]
     beyond = compared[compared["beyond"].astype(int) > 0]
-    found = pd.concat([pd.DataFrame(others, columns=beyond.columns), beyond], ignore_index=True)
-    notes = [stale_note(figure.runs) or ""]
-    notes += [f"on one side alone, and not compared: {', '.join(alone)}"] * bool(alone)
-    found.attrs = {"notes": [*filter(None, notes)], "alike": table_diff.alike(compared)}
-    return found
+    lines = pd.concat([pd.DataFrame(others, columns=beyond.columns), beyond], ignore_index=True)
+    not_compared = f"on one side alone, and not compared: {', '.join(alone)}" if alone else ""
+    notes = [*filter(None, (stale_note(figure.runs), not_compared))]
+    lines.attrs = {"notes": notes, "alike": table_diff.alike(compared)}
+    return lines
 
 
-def _counted(found: pd.DataFrame) -> str:
-    """Say how much differs, in words."""
-    kinds = {"runs": "runs on one side alone", "claims": "verdicts differ"}
-    columns = "columns differ by more than chance"
-    counts = found["table"].map(lambda table: kinds.get(table, columns)).value_counts(sort=False)
-    return ", ".join(f"{count} {kind}" for kind, count in counts.items())
+def _show(name: str, lines: pd.DataFrame) -> None:
+    """Print the lines of `compare` about a figure."""
+    for note in lines.attrs["notes"]:
+        print(f"{name}: note: {note}")
+    kinds = lines["table"].map(lambda table: KINDS.get(table, "columns differ by more than chance"))
+    counts = [f"{count} {kind}" for kind, count in kinds.value_counts(sort=False).items()]
+    print(f"{name}: {', '.join(counts) or lines.attrs['alike']}")
+    if len(lines):
+        shown = lines[SHOWN].head(10).fillna("")
+        print(shown.to_string(index=False, float_format="{:.3g}".format))
 
 
 def main(arguments: list[str]) -> int:
-    """Compare all figures with the reference; return 0, or 1 where one of them differs.
+    """Compare all figures with the reference; return 0, or 1 if one of them differs.
 
     Figures that are not made, or not in the reference, are listed and differ in nothing. Raises
-    InputError when an override is wrong, and outside a clone.
+    InputError if an override is wrong, and outside a clone.
     """
     parser = argparse.ArgumentParser(
         prog="python -m runner compare",
@@ -90,24 +100,16 @@ def main(arguments: list[str]) -> int:
         raise InputError("the tables to compare with are in the repository: compare in a clone")
     first = paper_figure(figure_names()[0], typed)
     require_readable(first.outputs)
-    scale = first.scale
-    differing, absent = 0, dict[str, list[str]]()
+    differs, absent = False, dict[str, list[str]]()
     for name in figure_names():
-        kept = (REFERENCE / scale / name).exists()
-        found = compare(name, typed, REFERENCE) if kept else None
-        if found is None:
-            why = "not made" if kept else "not in the reference"
-            absent.setdefault(why, []).append(name)
-            continue
-        for note in found.attrs["notes"]:
-            print(f"{name}: note: {note}")
-        if found.empty:
-            print(f"{name}: {found.attrs['alike']}")
+        is_kept = (REFERENCE / first.scale / name).exists()
+        lines = compare(name, typed, REFERENCE) if is_kept else None
+        if lines is None:
+            absent.setdefault("not made" if is_kept else "not in the reference", []).append(name)
         else:
-            differing += 1
-            print(f"{name}: {_counted(found)}")
-            shown = found[SHOWN].head(10).fillna("")
-            print(shown.to_string(index=False, float_format="{:.3g}".format))
+            _show(name, lines)
+            differs = differs or len(lines) > 0
     for why, names in absent.items():
-        print(fill(f"{why} at scale {scale}: {', '.join(names)}", 100, break_on_hyphens=False))
-    return 1 if differing else 0
+        text = f"{why} at scale {first.scale}: {', '.join(names)}"
+        print(fill(text, 100, break_on_hyphens=False))
+    return int(differs)

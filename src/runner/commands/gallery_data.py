@@ -1,14 +1,13 @@
-"""What the gallery shows of each figure: one's own results, those of the reference, and all claims.
+"""What the gallery shows of each figure: the user's results, the reference's, and all claims.
 
-Own results are what `make <figure>` has left under `<outputs>/figures/`. Links are relative to the
-pages in `<outputs>/report/`.
+The user's results are the files in `<outputs>/figures/`. Links are relative to the pages in
+`<outputs>/report/`.
 """
 
-import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,80 +15,78 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from runner.commands.kept import read_csv, read_json
-from runner.commands.kept_figure import KeptFigure
+from runner.commands.kept import KeptFigure, read_csv, read_json
 from runner.core.catalogue import figure_names, figure_study, headline, natural_order, paper_folder
 from runner.core.errors import InputError
 from runner.core.papers import Paper, paper_of
 from runner.core.progress import Progress
 from runner.results.claims import COLUMNS as JUDGED
 from runner.results.claims import MOST_LEFT_OUT
-from runner.results.figure import FILES
 from runner.runs.provenance import code_of
 
 SCALES = ("paper", "medium", "quick", "smoke")
 """From the largest."""
 
 LINKED = ("csv", "claims.csv", "provenance.json", "png", "pdf", "svg")
-"""Files of one's own figures that the pages link to."""
+"""Files of the user's figures that the pages link to."""
 
 COLUMNS = [*JUDGED, "standing"]
-"""Of a result's claims; one's own have no standing, and an empty text there."""
+"""Columns of a result's claims. The standing is empty for the user's own results."""
 
-OF_A_RESULT = ("scale", "whose", "is_canonical", "is_main")
-"""Columns of `claims_of` that say which result a claim is of. The main one speaks for a figure."""
+ALL_COLUMNS = [*COLUMNS, "scale", "whose", "is_canonical", "is_main"]
+"""Columns of `claims_of`: they name the result of each claim. The main one speaks for a figure."""
 
 UNREADABLE = (InputError, OSError, ValueError, KeyError, TypeError, AttributeError)
-"""What reading damaged files ends in."""
+"""Errors that damaged files cause."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass
 class Result:
-    """A figure at one scale, one's own or of the reference."""
+    """A figure at one scale, the user's own or of the reference."""
 
     name: str
     scale: str
     whose: str
     """`own` or `reference`."""
     about: Mapping[str, Any]
-    """Its provenance."""
+    """The provenance."""
     facts: Mapping[str, list[str]]
-    """The different commits, machines and versions that computed it."""
+    """The different commits, machines and versions that computed the runs."""
     claims: pd.DataFrame
-    """A row for each claim, as texts; the column `standing` is empty where it is one's own."""
-    files: Mapping[str, str]
-    """Links by name."""
-    runs: Mapping[str, str]
-    """Links by name, empty where a run is not there."""
-    picture: Path | None
-    """The PNG without its header; None where it cannot be drawn."""
-    words: Mapping[str, str]
-    """The header of the picture: what it is, and what was found."""
+    """A row for each claim, as texts, with COLUMNS."""
     caption: str
-    notes: tuple[str, ...]
+    runs: Mapping[str, str]
+    """Links by name, empty for a run that is not in the folder of outputs."""
+    words: Mapping[str, str]
+    """The header of the picture: what the picture is, and the finding."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Links by name."""
+    picture: Path | None = None
+    """The PNG without its header; None if it cannot be drawn."""
+    notes: list[str] = field(default_factory=list)
 
     @property
     def is_own(self) -> bool:
-        """Return whether it is the user's."""
+        """Return whether the result is the user's."""
         return self.whose == "own"
 
     @property
-    def place(self) -> str:
-        """Return what its picture is called."""
+    def stem(self) -> str:
+        """Return the name of the picture's file without its ending."""
         return f"{self.name}.{self.scale}.{self.whose}"
 
     @cached_property
     def rows(self) -> dict[str, dict[str, str]]:
-        """Return its claims by name."""
+        """Return the claims by name."""
         return {row["claim"]: row for row in self.claims.to_dict("records")}
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One figure of the gallery, or a variant, with what there is of it.
+    """One figure of the gallery, or a variant, with its results.
 
-    results: of each scale and source one; one's own before the reference's, the larger scale
-    before the smaller, and smoke, which shows nothing but that everything works, after all others.
+    results: one for each scale and source. The user's come before the reference's, larger scales
+    before smaller ones, and all of scale smoke last, which shows only that everything works.
     """
 
     name: str
@@ -100,49 +97,54 @@ class Entry:
 
     @property
     def title(self) -> str:
-        """Return `Figure 4`, its place in the paper, or `Supplementary to paper A, figure 4`."""
-        place = self.headline.partition(": ")[0]
-        place = place.removeprefix(f"paper {self.paper.letter}").strip(", ")
-        return place[:1].upper() + place[1:] or self.name
+        """Return the figure's number: `Figure 4`, or `Supplementary to paper A, figure 4`."""
+        number = self.headline.partition(": ")[0]
+        number = number.removeprefix(f"paper {self.paper.letter}").strip(", ")
+        return number[:1].upper() + number[1:] or self.name
 
     @property
     def what(self) -> str:
-        """Return the words after its place: what it shows."""
+        """Return what the figure shows: the headline after its number."""
         return self.headline.partition(": ")[2] or self.headline
 
     @property
     def first(self) -> Result | None:
-        """Return the result that speaks for it, if there is any."""
+        """Return the result that speaks for the figure, None without results."""
         return next(iter(self.results), None)
 
     @property
     def by_scale(self) -> list[Result]:
-        """Return the results from the smallest scale, one's own before the reference's."""
+        """Return the results from the smallest scale, the user's before the reference's."""
         order = SCALES[::-1].index
         return sorted(self.results, key=lambda result: (order(result.scale), not result.is_own))
 
     @property
     def rows(self) -> dict[str, dict[str, str]]:
-        """Return each claim by name, as the first result that has it words it."""
+        """Return each claim by name, worded as in the first result that has it."""
         return {name: row for result in reversed(self.results) for name, row in result.rows.items()}
 
 
 def claims_of(entries: Iterable[Entry]) -> pd.DataFrame:
-    """Return all claims of all results: a row for each, with COLUMNS and OF_A_RESULT."""
-    parts = [pd.DataFrame(columns=[*COLUMNS, *OF_A_RESULT])]
-    for entry in entries:
-        for result in entry.results:
-            is_main = entry.is_canonical and result is entry.first
-            values = (result.scale, result.whose, entry.is_canonical, is_main)
-            about = dict(zip(OF_A_RESULT, values, strict=True))
-            parts.append(result.claims.assign(figure=entry.name, **about))
-    return pd.concat(parts, ignore_index=True).astype({"is_canonical": bool, "is_main": bool})
+    """Return all claims of all results, with ALL_COLUMNS."""
+    parts = [
+        result.claims.assign(
+            figure=entry.name,
+            scale=result.scale,
+            whose=result.whose,
+            is_canonical=entry.is_canonical,
+            is_main=entry.is_canonical and result is entry.first,
+        )
+        for entry in entries
+        for result in entry.results
+    ]
+    claims = pd.concat(parts or [pd.DataFrame(columns=ALL_COLUMNS)], ignore_index=True)
+    return claims.astype({"is_canonical": bool, "is_main": bool})
 
 
 def reason(row: Mapping[str, str]) -> str:
-    """Return why a claim is undecided where its note does not say it; else nothing.
+    """Return why a claim is undecided if its note does not say why; else nothing.
 
-    The note does where nothing was judged, and where more was left out than a verdict allows.
+    The note says why if nothing was judged, or if more was excluded than a verdict allows.
     """
     judged = bool(row["measured"]) and float(row["left_out"] or 0) <= MOST_LEFT_OUT
     is_open = row["verdict"] == "undecided" and judged
@@ -150,11 +152,11 @@ def reason(row: Mapping[str, str]) -> str:
 
 
 def collect(outputs: Path, scale: str | None, reference: Path, draws: bool = True) -> list[Entry]:
-    """Return all figures with what there is of them, at `scale` or at all scales.
+    """Return all figures with their results, at `scale` or at all scales.
 
-    The variants of a figure follow it. A picture of the reference is drawn into
-    `<outputs>/figures-from-reference/` unless it is there, or none is wanted. Raises InputError
-    when files of the user's figures are damaged.
+    The variants of a figure follow it. draws: whether to draw missing pictures of the reference
+    into `<outputs>/figures-from-reference/`. Raises InputError if files of the user's figures are
+    damaged.
     """
     entries: list[Entry] = []
     names, scales = figure_names(), [scale] if scale else SCALES
@@ -174,79 +176,77 @@ def _order(entry: Entry) -> tuple:
 def _entries(
     outputs: Path, scales: Iterable[str], reference: Path, name: str, draws: bool
 ) -> Iterator[Entry]:
-    """Yield a figure, and its variants."""
-    known = Entry(name, headline("figure", name), paper_of(paper_folder(figure_study(name))))
+    """Yield a figure, then its variants."""
+    entry = Entry(name, headline("figure", name), paper_of(paper_folder(figure_study(name))))
     own, kept, variants = list[Result](), list[Result](), list[Result]()
     for scale in scales:
         folder, in_reference = outputs / "figures" / scale, reference / scale / name
-        if (path := folder / f"{name}.provenance.json").exists():
-            own.append(_own(outputs, path, known))
+        if (folder / f"{name}.provenance.json").exists():
+            own.append(_own_result(outputs, folder, name, figure_study(name)))
         if (in_reference / "claims.csv").exists():
-            kept += _kept(outputs, in_reference, known, draws)
-        paths = sorted(folder.glob(f"{name}-{'[0-9a-f]' * 8}.provenance.json"))
-        variants += [_own(outputs, path, known) for path in paths]
+            kept += _kept_result(outputs, in_reference, entry, draws)
+        for path in sorted(folder.glob(f"{name}-{'[0-9a-f]' * 8}.provenance.json")):
+            variant = path.name.partition(".")[0]
+            variants.append(_own_result(outputs, folder, variant, figure_study(name)))
     results = sorted([*own, *kept], key=lambda result: result.scale == SCALES[-1])
-    yield replace(known, results=tuple(results))
-    for one in variants:
-        yield replace(known, name=one.name, results=(one,), is_canonical=False)
+    yield replace(entry, results=tuple(results))
+    for result in variants:
+        yield replace(entry, name=result.name, results=(result,), is_canonical=False)
 
 
-def _own(outputs: Path, provenance: Path, entry: Entry) -> Result:
-    """Return what one has made; raises InputError when that is damaged."""
-    name, folder = provenance.name.partition(".")[0], provenance.parent
-    paths = {end: folder / f"{name}.{end}" for end in (*LINKED, *FILES)}
+def _own_result(outputs: Path, folder: Path, name: str, study: str) -> Result:
+    """Return a result of the user. Raises InputError if a file is damaged."""
     try:
-        about, facts, claims = _read(provenance, paths["claims.csv"])
-        words = _words(paths["header.json"])
-        caption, _ = paths["caption.txt"].read_text().strip(), paths["body.png"].read_bytes()
+        result = _read("own", name, folder.name, folder, f"{name}.")
+        result.words = _words(folder / f"{name}.header.json")
+        result.picture = folder / f"{name}.body.png"
+        result.picture.read_bytes()
     except UNREADABLE as error:
         raise InputError(f"{folder}: the files of {name} cannot be read ({error!r})") from error
-    files = _links(outputs, [paths[end] for end in LINKED])
-    place, notes = outputs / "runs" / figure_study(entry.name), filter(None, [about.get("stale")])
-    runs = dict.fromkeys(_runs(claims), "") | _links(outputs, map(place.joinpath, _runs(claims)))
-    return Result(name, folder.name, "own", about, facts, claims, files, runs, paths["body.png"],
-                  words, caption, tuple(notes))  # fmt: skip
+    runs = [outputs / "runs" / study / run for run in result.runs]
+    result.runs = {**result.runs, **_links(outputs, runs)}
+    result.files = _links(outputs, [folder / f"{name}.{end}" for end in LINKED])
+    result.notes = [result.about["stale"]] if result.about.get("stale") else []
+    return result
 
 
-def _kept(outputs: Path, folder: Path, entry: Entry, draws: bool) -> Iterator[Result]:
-    """Yield what the reference holds of a figure at a scale; nothing, and a line, where it is
-    damaged."""
-    figure, picture, notes = KeptFigure.of(folder, outputs), None, []
-    words = {"what": entry.headline.partition(": ")[0], "finding": entry.what}
+def _kept_result(outputs: Path, folder: Path, entry: Entry, draws: bool) -> Iterator[Result]:
+    """Yield the reference's result of a figure at a scale; print a line if a file is damaged."""
+    figure = KeptFigure.of(folder, outputs)
     try:
-        about, facts, claims = _read(folder / "provenance.json", folder / "claims.csv")
-        other = sum(run.get("code") != code_of(figure.study) for run in about["runs"])
-        caption = (folder / "caption.txt").read_text().strip()
+        result = _read("reference", figure.figure, figure.scale, folder)
+        runs = result.about["runs"]
+        other = sum(run.get("code") != code_of(figure.study) for run in runs)
     except UNREADABLE as error:
         print(f"{folder}: left out, it cannot be read ({error!r})", file=sys.stderr)
         return
+    result.words = {"what": entry.headline.partition(": ")[0], "finding": entry.what}
+    result.files = _links(outputs, [*sorted(folder.glob("*.csv*")), folder / "provenance.json"])
     if other:
-        count = len(about["runs"])
-        notes.append(f"{other} of {count} runs were computed by other code than today's")
+        result.notes.append(f"{other} of {len(runs)} runs were computed by other code than today's")
     try:
         if draws:
-            picture = figure.picture("body.png")
-            words = _words(figure.path("header.json"))
-    except Exception as error:  # of whatever kind: old tables, and the drawing of today
+            result.picture = figure.picture("body.png")
+            result.words = _words(figure.path("header.json"))
+    except Exception as error:  # of any kind: old tables, and the drawing of today
         what = f"{type(error).__name__}: {error}"
-        notes.append(f"the code of today cannot draw these tables ({what})")
-    files = _links(outputs, [*sorted(folder.glob("*.csv*")), folder / "provenance.json"])
-    runs = dict.fromkeys(_runs(claims), "")
-    yield Result(figure.name, figure.scale, "reference", about, facts, claims, files, runs, picture,
-                 words, caption, tuple(notes))  # fmt: skip
+        result.notes.append(f"the code of today cannot draw these tables ({what})")
+    yield result
 
 
-def _read(
-    provenance: Path, claims: Path
-) -> tuple[dict[str, Any], dict[str, list[str]], pd.DataFrame]:
-    """Return the provenance of a result, the facts of its runs, and its claims.
+def _read(whose: str, name: str, scale: str, folder: Path, prefix: str = "") -> Result:
+    """Return a result with its provenance, claims and caption; prefix: of the files' names.
 
-    Raises one of UNREADABLE when the pages lack something in them that they cannot do without.
+    Raises one of UNREADABLE if a file is damaged or lacks something that the pages show.
     """
-    about = read_json(provenance)
+    about = read_json(folder / f"{prefix}provenance.json")
     about |= {"seconds": float(about["seconds"]), "command": about["command"]}
-    table = read_csv(claims, dtype=str, keep_default_na=False)
-    return about, _facts(about["runs"]), table.reindex(columns=COLUMNS, fill_value="")
+    claims = read_csv(folder / f"{prefix}claims.csv", dtype=str, keep_default_na=False)
+    claims = claims.reindex(columns=COLUMNS, fill_value="")
+    caption = (folder / f"{prefix}caption.txt").read_text().strip()
+    runs = dict.fromkeys(" ".join(claims["runs"]).split(), "")
+    facts = _facts(about["runs"])
+    return Result(name, scale, whose, about, facts, claims, caption, runs, words={})
 
 
 def _facts(runs: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
@@ -263,20 +263,15 @@ def _facts(runs: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
 
 def _words(path: Path) -> dict[str, str]:
     """Return the header of a picture."""
-    words = json.loads(path.read_text())
+    words = read_json(path)
     return {"what": words["what"], "finding": words["finding"]}
 
 
 def _links(outputs: Path, paths: Iterable[Path]) -> dict[str, str]:
-    """Return the links from the pages to the files and folders that are there, by name."""
+    """Return the links from the pages to the files and folders that exist, by name."""
     pages = outputs / "report"
     return {
         path.name: quote(os.path.relpath(path, pages) + "/" * path.is_dir())
         for path in paths
         if path.exists()
     }
-
-
-def _runs(claims: pd.DataFrame) -> list[str]:
-    """Return the names of the runs that claims are judged on."""
-    return list(dict.fromkeys(run for names in claims["runs"] for run in names.split()))

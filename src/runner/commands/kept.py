@@ -1,42 +1,142 @@
-"""Read the files of the reference, and of drawn figures; one that is damaged is named."""
+"""A figure of the reference: its tables, claims and provenance lie in a folder that git keeps."""
 
+import hashlib
 import json
 import lzma
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 
+from runner.core.catalogue import figure_study, package_of
 from runner.core.errors import InputError
+from runner.results.drawing import Header
+from runner.results.figure import Figure
+from runner.results.rows import Tables
+from runner.results.style import drawn_in, save
+from runner.runs.files import write_atomically
+from runner.runs.provenance import REFERENCE, fingerprint
+
+FROM_REFERENCE = "figures-from-reference"
+"""The folder, in the outputs folder, where figures of the reference are drawn."""
+
+
+def kept_folders(reference: Path) -> list[Path]:
+    """Return the folders of all figures in the reference, `<scale>/<figure>`."""
+    return sorted(path.parent for path in reference.glob("*/*/claims.csv"))
+
+
+@dataclass(frozen=True)
+class KeptFigure(Figure):
+    """A figure of the reference. It has no runs: the tables of its folder are read instead.
+
+    Methods raise InputError if a file of the folder is damaged.
+    """
+
+    folder: Path = REFERENCE
+    """The figure's folder in the reference, `<scale>/<figure>`."""
+
+    folder_name: ClassVar[str] = FROM_REFERENCE
+
+    @classmethod
+    def of(
+        cls, folder: Path, outputs: Path = Path("outputs"), style: str = "screen"
+    ) -> "KeptFigure":
+        """Return the figure that a folder of the reference holds.
+
+        outputs: the folder of outputs in which the figure is drawn.
+        """
+        return cls(folder.name, folder.parent.name, (), (), outputs, style, folder)
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return the stored tables by name."""
+        return read_tables(self.folder)
+
+    def claims(self) -> pd.DataFrame:
+        """Return the stored claims, one row for each."""
+        return read_csv(self.folder / "claims.csv", keep_default_na=False)
+
+    def header(self, tables: Tables | None = None, judged: pd.DataFrame | None = None) -> Header:
+        """Return the lines above the picture. judged: the figure's claims; by default stored."""
+        return super().header(tables, self.claims() if judged is None else judged)
+
+    def picture(self, end: str = "png") -> Path:
+        """Return the path of the picture; draw the picture unless an up-to-date one exists.
+
+        end: `png`, or `body.png` for the picture without its header, whose words are in
+        `<figure>.header.json`. Raises the drawing's own error if today's code cannot draw the
+        tables.
+        """
+        path, words, source = map(self.path, (end, "header.json", "drawn-from"))
+        digits = drawn_from(self.folder)
+        is_current = words.exists() and source.exists() and source.read_text() == digits
+        if is_current and path.exists():
+            return path
+        tables = self.tables()
+        header = self.header(tables)
+        for old in () if is_current else ("png", "body.png"):
+            self.path(old).unlink(missing_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with drawn_in(self.style):
+            save(self.drawn(tables, header)[0], self.path("png").with_suffix(""), (end,))
+        write_atomically(words, header.as_json())
+        write_atomically(source, digits.encode())
+        return path
+
+
+def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
+    """Return the stored tables of a figure by name. Raises InputError if a file is damaged."""
+    paths = {path.name.partition(".")[0]: path for path in sorted(folder.glob("*.csv*"))}
+    paths.pop("claims", None)
+    shared = read_json(folder / "shared.json")
+    return {name: read_csv(path).assign(**shared.get(name, {})) for name, path in paths.items()}
 
 
 def read_csv(path: Path, **options: Any) -> pd.DataFrame:
-    """Return a table or the claims of a figure; options: as of pandas.
-
-    Raises InputError where the file is damaged: each line that was written has an end.
-    """
-    try:
+    """Return a stored table; options: of pandas. Raises InputError if the file is damaged."""
+    with _damage_named(path):
         content = path.read_bytes()
         content = lzma.decompress(content) if path.suffix == ".xz" else content
-        if not content.endswith(b"\n"):
+        if not content.endswith(b"\n"):  # each written line has an end
             raise ValueError("it has no end")
         return pd.read_csv(BytesIO(content), **options)
-    except (lzma.LZMAError, EOFError, ValueError) as error:
-        raise _damaged(path, error) from error
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return a provenance, or what else is kept as JSON. Raises InputError where it is damaged."""
-    try:
-        found = json.loads(path.read_bytes())
-        if not isinstance(found, dict):
+    """Return a mapping that is stored as JSON. Raises InputError if the file is damaged."""
+    with _damage_named(path):
+        content = json.loads(path.read_bytes())
+        if not isinstance(content, dict):
             raise ValueError("it is no mapping")
-    except (ValueError, RecursionError) as error:
-        raise _damaged(path, error) from error
-    return found
+        return content
 
 
-def _damaged(path: Path, error: Exception) -> InputError:
-    why = " ".join(str(error).split())
-    return InputError(f"{path} is damaged ({why}): restore it, or make it again")
+@contextmanager
+def _damage_named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (lzma.LZMAError, EOFError, ValueError, RecursionError) as error:
+        why = " ".join(str(error).split())
+        raise InputError(f"{path} is damaged ({why}): restore it, or make it again") from error
+
+
+def drawn_from(folder: Path) -> str:
+    """Return digits that change with a figure's stored tables and claims, and with its drawing.
+
+    The file `<figure>.drawn-from` beside a picture has these digits.
+    """
+    digest = hashlib.sha256()
+    for path in sorted([*folder.glob("*.csv*"), folder / "shared.json"]):
+        digest.update(path.name.encode() + path.read_bytes())
+    return f"{digest.hexdigest()[:16]} {_drawing_code(figure_study(folder.name))}"
+
+
+@cache
+def _drawing_code(study: str) -> str:
+    """Return the fingerprint of a study's drawings."""
+    return fingerprint({f"{package_of(study)}.figures"})

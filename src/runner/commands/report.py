@@ -10,7 +10,6 @@ import argparse
 import re
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
 from io import BytesIO
@@ -67,26 +66,23 @@ class PaperResults:
 
 
 def by_paper(entries: list[Entry], claims: pd.DataFrame) -> Iterator[PaperResults]:
-    """Yield the papers with their figures. claims: as `claims_of` gives them."""
+    """Yield the papers with their figures. claims: from `claims_of`."""
     main = claims[claims["is_main"]]
     decided = main[main["scale"] != "smoke"]
-    verdicts = dict(
-        zip(decided["figure"] + "/" + decided["claim"], decided["verdict"], strict=True)
-    )
+    verdicts = decided.set_index(decided["figure"] + "/" + decided["claim"])["verdict"]
     for paper in dict.fromkeys(entry.paper for entry in entries):
         figures = [entry for entry in entries if entry.paper == paper]
-        names = [entry.name for entry in figures]
         found = [
-            said["says"]
-            for said in papers().get(paper.letter, {}).get("found", [])
+            sentence["says"]
+            for sentence in papers().get(paper.letter, {}).get("found", [])
             if all(
                 verdicts.get(claim) == verdict
                 for verdict in VERDICTS
-                for claim in said.get(verdict, [])
+                for claim in sentence.get(verdict, [])
             )
         ]
-        rows, count = claims[claims["figure"].isin(names)], counts(main[main["figure"].isin(names)])
-        yield PaperResults(paper, figures, rows, count, " ".join(found))
+        rows = claims[claims["figure"].isin([entry.name for entry in figures])]
+        yield PaperResults(paper, figures, rows, counts(rows[rows["is_main"]]), " ".join(found))
 
 
 def papers() -> dict[str, Any]:
@@ -170,12 +166,12 @@ def write(entries: list[Entry], folder: Path) -> None:
     """
     pictures = folder / "pictures"
     pictures.mkdir(parents=True, exist_ok=True)
-    drawings = {}
-    for entry in entries:
-        for result in entry.results:
-            if result.picture:
-                to = pictures / result.place
-                drawings[result.place] = _publish(result.picture, to, result is entry.first)
+    drawings = {
+        result.stem: _publish(result.picture, pictures / result.stem, result is entry.first)
+        for entry in entries
+        for result in entry.results
+        if result.picture
+    }
     made = pages(entries, drawings=drawings)
     plain = ("index.html", "claims.html")
     content = {name: made.get_template(f"{name}.jinja").render() for name in plain}
@@ -187,20 +183,16 @@ def write(entries: list[Entry], folder: Path) -> None:
         write_atomically(folder / name, text.encode())
 
 
-def _publish(picture: Path, to: Path, small: bool) -> tuple[int, int]:
-    """Copy a picture unless it is there already; returns its pixels. small: with a thumbnail."""
-    content = picture.read_bytes()
-    place, thumbnail = (to.with_name(f"{to.name}.{end}") for end in ("png", "webp"))
+def _publish(picture: Path, stem: Path, small: bool) -> tuple[int, int]:
+    """Copy a picture, with a thumbnail if `small`; return its size in pixels."""
+    content, encoded = picture.read_bytes(), BytesIO()
     image = Image.open(BytesIO(content))
-    with suppress(OSError):
-        if place.read_bytes() == content and (thumbnail.exists() or not small):
-            return image.size
-    write_atomically(place, content)
+    write_atomically(Path(f"{stem}.png"), content)
     if small:
-        shrunk, encoded = image.convert("RGB"), BytesIO()
-        shrunk.thumbnail((THUMBNAIL, image.height), Image.Resampling.LANCZOS)
-        shrunk.save(encoded, "webp", quality=80)
-        write_atomically(thumbnail, encoded.getvalue())
+        thumbnail = image.convert("RGB")
+        thumbnail.thumbnail((THUMBNAIL, image.height), Image.Resampling.LANCZOS)
+        thumbnail.save(encoded, "webp", quality=80)
+        write_atomically(Path(f"{stem}.webp"), encoded.getvalue())
     return image.size
 
 

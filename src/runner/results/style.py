@@ -3,10 +3,10 @@
 A sheet is 8.4 inches wide: at 200 dpi 1,680 pixels, two for each of the 840 of a README. A point is
 1.4 px there and 0.7 px at half width, so no text is smaller than 10. Lengths are in inches.
 
-A picture is a `matplotlib.figure.Figure` that pyplot does not manage: drawing chooses no backend and
-opens no window. A notebook shows a picture that ends a cell. The colors are from Okabe and Ito
-(Color Universal Design, 2008), safe for color blindness. Because print may be grey, two series of a
-panel differ in two of lightness, width, dashes, marker and place.
+A picture is a `matplotlib.figure.Figure` without pyplot: drawing chooses no backend and opens no
+window. A notebook shows a picture that ends a cell. The colors are from Okabe and Ito (Color
+Universal Design, 2008), safe for color blindness. Because print may be grey, two series of a panel
+differ in two of lightness, width, dashes, marker and place.
 """
 
 import logging
@@ -101,8 +101,8 @@ class Picture(Figure):
     def add_header(self, what: str, finding: str, counts: Sequence[tuple[str, str]]) -> None:
         """Write three lines above the body.
 
-        what: paper, figure, data, and whose procedure it is; finding: in bold, broken into two lines
-        if it is too long for one; counts: words and their colors, one after the other.
+        what: paper, figure, data and procedure; finding: in bold, in two lines if one is too short;
+        counts: words and their colors, one after the other.
         """
         total, left = self.get_figheight(), 0.1 / self.get_figwidth()
         lines = in_two(finding)
@@ -152,8 +152,7 @@ def _round_positions(picture: Figure) -> None:
     An SVG names its clip paths after the exact positions.
     """
     for axes in picture.axes:
-        extents = axes.get_position(original=True).extents
-        axes.set_position(Bbox.from_extents(np.round(extents, 10)))
+        axes.set_position(np.round(axes.get_position(original=True).bounds, 10))
 
 
 def in_two(text: str, longest: float = 8.15) -> list[str]:

@@ -157,7 +157,7 @@ def test_a_rate_at_an_end_of_its_grid_is_flagged_in_table_and_caption():
         assert set(flagged["method"]) == {"batch_norm_no_mean"}
         assert set(flagged["learning_rate"]) == {rate}
         words = f"without mean subtraction {rate} (the {end} of the grid)"
-        assert words in drawing_of("rank-fig7", "breaking_bn").said(tables)
+        assert words in drawing_of("rank-fig7", "breaking_bn").description(tables)
 
 
 def test_one_rate_alone_has_no_ends():

@@ -23,7 +23,7 @@ from runner.results.evidence import (
 TABLES = 600
 """Simulated tables of each kind without an effect."""
 
-MANY = 20_000
+MANY = 8_000
 """Of the kinds whose error is 5 % exactly, not at most."""
 
 FEW = 200

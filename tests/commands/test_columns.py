@@ -9,7 +9,7 @@ from in_process import run
 
 from runner.commands.help import columns
 from runner.core.catalogue import configs, rows_of
-from runner.results.captions import in_tables
+from runner.results.captions import columns_named
 
 
 @pytest.mark.parametrize("study", configs())
@@ -40,6 +40,6 @@ def test_what_is_printed_otherwise_has_both_names_in_help_and_captions():
         "Rank of plain networks, and r.",
         "in the tables rank is matrix_rank, r is rank_bound",
     )
-    assert in_tables(words, {"metrics": rows}, "rank_collapse") == f"{said}, plain is none"
-    assert in_tables("Ranking of others.", {"metrics": rows}, "rank_collapse") == ""
-    assert in_tables(words, {"metrics": rows[["normalization"]][1:]}, "rank_collapse") == ""
+    assert columns_named(words, {"metrics": rows}, "rank_collapse") == f"{said}, plain is none"
+    assert columns_named("Ranking of others.", {"metrics": rows}, "rank_collapse") == ""
+    assert columns_named(words, {"metrics": rows[["normalization"]][1:]}, "rank_collapse") == ""

@@ -6,7 +6,7 @@ import pandas as pd
 import torch
 from bench.growth import embedded
 
-from runner.commands.kept_figure import read_tables
+from runner.commands.kept import read_tables
 from runner.core.catalogue import figure_study, module_of
 from runner.core.progress import Progress
 from runner.core.studies import Context, Row, StudyConfig

@@ -25,7 +25,7 @@ from runner.papers.batch_norm_rank.rank_chain.tables import (
     scaled_products,
 )
 from runner.results import style
-from runner.results.captions import Said
+from runner.results.captions import Caption
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.evidence import slopes
 from runner.results.rows import Tables, nonempty, select, spread
@@ -76,7 +76,7 @@ BY_WIDTH = ("#8cc9ee", style.BLUE, style.NAVY)
 """Colors by width, darker for wider networks."""
 
 
-def over_layers(text: str) -> Said:
+def over_layers(text: str) -> Caption:
     """Return a function that replaces `{layers}` in a caption by the layers of each mean."""
 
     def say(tables: Tables) -> str:

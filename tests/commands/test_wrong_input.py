@@ -108,6 +108,8 @@ FILES = [
     (b"# @package _global_\nseed: 1\n# caf\xe9\n", "line 3: not in UTF-8"),
     (b"# mine\n# @package _global_\nseed: 1\n", "must be the first line"),
     (b"# @package _global_\nseed: 1\nseed: 2\n", "line 3: found duplicate key seed"),
+    (b"# @package _global_\nseed: 010\n", "line 2: seed: 010 is 8 in YAML: write 8"),
+    (b"# @package _global_\nseed: 1:30  # s\n", "line 2: seed: 1:30 is 90 in YAML: write 90"),
     (b"# @package _global_\nscale: paper\ndepths: [8]\n", "- override /scale: paper"),
     (b"# @package _global_\nseed: [\n", "line"),
     (b"# @package _global_\nseed: 1\ndepht: 3\n", "depht is not a key"),

@@ -1,6 +1,9 @@
 """`runs export`: what varies has a line, null is a value, LaTeX has powers of ten."""
 
+import hashlib
 import io
+import json
+import shutil
 
 import in_process
 import numpy as np
@@ -97,3 +100,29 @@ def test_no_number_in_latex_has_an_e(chains, export):
         numbers = [cell.strip() for line in shown.splitlines() for cell in line.split("&")]
         assert not any(cell[:1].isdigit() and "e" in cell for cell in numbers)
         assert "pm nan" not in shown
+
+
+def test_what_diverged_is_not_what_was_not_measured(rates, export, tmp_path):
+    (run,) = compute(tmp_path, BnOnly(**TINY | {"target_width": 2}, learning_rate=1e30))
+    rows = pd.read_csv(io.StringIO(export([run], "--csv")), keep_default_na=False)
+    sgd = rows[rows["method"] == "sgd"]
+    assert set(sgd["condition_number"]) == {""}, "of constructions alone"
+    assert set(sgd["relative_mse"]) <= {"nan", "inf"}
+
+
+def test_a_column_that_a_run_does_not_keep_is_empty(rates, export, tmp_path):
+    outputs = tmp_path / "outputs"
+    shutil.copytree(rates[0].folder.parents[2], outputs)
+    folder = outputs / rates[0].folder.relative_to(rates[0].folder.parents[2])
+    path, result = folder / "metrics.csv", folder / "result.json"
+    pd.read_csv(path).drop(columns="max_abs_error").to_csv(path, index=False)
+    said = json.loads(result.read_text())
+    content = path.read_bytes()
+    table = said["tables"]["metrics"]
+    table |= {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    table["columns"].pop("max_abs_error")
+    result.write_text(json.dumps(said))
+    shown = export([Run(rates[0].config, outputs)], "--csv")
+    rows = pd.read_csv(io.StringIO(shown), keep_default_na=False)
+    assert set(rows.loc[rows["run"] == folder.name, "max_abs_error"]) == {""}
+    assert "" not in set(rows.loc[rows["run"] != folder.name, "max_abs_error"])

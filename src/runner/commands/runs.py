@@ -21,7 +21,7 @@ from runner.runs import cleaning
 from runner.runs.files import write_atomically
 from runner.runs.inventory import STATUSES, RunInfo, describe, find, folders, problem
 from runner.runs.query import chosen, differing, facts, listing, named
-from runner.runs.run import CHECKPOINT, Run, load, readable, stale_note
+from runner.runs.run import CHECKPOINT, OF_CODE, Run, load, readable, stale_note
 
 
 def main(arguments: list[str]) -> int:
@@ -74,8 +74,9 @@ def list_runs(options: argparse.Namespace, outputs: Path) -> int:
     else:
         statuses = Counter(info.status for info in runs)
         counts = ", ".join(f"{statuses[name]} {name}" for name in STATUSES if statuses[name])
-        stale = sum(info.is_stale for info in runs)
-        note = f" ({stale} by other code than today's)" if stale else ""
+        codes = Counter(info.code for info in runs)
+        stale = [f"{codes[whose]} by {code}" for whose, code in OF_CODE.items() if codes[whose]]
+        note = f" ({', '.join(stale)})" if stale else ""
         print(f"{_table(runs)}\n\n{_count(runs)}: {counts}{note}")
     return 0
 
@@ -158,6 +159,8 @@ def export(options: argparse.Namespace, outputs: Path) -> int:
         rows = means(rows, runs, name, options.latex)
     elif options.latex:
         rows = _without_shared(rows, runs[0])
+    else:
+        rows = _with_empty_cells(rows, name, runs)
     text = latex(rows) if options.latex else rows.to_csv(index=False, na_rep="nan")
     if not options.words:
         print(text, end="")
@@ -193,6 +196,24 @@ def joined(runs: Sequence[Run], table: str | None = None) -> tuple[str, pd.DataF
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
     """Return the values of a parameter as text."""
     return {run: "null" if value is None else readable(value) for run, value in values.items()}
+
+
+def _with_empty_cells(rows: pd.DataFrame, table: str, runs: Sequence[Run]) -> pd.DataFrame:
+    """Return the rows with empty cells where nothing was measured, while NaN is a measured number.
+
+    A run has not measured the columns that its table lacks. In columns whose default is NaN, no NaN
+    was measured.
+    """
+    row_class = rows_of(runs[0].config.study).get(table)
+    columns = {run.folder.name: run.result["tables"].get(table, {}).get("columns") for run in runs}
+    for name in column_types(row_class) if row_class else ():
+        default = getattr(row_class, name, None)
+        is_optional = isinstance(default, float) and math.isnan(default)
+        is_lacking = rows["run"].map(lambda run: name not in (columns[run] or {}))  # noqa: B023
+        is_empty = rows[name].isna() & (is_optional | is_lacking)
+        if is_empty.any():
+            rows = rows.assign(**{name: rows[name].astype(object).mask(is_empty, "")})
+    return rows
 
 
 def _without_shared(rows: pd.DataFrame, run: Run) -> pd.DataFrame:

@@ -115,6 +115,20 @@ def _named(words: Iterable[str]) -> list[str]:
     return list(studies())
 
 
+def as_whole_numbers(words: Iterable[str]) -> list[str]:
+    """Return arguments with 1000 in place of 1e3 for keys of integers, as Hydra needs them."""
+    words = list(words)
+    classes: list[type] = [Settings, *map(config_of, _named(words))]
+    integers = {
+        item.name for keys in classes for item in fields(keys) if item.type in (int, int | None)
+    }
+    pairs = [re.fullmatch(r"(\w+)=([-+]?[0-9.]+[eE][-+]?[0-9]+)", word) for word in words]
+    return [
+        f"{pair[1]}={_whole(float(pair[2]))}" if pair and pair[1] in integers else word
+        for word, pair in zip(words, pairs, strict=True)
+    ]
+
+
 def _schema(study: str) -> type:
     """Return a mutable dataclass of the settings, the study's parameters and a figure's grids."""
     parameters = config_of(study)

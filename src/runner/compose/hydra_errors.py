@@ -35,6 +35,12 @@ READERS = ("hydra", "omegaconf", "antlr4", "yaml")
 """The packages that read a configuration."""
 
 
+NOT_DECIMAL = re.compile(
+    r"\s*(?P<key>\w+): *(?P<number>0[0-7]+|0x[0-9a-fA-F]+|0b[01]+|[1-9]\d*(:[0-5]?\d)+) *(#.*)?"
+)
+"""A line with an integer that is not decimal: YAML reads 010 as 8, and 1:30 as 90."""
+
+
 def check_words(words: Iterable[str], parser: OverridesParser) -> None:
     """Raise InputError for an argument that cannot be parsed, or removes a key."""
     for word in words:
@@ -146,6 +152,13 @@ def _check_file(path: Path, group: str) -> None:
     before, header, _ = text.partition("# @package")
     if header and before.strip():
         raise InputError(f"{path}: the line {header} ... must be the first line")
+    for count, row in enumerate(text.splitlines(), 1):
+        if not_decimal := NOT_DECIMAL.fullmatch(row):
+            key, written = not_decimal["key"], not_decimal["number"]
+            value = yaml.safe_load(written)
+            raise InputError(
+                f"{path}, line {count}: {key}: {written} is {value} in YAML: write {value}"
+            )
     chosen = re.search(rf"(?m)^({'|'.join(GROUPS)}):.*", text)
     if group == "experiment" and chosen:
         raise InputError(

@@ -8,7 +8,13 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from runner.compose.composing import hydras_errors_explained, read, register, search_path
+from runner.compose.composing import (
+    as_whole_numbers,
+    hydras_errors_explained,
+    read,
+    register,
+    search_path,
+)
 from runner.compose.hydra_errors import check_flag
 from runner.core.catalogue import CONF, own_conf_folders, rows_of
 from runner.core.errors import InputError, nearest
@@ -25,6 +31,7 @@ def main(words: list[str]) -> int:
     """Hand the arguments over to Hydra; return 0. Raises InputError if they do not compose."""
     for word in words:
         check_flag(word)
+    words = as_whole_numbers(words)
     register(words)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors arrive here as exceptions
     pairs = [word for word in words if "=" in word and not word.startswith("-")]

@@ -15,15 +15,16 @@ from runner.runs import lock
 from runner.runs.run import (
     AGAIN,
     NAME,
+    OF_CODE,
     RESULT,
     WEIGHTS,
     Run,
     holds,
-    is_by_todays_code,
     knobs,
     read_config,
     read_provenance,
     run_name,
+    whose_code,
 )
 from runner.runs.tables import read_table
 
@@ -44,8 +45,14 @@ class RunInfo:
     config: StudyConfig | None
     status: str
     seconds: float
-    is_stale: bool
+    code: str
+    """Whose code has computed the complete run, as of `whose_code`; empty for any other run."""
     ended: datetime | None
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the run is complete and not known to be computed by today's code."""
+        return self.code in OF_CODE
 
     @property
     def home(self) -> Path:
@@ -110,15 +117,15 @@ def describe(folder: Path) -> RunInfo:
         config = read_config(folder)
     provenance = read_provenance(folder)
     status = status_of(folder, lock.is_held(home_of(folder)))
-    is_stale = status == "complete" and folder.parent.name in studies()
-    if is_stale and config is not None:
-        is_stale = not is_by_todays_code(provenance, config)
+    is_known = status == "complete" and folder.parent.name in studies()
+    code = whose_code(provenance, config) if is_known and config is not None else "unknown"
+    code = code if is_known else ""
     with suppress(KeyError, TypeError, ValueError, OverflowError):
         seconds = float(provenance["seconds"])
     with suppress(KeyError, TypeError, ValueError, OverflowError):
         if status != "running":
             ended = datetime.fromisoformat(provenance["ended"]).astimezone()
-    return RunInfo(folder, config, status, seconds, is_stale, ended)
+    return RunInfo(folder, config, status, seconds, code, ended)
 
 
 def status_of(folder: Path, is_held: bool) -> str:

@@ -109,7 +109,7 @@ class Run:
 
     def is_stale(self) -> bool:
         """Return whether the run is complete and not known to be computed by today's code."""
-        return self.is_complete() and not is_by_todays_code(self.provenance(), self.config)
+        return self.is_complete() and whose_code(self.provenance(), self.config) != "today's"
 
     def code(self) -> str:
         """Return the fingerprint of today's code of the run."""
@@ -126,7 +126,7 @@ class Run:
             return False
         if settings.stale == "refuse":
             raise InputError(
-                f"{self} was computed by other code.\n"
+                f"{self} was computed by {OF_CODE[whose_code(self.provenance(), self.config)]}.\n"
                 "stale=recompute computes it again, stale=keep takes it as it is."
             )
         return True
@@ -227,12 +227,21 @@ def read_values(path: Path) -> dict[Any, Any]:
     return values
 
 
-def is_by_todays_code(provenance: dict[str, Any], config: StudyConfig) -> bool:
-    """Return whether a run is known to be computed by today's code."""
+OF_CODE = {"other": "other code", "unknown": "code that is not known"}
+"""Words of messages, by whose code it is."""
+
+
+def whose_code(provenance: dict[str, Any], config: StudyConfig) -> str:
+    """Return whether a run was computed by today's code: "today's", "other" or "unknown".
+
+    Unknown: the provenance has no fingerprint, or a module of the user's cannot be read.
+    """
     try:
-        return provenance.get("code") == code_of(config.study, config.own_functions())
-    except (InputError, OSError):  # a module of the user's cannot be read
-        return False
+        today = code_of(config.study, config.own_functions())
+    except (InputError, OSError):
+        return "unknown"
+    code = provenance.get("code")
+    return "unknown" if not isinstance(code, str) else "today's" if code == today else "other"
 
 
 def read_provenance(folder: Path) -> dict[str, Any]:
@@ -312,8 +321,13 @@ def run_name(config: StudyConfig) -> str:
 def stale_note(runs: Iterable[Run]) -> str | None:
     """Return a note on complete runs that are stale; None without any."""
     runs = list(runs)
-    text = "computed by other code and kept: stale=recompute computes again"
-    return _note([run for run in runs if run.is_stale()], runs, text)
+    codes = {run: whose_code(run.provenance(), run.config) for run in runs if run.is_complete()}
+    notes = []
+    for whose, code in OF_CODE.items():
+        stale = [run for run in codes if codes[run] == whose]
+        text = f"computed by {code} and kept: stale=recompute computes again"
+        notes.append(_note(stale, runs, text))
+    return "\n".join(filter(None, notes)) or None
 
 
 def kept_notes(runs: Iterable[Run], settings: Settings) -> list[str]:

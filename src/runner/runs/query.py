@@ -129,6 +129,8 @@ def named(text: str, outputs: Path) -> RunInfo:
     if (Path(text) / "config.yaml").exists():
         return describe(Path(text).resolve())
     infos = find(outputs) if outputs.exists() else []
+    if not infos:
+        raise InputError(f"{text} names no run: there are no runs under {outputs}")
 
     def names(info: RunInfo) -> tuple[str, ...]:
         return f"{info.study}/{info.folder.name}", info.folder.name, info.hash8

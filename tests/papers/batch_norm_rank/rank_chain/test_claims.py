@@ -50,7 +50,7 @@ def test_the_power_that_is_left_over_is_that_of_the_remainder(power):
 
 def test_two_gammas_give_no_power():
     two = expansion_tables()["expansions"].query("skip > 0.001")
-    with pytest.raises(NoRows, match="no third gamma"):
+    with pytest.raises(NoRows, match="needs three residual weights"):
         powers_left_over({"expansions": two})
 
 

@@ -177,13 +177,14 @@ def judge_all(reference: Path) -> None:
     Numbers that differ by rounding are the same, and the stored ones stay. Writes RULES and JUDGED,
     too.
     """
-    all_numbers, frames = _read_numbers(reference), []
+    all_numbers, frames, any_changed = _read_numbers(reference), [], False
     for folder in kept_folders(reference):
         figure = KeptFigure.of(folder)
         tables = figure.tables()
         before = all_numbers[_is_of(all_numbers, folder)]
         numbers, changed = ignore_rounding(numbers_judged(folder, tables), before)
         frames.append(numbers)
+        any_changed = any_changed or bool(changed)
         judged, stored = figure.judge(tables), read_csv(folder / "claims.csv")
         old = stored[stored["standing"] == preregistration.PREREGISTERED]
         same = {*zip(old["claim"], old["digest"], strict=True)}
@@ -198,7 +199,9 @@ def judge_all(reference: Path) -> None:
             _replace(folder / "claims.csv", claims.to_csv(index=False))
         _replace(folder / "caption.txt", figure.caption(tables))
     _replace(reference / RULES, rules().to_csv(index=False))
-    _write_numbers(reference, pd.concat(frames or [NO_NUMBERS]))
+    numbers = pd.concat(frames or [NO_NUMBERS])
+    if any_changed or len(numbers) != len(all_numbers):  # fewer: a figure is gone
+        _write_numbers(reference, numbers)
 
 
 def ignore_rounding(now: pd.DataFrame, stored: pd.DataFrame) -> tuple[pd.DataFrame, set[str]]:

@@ -45,7 +45,7 @@ class Quiet(Progress):
 
     def update(self, count: int = 1, **numbers: Any) -> None:
         """Ignore the count."""
-        self.done += count
+        self.n += count
 
 
 def embedded(name: str, seed: int, checksums: list[str] | None = None) -> Dataset:

@@ -70,8 +70,9 @@ def changes(reference: Path) -> str:
     open_rows, opened = len(rows) - len(decided), len(changed) - lost.sum()
     lines = [
         f"With seeds {seeds}, {turned or 'none'} of {len(decided)} verdicts changed from *holds* to"
-        f" *fails* or the reverse, and {lost.sum() - turned or 'none'} became undecided. Another"
-        f" seed decided {opened or 'none'} of {open_rows} undecided verdicts.",
+        f" *fails* or the reverse, and {lost.sum() - turned or 'none'} became undecided. With"
+        f" one of these seeds, {opened or 'none'} of {open_rows} undecided verdicts changed to"
+        " *holds* or *fails*.",
         "",
         "| command | statement | stored verdict | other seed |",
         "| --- | --- | --- | --- |",

@@ -1,25 +1,34 @@
-"""A study of one's own, as `runner new study` writes it: outside this repository, and within."""
+"""A study of one's own, as `runner new study` writes it."""
 
-import re
-import shutil
+import sys
 
 import pandas as pd
 import pytest
 import warm
+from hydra.core.config_store import ConfigStore
 from in_process import run
-from scratch_copy import REPOSITORY, in_copy, lint
 
 from runner.commands.new import write
-from runner.core.errors import InputError
+from runner.core import catalogue
 
 ROOM = ("--config-dir", "walks")
 
 
 @pytest.fixture
-def place(tmp_path):
-    """A folder with the package `walks`, in which is the study `distance`."""
+def place(tmp_path, monkeypatch):
+    """A folder with the package `walks`, in which is the study `distance`; forgotten afterwards."""
     write("distance", "walks", tmp_path)
-    return tmp_path
+    monkeypatch.setenv(catalogue.FOLDERS, "")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield tmp_path
+    catalogue.forget()
+    catalogue._config_of.cache_clear()
+    for group in ConfigStore.instance().repo.values():
+        if isinstance(group, dict):
+            group.pop("distance.yaml", None)
+            group.pop("distance", None)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "walks"]:
+        del sys.modules[name]
 
 
 def python(place, *arguments):
@@ -27,55 +36,51 @@ def python(place, *arguments):
     return warm.run("-m", *arguments, cwd=place)
 
 
-def test_it_is_a_full_citizen(place):
+def test_it_is_a_full_citizen(place, monkeypatch, capsys):
     """It runs, its figure is drawn and judged; help, reports, lists and the workers of a sweep know
     it; and its own test passes."""
-    done = python(place, "runner", *ROOM, "study=distance", "scale=smoke", "width=9", "device=cpu")
-    assert done.returncode == 0, done.stderr
-    assert "metrics.csv  50 rows" in done.stdout
+    monkeypatch.chdir(place)
+
+    def shown(*words: str) -> str:
+        assert run([*ROOM, *words], monkeypatch) == 0
+        return capsys.readouterr().out
+
+    smoke = ("scale=smoke", "device=cpu")
+    assert "metrics.csv  50 rows" in shown("study=distance", *smoke, "width=9")
     (picture,) = place.glob("outputs/runs/distance/*/overview.png")
     assert picture.stat().st_size > 5000, "without an overview there is a default"
-    done = python(place, "runner", *ROOM, "figure=distance", "scale=smoke", "device=cpu")
-    assert done.returncode == 0, done.stderr
+    *_, rules, path = (text := shown("figure=distance", *smoke)).splitlines()
     claims = pd.read_csv(place / "outputs" / "figures" / "smoke" / "distance.claims.csv")
     assert list(claims["claim"]) == ["wide-learns-more"] and list(claims["verdict"]) == ["holds"]
-    *_, before, place_of_picture = done.stdout.splitlines()
-    assert place_of_picture.endswith("distance.png") and "1 claim holds." in done.stdout
-    assert "--config-dir" in before and before.endswith("claims distance scale=smoke")
-    assert "distance" in python(place, "runner", *ROOM, "--help").stdout
-    of_study = python(place, "runner", *ROOM, "study=distance", "--help").stdout
-    assert "units of the hidden layer" in of_study
-    sweep = ("-m", "study=distance", "scale=smoke", "width=4,9", "hydra/launcher=joblib")
-    done = python(place, "runner", *ROOM, *sweep, "hydra.launcher.n_jobs=2", "device=cpu")
-    assert done.returncode == 0, done.stderr
+    assert path.endswith("distance.png") and "1 claim holds." in text
+    assert "--config-dir" in rules and rules.endswith("claims distance scale=smoke")
+    assert "distance" in shown("--help")
+    assert "units of the hidden layer" in shown("study=distance", "--help")
+    joblib = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+    shown("-m", "study=distance", *smoke, "width=4,9", *joblib)
     assert len(list(place.glob("outputs/runs/distance/*width=4*/result.json"))) == 1
     (drawn,) = place.glob("outputs/sweeps/*.csv")
     assert set(pd.read_csv(drawn)["number"]) == {"loss"}
-    done = python(place, "runner", *ROOM, "report", "scale=smoke")
-    assert done.returncode == 0, done.stderr
+    shown("report", "scale=smoke")
     page = (place / "outputs" / "report" / "index.html").read_text()
     assert "Training loss of networks on digits against their width" in page
-    done = python(place, "runner", *ROOM, "runs", "list")
-    assert done.returncode == 0 and "distance" in done.stdout, done.stderr
+    assert "distance" in shown("runs", "list")
     done = python(place, "pytest", "-q", "-p", "no:cacheprovider", "tests")
     assert done.returncode == 0, done.stdout
 
 
-def test_no_link_is_written_through(tmp_path):
-    (tmp_path / "walks").mkdir()
-    (tmp_path / "pyproject.toml").write_text("")
-    (tmp_path / "walks" / "__init__.py").symlink_to(tmp_path / "elsewhere.py")
-    with pytest.raises(InputError, match="is there already"):
-        write("distance", "walks", tmp_path)
-    assert not (tmp_path / "elsewhere.py").exists()
-
-
-def test_other_code_of_its_own_makes_its_runs_stale(place):
-    command = ("runner", *ROOM, "study=distance", "scale=smoke", "device=cpu")
-    assert "other code" not in python(place, *command).stderr
+def test_changed_code_makes_runs_stale_and_claims_may_be_absent(place, monkeypatch, capsys):
+    monkeypatch.chdir(place)
+    command = [*ROOM, "figure=distance", "scale=smoke", "device=cpu"]
+    (place / "walks" / "distance" / "claims.py").unlink()
+    assert run(command, monkeypatch) == 0
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[-1].endswith("distance.png") and "claim" not in printed.out
+    assert "other code" not in printed.err
     path = place / "walks" / "distance" / "study.py"
     path.write_text(path.read_text().replace('"he"', '"pytorch"'))
-    assert "was computed by other code and kept" in python(place, *command).stderr
+    done = python(place, "runner", *command)
+    assert "computed by other code and kept" in done.stderr, done.stderr
 
 
 BROKEN = [
@@ -93,28 +98,19 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("file", "change", "typed", "message"), BROKEN)
-def test_what_is_forgotten_is_named_before_anything_is_computed(
-    place, file, change, typed, message
+def test_a_missing_part_is_named_before_anything_is_computed(
+    place, file, change, typed, message, monkeypatch, capsys
 ):
+    monkeypatch.chdir(place)
     path = place / "walks" / "distance" / file
     if change:
         path.write_text(path.read_text().replace(*change))
     else:
         path.unlink()
-    done = python(place, "runner", *ROOM, typed, "scale=smoke", "device=cpu")
-    assert done.returncode == 2 and message in done.stderr, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    assert len(errors) == 1
+    assert run([*ROOM, typed, "scale=smoke", "device=cpu"], monkeypatch) == 2
+    shown = capsys.readouterr().err
+    assert message in shown and shown.count("error: ") == 1, shown
     assert not list(place.glob("outputs/runs/*/*/metrics.csv"))
-
-
-def test_claims_may_be_absent(place):
-    (place / "walks" / "distance" / "claims.py").unlink()
-    done = python(place, "runner", *ROOM, "figure=distance", "scale=smoke", "device=cpu")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1].endswith("distance.png")
-    assert "claim" not in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -123,7 +119,7 @@ def test_claims_may_be_absent(place):
         (["new", "study", "distance"], "tests/test_distance.py is there already"),
         (["new", "study", "bn_only"], "there is already a study bn_only"),
         (["new", "study", "3a"], "cannot be the name of a Python package"),
-        (["--config-dir"], "--config-dir needs a folder"),
+        (["--config-dir"], "argument --config-dir/-cd: expected one argument"),
         (["--config-dir", "json", "study=distance"], "another module's name"),
     ],
 )
@@ -133,28 +129,3 @@ def test_wrong_words_are_refused(place, arguments, message, monkeypatch, capsys)
         (place / "walks").rename(place / "json")
     assert run(arguments, monkeypatch) == 2
     assert message in capsys.readouterr().err
-
-
-def test_a_study_within_this_repository_passes_its_tests_and_contracts(tmp_path):
-    """Those named after a study or a figure; the others hold with it as well, and take longer."""
-    ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    for name in ("conf", "src", "tests", "scripts"):
-        shutil.copytree(REPOSITORY / name, tmp_path / name, ignore=ignore)
-    for name in ("pyproject.toml", "Makefile", "README.md"):
-        shutil.copy(REPOSITORY / name, tmp_path / name)
-    papers = tmp_path / "src" / "runner" / "papers"
-    write("distance", "walks", papers)
-    shutil.rmtree(papers / "tests")
-    (papers / "pyproject.toml").unlink()
-    shutil.copytree(papers / "walks" / "conf", tmp_path / "conf", dirs_exist_ok=True)
-    shutil.rmtree(papers / "walks" / "conf")
-    yaml = tmp_path / "conf" / "figure" / "distance.yaml"
-    text = yaml.read_text().replace("# training loss", "# paper E: training loss")
-    yaml.write_text(text.replace(" --config-dir walks", ""))
-    for path in (papers / "walks").rglob("*.py"):
-        path.write_text(path.read_text().replace("from walks.", "from runner.papers.walks."))
-    done = in_copy(tmp_path, "pytest", "-k", "distance", "tests/test_every_study.py")
-    assert done.returncode == 0, done.stdout
-    assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= 2
-    done = lint(tmp_path)
-    assert done.returncode == 0, done.stdout

@@ -75,7 +75,7 @@ def test_two_studies_of_one_name_are_told_apart_by_none(own, monkeypatch, capsys
 
 
 FRAMEWORK_MODULES_ENTERED = 40
-MODULES_LOADED = 75
+MODULES_LOADED = 80
 
 ENTERED = """
 import inspect, pathlib, sys, threading

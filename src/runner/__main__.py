@@ -4,6 +4,7 @@
 `runner figure=...`. Each subcommand has a module in `commands`.
 """
 
+import argparse
 import os
 import re
 import shlex
@@ -11,7 +12,6 @@ import signal
 import sys
 from importlib import import_module
 from io import TextIOWrapper
-from pathlib import Path
 
 from runner.core import catalogue
 from runner.core.errors import InputError, RunFailed, show_traceback
@@ -20,10 +20,7 @@ from runner.runs.provenance import COMMAND
 
 SUBCOMMANDS = {
     "show": ("runner.commands.show", "a figure as the reference has it; computes nothing"),
-    "figures": (
-        "runner.commands.figures",
-        "all figures, or those named, in one pool",
-    ),
+    "figures": ("runner.commands.figures", "all figures, or those named, in one pool"),
     "runs": ("runner.commands.runs", "list|check|diff|export|plot|clean: the runs of a folder"),
     "report": ("runner.commands.report", "a gallery of all figures and claims; computes nothing"),
     "reference": ("runner.commands.reference", "keep|draw|judge: the tables behind figures"),
@@ -65,11 +62,11 @@ def main() -> int:
     except BrokenPipeError:
         _drop_output()
         return 141
-    except OSError as error:  # a file or a folder that nothing above has expected to be so
-        if error.filename is None:  # of what was printed
+    except OSError as error:  # a file or a folder that cannot be used
+        if error.filename is None:  # standard output
             _drop_output()
-        place = "" if error.filename is None else f"{error.filename}: "
-        print(f"error: {place}{error.strerror or error}", file=sys.stderr)
+        file = f"{error.filename}: " if error.filename is not None else ""
+        print(f"error: {file}{error.strerror or error}", file=sys.stderr)
         return 2
 
 
@@ -80,16 +77,11 @@ def _drop_output() -> None:
 
 def _without_folders(words: list[str]) -> list[str]:
     """Add the studies in the folders of `--config-dir`; return the other arguments."""
-    rest, following = [], iter(words)
-    for word in following:
-        flag, equals, folder = word.partition("=")
-        if flag not in ("--config-dir", "-cd"):
-            rest.append(word)
-            continue
-        folder = folder if equals else next(following, "")
-        if not folder:
-            raise InputError(f"{flag} needs a folder")
-        catalogue.add_studies(Path(folder))
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--config-dir", "-cd", action="append", default=[])
+    options, rest = parser.parse_known_args(words)
+    for folder in options.config_dir:
+        catalogue.add_studies(folder)
     return rest
 
 
@@ -97,15 +89,15 @@ def dispatch(words: list[str]) -> int:
     """Carry out the subcommand that the arguments name; return its exit code."""
     if words and words[0] in SUBCOMMANDS:
         return import_module(SUBCOMMANDS[words[0]][0]).main(words[1:])
-    asks = {"--help", "-h", "--columns"} & set(words)
-    bare = bool(words) and re.fullmatch(r"\w[\w-]*", words[0])
-    if asks or bare or not words:
+    is_help = bool({"--help", "-h", "--columns"} & set(words))
+    is_name = bool(words) and re.fullmatch(r"\w[\w-]*", words[0])
+    if is_help or is_name or not words:
         from runner.commands import help  # late: Hydra takes a while, and help needs none
 
-        if bare and not asks:
+        if is_name and not is_help:
             raise help.meant(words[0], SUBCOMMANDS)
-        about = {name: what for name, (_, what) in SUBCOMMANDS.items()}
-        print(help.text(words, about) if asks else help.ALONE)
+        about = {name: purpose for name, (_, purpose) in SUBCOMMANDS.items()}
+        print(help.text(words, about) if is_help else help.ALONE)
         return 0
     from runner.commands.compute import compute  # late, as above
 

@@ -9,7 +9,7 @@ from in_process import run
 
 from runner.commands.help import columns
 from runner.core.catalogue import configs, rows_of
-from runner.results.captions import in_tables
+from runner.results.captions import columns_named
 
 
 @pytest.mark.parametrize("study", configs())
@@ -36,10 +36,10 @@ def test_what_is_printed_otherwise_has_both_names_in_help_and_captions():
     assert re.search(r"rank_bound: float\n.*; printed as r\n", text)
     assert re.search(r"matrix_rank: float\n.*; printed as rank\n", text)
     rows = pd.DataFrame({"normalization": ["none", "batch"], "matrix_rank": 1.0, "rank_bound": 1.0})
-    words, said = (
-        "Rank of plain networks, and r.",
-        "in the tables rank is matrix_rank, r is rank_bound",
-    )
-    assert in_tables(words, {"metrics": rows}, "rank_collapse") == f"{said}, plain is none"
-    assert in_tables("Ranking of others.", {"metrics": rows}, "rank_collapse") == ""
-    assert in_tables(words, {"metrics": rows[["normalization"]][1:]}, "rank_collapse") == ""
+    words = "Rank of plain networks, and r."
+    said = '"plain" is called none; "rank" is called matrix_rank; "r" is called rank_bound'
+    assert columns_named(words, {"metrics": rows}, "rank_collapse") == f"in the tables, {said}"
+    both = {"metrics": rows, "training": pd.DataFrame({"rank": [1.0]})}
+    assert "matrix_rank" not in columns_named(words, both, "rank_collapse"), "rank is a column, too"
+    assert columns_named("Ranking of others.", {"metrics": rows}, "rank_collapse") == ""
+    assert columns_named(words, {"metrics": rows[["normalization"]][1:]}, "rank_collapse") == ""

@@ -1,7 +1,5 @@
 """What users of Hydra expect: sweeps in its words, experiments, other sweepers, completion."""
 
-import logging
-
 import pandas as pd
 import pytest
 import warm
@@ -53,10 +51,6 @@ def place(tmp_path):
     return tmp_path
 
 
-def runner(place, *arguments):
-    return warm.run("-m", "runner", *arguments, cwd=place)
-
-
 def seeds(place):
     tables = map(pd.read_csv, place.glob("outputs/runs/example20/*/metrics.csv"))
     assert all(len(table) for table in tables)
@@ -80,17 +74,14 @@ def test_sweeps_in_hydras_words(words, expected):
     ("words", "expected"), [(("--config-dir", "mine"), [5, 6]), (("-cd=mine", "seed=7"), [7])]
 )
 def test_an_experiment_in_a_folder_of_ones_own(place, words, expected):
-    done = runner(place, *words, "experiment=seeds", *SMOKE[1:])
+    done = warm.run("-m", "runner", *words, "experiment=seeds", *SMOKE[1:], cwd=place)
     assert done.returncode == 0, done.stderr
     assert seeds(place) == expected
 
 
 def test_verbose_shows_the_traceback_and_other_logs(place):
-    done = runner(place, *SMOKE, "seed=-1", "hydra.verbose=true")
+    done = warm.run("-m", "runner", *SMOKE, "seed=-1", "hydra.verbose=true", cwd=place)
     assert done.returncode == 2 and "Traceback" in done.stderr and "error: seed=-1" in done.stderr
-    done = runner(place, *SMOKE, "seed=-1")
-    assert "Traceback" not in done.stderr
-    assert logging.getLogger().level != logging.DEBUG
 
 
 def test_another_sweeper_gets_an_objective(place):
@@ -112,8 +103,6 @@ def test_another_sweeper_gets_an_objective(place):
     returned = [float(text) for text in numbers.strip(" []").split(",")]
     assert returned == [table["parameter_norm"].mean() for table in tables]
     assert hint.endswith("runs plot --study example20")
-    done = warm.run("-m", "runner", *words, "objective=metrics.norm", cwd=place, env=env)
-    assert done.returncode == 2 and "metrics.parameter_norm" in done.stderr
 
 
 def test_an_objective_may_be_a_column_that_a_table_inherits():

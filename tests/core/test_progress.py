@@ -1,4 +1,4 @@
-"""Progress: lines from the first second on, the time left, and numbers that mean something."""
+"""Progress: lines, the time left, and numbers that mean something."""
 
 import io
 import logging
@@ -8,30 +8,17 @@ import pytest
 import torch
 
 from runner.core import progress
-from runner.core.progress import Progress, duration, told_of_all
-
-
-class Lines(logging.Handler):
-    """Keeps what is logged."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.texts: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.texts.append(record.getMessage())
+from runner.core.progress import Progress, duration, single_runs_silent
 
 
 @pytest.fixture
-def lines(monkeypatch):
-    """What is logged; a second passes in a twentieth of one."""
+def lines(monkeypatch, caplog):
+    """Return the logged lines; a second passes in a twentieth of one."""
     monkeypatch.setattr(progress, "SECONDS_TO_FIRST_LINE", 0.05)
     monkeypatch.setattr(progress, "_bars", False)
-    progress.log.setLevel(logging.INFO)
-    handler = Lines()
-    progress.log.addHandler(handler)
-    yield handler.texts
-    progress.log.removeHandler(handler)
+    monkeypatch.setattr(logging.getLogger("runner"), "propagate", True)
+    caplog.set_level(logging.INFO, progress.log.name)
+    return caplog
 
 
 def advance(bar: Progress, seconds: float) -> None:
@@ -41,16 +28,12 @@ def advance(bar: Progress, seconds: float) -> None:
         time.sleep(0.005)
 
 
-def test_a_unit_that_does_not_end_is_announced(lines):
-    with Progress(3, "solving", unit="systems"):
-        time.sleep(0.3)
-    assert lines and lines[0] == "solving: 0 of 3 systems"
-
-
 def test_the_time_left_is_that_of_the_speed(lines):
     with Progress(10**12, "training") as bar:
         advance(bar, 0.5)
-    assert " of 1000000000000 steps, about " in lines[-1] and lines[-1].endswith(" years left")
+    assert " of 1000000000000 steps, about " in lines.messages[-1] and lines.messages[-1].endswith(
+        " years left"
+    )
 
 
 def test_a_run_that_goes_on_counts_what_was_done_but_not_its_speed(lines):
@@ -67,7 +50,7 @@ def test_a_line_shows_the_numbers(lines):
         advance(bar, 0.2)
         time.sleep(4 * bar.mininterval)
         bar.update(loss=lambda: 0.25, rank=torch.tensor(3))
-    assert lines[-1].endswith("loss 0.25, rank 3")
+    assert lines.messages[-1].endswith("loss 0.25, rank 3")
 
 
 @pytest.mark.parametrize(
@@ -83,7 +66,7 @@ def test_of_several_networks_the_median_is_shown_and_how_many_diverged(lines, va
     with Progress(10, "training") as bar:
         time.sleep(4 * bar.mininterval)
         bar.update(loss=torch.tensor(values))
-    assert lines[-1].endswith(f", {text}")
+    assert lines.messages[-1].endswith(f", {text}")
 
 
 def test_a_number_that_is_not_shown_is_not_computed(lines):
@@ -99,16 +82,16 @@ def test_a_bar_shows_the_line_and_goes(monkeypatch, lines):
         bar.update(loss=0.5)
         bar.refresh()
     assert "| training: 0 of 2 steps" in terminal.getvalue()
-    assert "| training: 1 of 2 steps, loss 0.5" in terminal.getvalue() and not lines
+    assert "| training: 1 of 2 steps, loss 0.5" in terminal.getvalue() and not lines.messages
     assert terminal.getvalue().endswith("\r")
 
 
-def test_what_one_line_tells_of_all_runs_no_run_shows(monkeypatch):
+def test_single_runs_show_nothing_during_a_sweep(monkeypatch):
     monkeypatch.setattr(progress, "_bars", True)
     record = logging.LogRecord(progress.log.name, logging.INFO, "", 0, "starts", None, None)
-    with told_of_all():
+    with single_runs_silent():
         assert not Progress(2, "training").is_bar and not progress.is_shown(record)
-        assert progress.is_shown(logging.makeLogRecord({"name": progress.OF_ALL}))
+        assert progress.is_shown(logging.makeLogRecord({"name": progress.SWEEP_LOG}))
     assert Progress(2, "training").is_bar and progress.is_shown(record)
 
 

@@ -25,8 +25,3 @@ def test_all_that_the_page_shows_works_in_an_empty_folder(tmp_path):
     assert "batch/width=16/replicate=0" in text and "Linear(in_features=64" in text
     assert re.search(r"none/width=16 +0\.0 +\d.*\n +1\.0 +\d.*\n +2\.0 +\d", text), "by epoch"
     assert "value_mean" not in text and r"\pm" in text and "train_accuracy_mean" in text
-
-
-def test_the_example_has_fifteen_lines():
-    (code,) = re.findall(r"# my_measures.py\n(.*?)```", PAGE, re.S)
-    assert len(code.strip().splitlines()) <= 15

@@ -91,34 +91,3 @@ def test_each_picture_of_the_gallery_stands_on_a_page():
     }
     kept = {figure_of(path.name) for path in (DOCS / "figures").glob("*.png")}
     assert not kept - shown
-
-
-PAGE = """# A heading of 5 words
-
-<!-- counts: begin -->
-In 1 generated 2 block 3.
-<!-- counts: end -->
-![A picture
-of 7 panels.](figures/fig4.png)
-
-*Figure 4: 8 networks.*
-
-| 1 | 2 |
-One sentence has five words. By Eq. (5) and figure 4, `runner a b` takes 20 s.
-
-- An item is one.
-- A second ends at (0.5).
-"""
-
-
-def test_prose_is_what_is_read_as_sentences():
-    assert [len(each.split()) for each in sentences(PAGE)] == [5, 10, 4, 5]
-    assert numbers_in_hundred_words(PAGE) == pytest.approx(100 * 2 / 22)
-
-
-if __name__ == "__main__":  # what each page has
-    import sys
-
-    for name in sys.argv[1:]:
-        page = Path(name).read_text()
-        print(f"{mean_sentence(page):5.1f} {numbers_in_hundred_words(page):5.1f}  {name}")

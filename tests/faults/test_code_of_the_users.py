@@ -1,11 +1,10 @@
-"""Every module of the user's is code of a run, installed packages are by their version."""
+"""Every module of the user's is code of a run, installed packages are not."""
 
-import ast
 import sys
+from importlib import metadata
 from importlib.machinery import PathFinder
 
 import pytest
-import warm
 from stopped import interrupted
 
 from runner.core.errors import InputError
@@ -38,7 +37,8 @@ def forget():
     PathFinder.invalidate_caches()
     for name in [name for name in provenance._sources if not name.startswith("runner.")]:
         del provenance._sources[name]
-    provenance._folders.cache_clear()
+    provenance._bases.cache_clear()
+    provenance._is_installed.cache_clear()
     provenance.code_of.cache_clear()
 
 
@@ -101,39 +101,18 @@ def test_a_module_beside_one_of_another_folder_is_code(home):
     assert code("tools_x.part") != before
 
 
-def installed(home, version):
-    """Install a package of two modules."""
-    place = home / "site-packages"
-    texts = {"pack_x/__init__": "from pack_x import inner\n", "pack_x/inner": f"x = {version}\n"}
-    write(place, texts)
-    for old in place.glob("*.dist-info/*"):
-        old.unlink()
-    about = place / "Pack_X.dist-info"
-    about.mkdir(exist_ok=True)
-    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: Pack-X\nVersion: {version}\n")
-    (about / "RECORD").write_text("pack_x/__init__.py,,\npack_x/inner.py,,\n")
-    return place
-
-
-@pytest.mark.parametrize("own", ["pack_x", "mine_x"])
-def test_an_installed_package_is_code_by_its_version_and_is_not_parsed(home, own, monkeypatch):
-    monkeypatch.syspath_prepend(installed(home, "1.0"))
-    write(home, {"mine_x": "import os\nimport json\nimport pack_x\nimport torch\nf = torch.sin\n"})
-    parsed = []
-    parse = ast.parse
-    monkeypatch.setattr(ast, "parse", lambda text, *a, **k: parsed.append(text) or parse(text))
-    before = code(own)
-    assert len(parsed) <= (own == "mine_x")
-    write(home / "site-packages", {"pack_x/inner": "x = 3\n"})
-    assert code(own) == before
-    installed(home, "1.1")
-    provenance._owners.cache_clear()
-    assert code(own) != before
-
-
-def test_a_function_of_torch_parses_nothing_of_torch(monkeypatch):
-    monkeypatch.setattr(provenance, "source_of", lambda *a: pytest.fail("a text is read"))
-    assert fingerprint(set(), ["torch"]) == fingerprint(set(), ["torch.nn.functional"])
+def test_installed_packages_count_by_version_and_are_not_read(home, monkeypatch):
+    monkeypatch.syspath_prepend(home / "site-packages")
+    write(home, {"mine_x": "import os, pack_x, torch\nf = torch.sin\n"})
+    write(home / "site-packages", {"pack_x/__init__": "x = 1\n"})
+    forget()
+    covered = provenance.covered(set(), ["mine_x"])
+    assert covered.keys() == {"mine_x", "os", "pack_x", "torch"}
+    assert covered["torch"] == metadata.version("torch")
+    assert provenance.covered(set(), ["torch.nn.functional"]).keys() == {"torch"}
+    before = code("mine_x")
+    monkeypatch.setattr(provenance, "_version_of", lambda package: "another")
+    assert code("mine_x") != before
 
 
 def test_a_text_is_remembered_as_it_was_imported(home):
@@ -156,7 +135,7 @@ def test_what_is_not_pythons_is_named(home, text):
 SIZES = {"samples": 20, "epochs": 4, "width": 3, "replicates": 1, "measure": "mine_x:f"}
 
 
-def test_a_run_is_stale_when_a_helper_has_changed(home, monkeypatch):
+def test_a_run_is_stale_when_a_helper_has_changed(home):
     write(home, {"mine_x": MINE, "helper_x": HELPER})
     forget()
     run = Run(LowRankTraining(**SIZES), home / "outputs")
@@ -165,15 +144,13 @@ def test_a_run_is_stale_when_a_helper_has_changed(home, monkeypatch):
     assert not run.is_stale() and not kept_notes([run], settings)
     write(home, {"helper_x": OTHER})
     forget()
-    (found,) = inventory.find(home / "outputs")
-    assert run.is_stale() and found.code == "other"
     (note,) = kept_notes([run], settings)
     assert "computed by other code" in note
     (home / "mine_x.py").unlink()
     del sys.modules["mine_x"]
     forget()
     (found,) = inventory.find(home / "outputs")
-    assert found.code == "unknown", "its module is not there, so nothing is known"
+    assert found.is_stale, "its module is gone, so nothing is known"
 
 
 def test_an_interrupted_run_starts_anew_when_a_helper_has_changed(home, caplog):
@@ -190,14 +167,3 @@ def test_an_interrupted_run_starts_anew_when_a_helper_has_changed(home, caplog):
     execute(run, settings)
     assert "starts again" in caplog.text
     assert set(run.tables()["measured"]["value"]) == {2.0}
-
-
-def test_the_command_refuses_a_run_whose_helper_has_changed(tmp_path):
-    write(tmp_path, {"mine_x": MINE, "helper_x": HELPER})
-    words = ["study=low_rank_training", "scale=smoke", "epochs=2", "measure=mine_x:f", "device=cpu"]
-    assert warm.run("-m", "runner", *words, cwd=tmp_path).returncode == 0
-    write(tmp_path, {"helper_x": OTHER})
-    done = warm.run("-m", "runner", *words, "stale=refuse", cwd=tmp_path)
-    assert done.returncode == 2 and "computed by other code" in done.stderr
-    listed = warm.run("-m", "runner", "runs", "list", "--stale", cwd=tmp_path)
-    assert "low_rank_training" in listed.stdout

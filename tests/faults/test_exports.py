@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 from some_runs import TINY
 
-from runner.commands.runs import _number_in_tex, means
+from runner.commands.runs import _number_in_tex, joined, means
 from runner.core.settings import Settings
 from runner.papers.batch_norm_rank.rank_chain.config import RankChain
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs.execution import execute
-from runner.runs.run import Run, joined
+from runner.runs.run import Run
 
 
 def compute(outputs, *configs) -> list[Run]:
@@ -77,9 +77,8 @@ def test_a_rate_that_is_given_is_a_parameter(rates, export):
 
 
 def test_one_number_has_no_deviation_in_latex(rates):
-    joint = joined(rates[:1])
-    alone = joint.rows[joint.rows["replicate"] == 0]
-    shown = means(alone, rates[:1], joint.name, latex=True)
+    name, rows = joined(rates[:1])
+    shown = means(rows[rows["replicate"] == 0], rates[:1], name, latex=True)
     cells = shown.drop(columns="n").astype(str).to_numpy().ravel()
     assert not any("nan" in cell and "pm" in cell for cell in cells)
 

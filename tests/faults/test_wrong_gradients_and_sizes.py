@@ -45,7 +45,7 @@ def by_autograd(network: MLP, X, layer: int, power: float, activated: bool) -> d
     return dict(zip(names, found, strict=True))
 
 
-@pytest.mark.parametrize("activation", ["relu", "linear", "tanh", "leaky_relu", "gelu"])
+@pytest.mark.parametrize("activation", ["relu", "tanh", "leaky_relu"])
 @pytest.mark.parametrize("normalization", ["none", "batch", "batch_no_mean"])
 @pytest.mark.parametrize("skip", [math.inf, 0.5])
 @pytest.mark.parametrize("activated", [True, False])
@@ -100,8 +100,8 @@ def target(d: int = 4):
     return relu_network(W, [torch.randn(d, dtype=torch.float64, generator=stream) for _ in W])
 
 
-@pytest.mark.parametrize("of_first", [1e-160, 1e-120, 1.0, 1e120])
-@pytest.mark.parametrize("of_second", [1e-150, 1e-60, 1.0, 1e150])
+@pytest.mark.parametrize("of_first", [1e-160, 1.0, 1e120])
+@pytest.mark.parametrize("of_second", [1e-150, 1.0, 1e150])
 @pytest.mark.parametrize("width", [16, 40])
 def test_the_construction_is_exact_for_frozen_weights_of_any_size(of_first, of_second, width):
     d, x = 4, torch.randn(50, 4, dtype=torch.float64)
@@ -145,12 +145,6 @@ def test_a_mean_and_its_error_at_any_size(size):
     assert means.deviation("soft_rank") == pytest.approx(1)
 
 
-@pytest.mark.parametrize("values", [[math.inf, -math.inf], [math.nan, 1], [math.inf, 1]])
-def test_a_mean_of_what_is_not_finite(values):
-    mean, error = mean_and_error(values)
-    assert not math.isfinite(mean) and math.isnan(error)
-
-
 def test_a_ratio_to_nothing_is_not_a_number():
     means = BatchMeans(torch.zeros(2, 3, 5, dtype=torch.float64), 3)
     assert all(map(math.isnan, means.ratio("soft_rank", "rank_bound")))
@@ -163,11 +157,3 @@ def test_a_gap_needs_two_singular_values(width):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert np.isfinite(rank_theory.lyapunov_gap(2, 0.5, 10, torch.Generator())).all()
-
-
-def test_help_does_not_promise_equal_numbers_on_other_threads():
-    from runner.commands.help import of_study
-
-    said = of_study("breaking_bn")
-    heading = said[: said.index("  threads:")].rpartition("Settings")[2].partition("\n")[0]
-    assert "threads" in heading and "round" in heading

@@ -1,9 +1,10 @@
 """Captions: what is said of a figure from its configuration and its tables, and of what is not."""
 
 import pandas as pd
+import pytest
 
 from runner.data import LABELLED
-from runner.results.captions import DATASETS, caption, dataset, facts
+from runner.results.captions import DATASETS, caption, facts
 from runner.results.rows import select, spread
 
 TABLES = {
@@ -23,32 +24,26 @@ TABLES = {
 
 def test_facts_are_those_of_the_runs_and_no_others():
     found = list(facts("rank_collapse", TABLES))
-    assert found == [
-        "data: digits",
-        "depth: 4 to 32",
-        "width: 64",
-        "n = 5 replicates",
-        "seed: 0",
-    ]
+    assert found == ["data: digits", "depth: 4 to 32", "width: 64", "n = 5 replicates", "seed: 0"]
 
 
-def test_training_images_are_named_beside_the_samples_of_the_ranks_where_they_are_a_part():
-    few = pd.DataFrame({"data": "cifar10", "train_images": [10_000.0], "samples": 512})
-    part = ["data: CIFAR-10", "training images: 10,000", "samples N: 512"]
-    assert list(facts("rank_collapse", {"metrics": few})) == part
-    all_of_them = {"metrics": few.assign(train_images=float("nan"))}
-    assert list(facts("rank_collapse", all_of_them)) == [part[0], part[2]]
-    assert dataset(few) == "CIFAR-10 (10,000 training images)"
-    assert dataset(all_of_them["metrics"]) == dataset(few[["data"]]) == "CIFAR-10"
+@pytest.mark.parametrize(
+    ("study", "rows", "expected"),
+    [
+        ("rank_collapse", {"data": "cifar10", "train_images": [10_000.0], "samples": 512},
+         ["data: CIFAR-10", "training images: 10,000", "samples N: 512"]),
+        ("rank_collapse", {"data": "cifar10", "train_images": [float("nan")], "samples": 512},
+         ["data: CIFAR-10", "samples N: 512"]),
+        ("rank_chain", {"width": [8, 1024], "chains": 32, "data": "none"},
+         ["width: 8 and 1,024", "n = 32 networks"]),
+    ],
+)  # fmt: skip
+def test_facts_name_training_images_samples_and_networks(study, rows, expected):
+    assert list(facts(study, {"metrics": pd.DataFrame(rows)})) == expected
 
 
 def test_every_dataset_has_its_name():
     assert set(LABELLED) < set(DATASETS)
-
-
-def test_what_is_repeated_are_the_networks_of_chains_where_a_study_has_them():
-    tables = {"metrics": pd.DataFrame({"width": [8, 1024], "chains": 32, "data": "none"})}
-    assert list(facts("rank_chain", tables)) == ["width: 8 and 1,024", "n = 32 networks"]
 
 
 def test_a_caption_has_what_where_and_with_which_overrides():
@@ -73,8 +68,6 @@ def test_a_caption_says_which_rows_are_absent():
 def test_a_spread_has_median_and_range_of_the_replicates():
     rows = pd.DataFrame({"method": "a", "loss": [1.0, 5.0, 2.0, float("nan")], "rank": 3})
     found = spread(rows, ["method"], ["loss", "rank"])
-    assert list(found) == [
-        "method",
-        *(c + e for c in ("loss", "rank") for e in ("", "_low", "_high")),
-    ]
+    ends = [name + end for name in ("loss", "rank") for end in ("", "_low", "_high")]
+    assert list(found) == ["method", *ends]
     assert found.loc[0, ["loss", "loss_low", "loss_high"]].tolist() == [2.0, 1.0, 5.0]

@@ -1,12 +1,13 @@
 """What stands above a picture: its finding, where its claims allow it, and the counts."""
 
+import json
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from runner.papers.batch_norm_rank.rank_collapse import figures
-from runner.results.drawing import Drawing, Finding, upper
+from runner.results.drawing import Drawing, Finding, Header, upper
 from runner.results.figure import Figure
 from runner.results.rows import select
 from runner.results.style import sheet
@@ -45,23 +46,14 @@ def draw(tables):
     return sheet(1, 1)[0], tables["metrics"]
 
 
-def test_a_finding_is_said_where_all_its_claims_came_out_as_it_needs():
-    assert above([FINDING], AS_NEEDED).finding == "The rank is 7"
-    assert above([FINDING], AS_NEEDED, scale="quick").finding == "The rank is 7"
-
-
+@pytest.mark.parametrize("scale", ["quick", "smoke"])
 @pytest.mark.parametrize("claim", AS_NEEDED)
 @pytest.mark.parametrize("verdict", ["holds", "fails", "undecided", None])
-def test_with_one_other_verdict_it_says_what_is_drawn(claim, verdict):
-    verdicts = AS_NEEDED | {claim: verdict}
-    if verdict is None:
-        del verdicts[claim]
-    if verdicts != AS_NEEDED:
-        assert above([FINDING], verdicts).finding == "Rank at initialisation"
-
-
-def test_at_scale_smoke_nothing_is_found():
-    assert above([FINDING], AS_NEEDED, scale="smoke").finding == "Rank at initialisation"
+def test_a_finding_needs_the_verdicts_of_all_its_claims_above_scale_smoke(claim, verdict, scale):
+    verdicts = {name: said for name, said in (AS_NEEDED | {claim: verdict}).items() if said}
+    is_found = verdicts == AS_NEEDED and scale != "smoke"
+    finding = "The rank is 7" if is_found else "Rank at initialisation"
+    assert above([FINDING], verdicts, scale=scale).finding == finding
 
 
 def test_of_several_findings_the_first_that_can_be_said_is():
@@ -82,18 +74,22 @@ def test_the_first_line_says_what_it_is_with_its_data_and_what_was_changed():
     five = {"metrics": TABLES["metrics"].assign(replicates=5)}
     assert header(HEADLINE, five, judged(), whose="ours").what.endswith("ours  ·  n = 5 replicates")
     marked = header(HEADLINE, five, judged(), marks="dots: replicates")
-    assert marked.as_words()["counts"] == "dots: replicates"
+    assert counts_of(marked) == "dots: replicates"
     gaussian = {"metrics": pd.DataFrame({"data": ["gaussian"]})}
     assert header("paper A: b", gaussian, judged(), whose="").what == "Paper A"
     assert header("α: b", gaussian, judged(), whose="").what == "α", "a symbol has no capital"
 
 
-def test_the_counts_are_those_of_the_paper_and_apart_those_of_ours():
+def counts_of(header: Header) -> str:
+    return json.loads(header.as_json())["counts"]
+
+
+def test_the_counts_separate_the_claims_of_the_paper_from_ours():
     verdicts = {"a": "holds", "b": "holds", "c": "undecided", "ours-1": "fails", "ours-2": "fails"}
-    words = above([], verdicts).as_words()
-    assert words["counts"] == "claims: ✓ 2 hold  ·  ? 1 undecided  ·  our claims: ✗ 2 fail"
-    assert above([], {"ours-1": "holds"}).as_words()["counts"] == "our claims: ✓ 1 holds"
-    assert above([], {}).as_words()["counts"] == ""
+    both = "claims: ✓ 2 hold  ·  ? 1 undecided  ·  our claims: ✗ 2 fail"
+    assert counts_of(above([], verdicts)) == both
+    assert counts_of(above([], {"ours-1": "holds"})) == "our claims: ✓ 1 holds"
+    assert counts_of(above([], {})) == ""
 
 
 def test_a_header_is_drawn_on_the_screen_and_not_on_paper(monkeypatch):

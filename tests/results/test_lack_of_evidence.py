@@ -24,30 +24,17 @@ def first(tables, column):
 
 
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: "-".join(path.parts[-3:-1]))
-def test_one_replicate_of_one_size_decides_nothing(path):
+def test_a_claim_holds_neither_with_one_replicate_nor_with_one_size(path):
     name, tables = path.parent.name, read_tables(path.parent)
+    claims = claims_of(name, figure_study(name))
+    if any("replicate" in table for table in tables.values()):
+        judged = verdicts(name, first(tables, "replicate"))
+        kinds = {claim.name: {rule.quantity.numbers for rule in claim.rules} for claim in claims}
+        assert "holds" not in {judged[name] for name in kinds if kinds[name] == {"replicates"}}
+    for column in sorted({column for claim in claims for column in claim.needs}):
+        judged = verdicts(name, first(tables, column))
+        without = [claim.name for claim in claims if column in claim.needs]
+        assert set(judged[without]) == {"undecided"}, column
     for column in (*SIZES, "replicate"):
         tables = first(tables, column)
     assert "holds" not in set(verdicts(name, tables))
-
-
-@pytest.mark.parametrize("path", KEPT, ids=lambda path: "-".join(path.parts[-3:-1]))
-def test_one_replicate_decides_nothing_that_replicates_decide(path):
-    name, tables = path.parent.name, read_tables(path.parent)
-    of_replicates = [
-        claim.name
-        for claim in claims_of(name, figure_study(name))
-        if all(rule.quantity.numbers == "replicates" for rule in claim.rules)
-    ]
-    if any("replicate" in table for table in tables.values()):
-        assert "holds" not in set(verdicts(name, first(tables, "replicate"))[of_replicates])
-
-
-@pytest.mark.parametrize("path", KEPT, ids=lambda path: "-".join(path.parts[-3:-1]))
-def test_what_needs_several_sizes_is_undecided_with_one(path):
-    name, tables = path.parent.name, read_tables(path.parent)
-    needs = {each.name: each.needs for each in claims_of(name, figure_study(name))}
-    for column in sorted({column for columns in needs.values() for column in columns}):
-        judged = verdicts(name, first(tables, column))
-        without = [claim for claim, columns in needs.items() if column in columns]
-        assert set(judged[without]) == {"undecided"}, column

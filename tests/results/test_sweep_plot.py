@@ -1,9 +1,8 @@
 """The end of a sweep: its table, the commands that go on from there, and its picture."""
 
-import json
 import re
 import shlex
-from dataclasses import fields
+from dataclasses import fields, replace
 from io import StringIO
 from pathlib import Path
 
@@ -11,15 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from in_process import run as run_here
-from some_runs import METHODS, described, one, say
+from some_runs import METHODS, one, say
 
 import runner
 from runner.core import catalogue
 from runner.core.catalogue import FOLDERS, Package, part_of, rows_of, studies
 from runner.core.errors import InputError
 from runner.core.settings import Settings
-from runner.papers.batch_norm_rank.looks import NORMALIZATIONS
-from runner.papers.batch_norm_rank.names import NAMES
+from runner.papers.norm_tuning.bn_only import figures as bn_only_figures
 from runner.papers.norm_tuning.constructions import figures, study
 from runner.papers.norm_tuning.constructions.config import Constructions
 from runner.papers.training_invariances.invariances.config import Invariances
@@ -32,10 +30,21 @@ from runner.runs.run import Run
 HEADLINE = ["test_mse", "relative_mse", "max_abs_error", "condition_number"]
 
 
-@pytest.fixture
-def runs(outputs):
-    """A sweep over target_width."""
+def sweep_in(outputs: Path) -> list[Run]:
+    """Return the two runs that differ in target_width."""
     return [run_in(one(outputs, target_width=width, methods=METHODS)) for width in (2, 3)]
+
+
+@pytest.fixture(scope="module")
+def runs(computed):
+    """A sweep that no test changes."""
+    return sweep_in(computed)
+
+
+@pytest.fixture
+def copied(outputs):
+    """The same sweep, for one test to change."""
+    return sweep_in(outputs)
 
 
 @pytest.fixture(scope="module")
@@ -50,18 +59,6 @@ def constructed(tmp_path_factory):
         return run
 
     return constructed
-
-
-def damage(run, **columns):
-    """Let the first rows of a table have other numbers, as if the run had measured them."""
-    path = run.folder / "metrics.csv"
-    rows = pd.read_csv(path)
-    for name, value in columns.items():
-        rows.loc[0, name] = value
-    rows.to_csv(path, index=False, na_rep="nan")
-    about = json.loads(run.result_path.read_text())
-    about["tables"]["metrics"] |= described(path)
-    run.result_path.write_text(json.dumps(about))
 
 
 def dots(axes):
@@ -94,15 +91,16 @@ def test_the_table_has_what_differs_the_medians_and_the_hash(runs):
     assert sorted(shown) == sorted(medians)
 
 
-def test_the_commands_choose_the_runs_of_the_sweep(outputs, runs, monkeypatch, capsys, tmp_path):
+def test_the_commands_choose_the_runs_of_the_sweep(outputs, copied, monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(sweep_plot, "MOST_LINES", 4)
-    text = ending(runs)
+    text = ending(copied)
     assert len(text.partition("\n... and 4 more lines\n")[0].splitlines()) == 1 + 4
     assert f"\n2 runs of bn_only: {outputs}/runs/bn_only\n" in text
+    assert "\nmedian of n = 2 replicates\n" in text
     monkeypatch.chdir(tmp_path)
     listing, export, diff = commands(text)
     assert run_here(listing, monkeypatch) == 0
-    assert all(run.folder.name[-8:] in capsys.readouterr().out for run in runs[:1])
+    assert copied[0].folder.name[-8:] in capsys.readouterr().out
     assert run_here(export, monkeypatch) == 0
     assert set(pd.read_csv(tmp_path / "bn_only.csv")["target_width"]) == {2, 3}
     capsys.readouterr()
@@ -110,26 +108,22 @@ def test_the_commands_choose_the_runs_of_the_sweep(outputs, runs, monkeypatch, c
     assert "target_width  2  3" in capsys.readouterr().out
 
 
-def test_each_study_of_a_sweep_has_a_table_of_its_own(outputs, monkeypatch):
+def test_a_report_has_a_table_for_each_study_and_names_given_folders(outputs, monkeypatch):
     monkeypatch.chdir(outputs.parent)
+    monkeypatch.setattr(sweep_plot, "write", lambda plot, outputs: "path")
+    package = Package("runner.papers.norm_tuning", Path("/somewhere/norm_tuning"))
+    monkeypatch.setattr(catalogue, "packages", lambda: [package])
+    monkeypatch.setenv(FOLDERS, '["/else:where", "/somewhere/norm_tuning"]')
     relative = [Path("outputs") / info.folder.relative_to(outputs) for info in find(outputs)]
     text = ending([run_in(folder) for folder in relative])
     assert "3 runs of bn_only: outputs/runs" in text and "1 run of example20: " in text
     assert "outputs=" not in text, "the default folder is not named"
+    first, *_, last = commands(text)
+    assert first[:3] == ["--config-dir", "/somewhere/norm_tuning", "runs"]
+    assert last[0] == "runs", "installed"
 
 
-def test_the_commands_name_the_folder_of_studies_that_was_given(runs, monkeypatch):
-    package = Package("runner.papers.norm_tuning", Path("/somewhere/norm_tuning"))
-    monkeypatch.setattr(catalogue, "packages", lambda: [package])
-    assert all(words[0] == "runs" for words in commands(ending(runs))), "installed"
-    monkeypatch.setenv(FOLDERS, '["/else:where", "/somewhere/norm_tuning"]')
-    for words in commands(ending(runs)):
-        assert words[:3] == ["--config-dir", "/somewhere/norm_tuning", "runs"]
-
-
-def test_a_sweep_of_which_a_run_fails_ends_with_the_picture_of_the_others(
-    tmp_path, monkeypatch, capsys
-):
+def test_the_picture_of_a_sweep_with_a_failed_run_shows_the_others(tmp_path, monkeypatch, capsys):
     def run(config, context, run=study.run):
         if config.depth == 2:
             raise ValueError("as a test wants it")
@@ -141,56 +135,32 @@ def test_a_sweep_of_which_a_run_fails_ends_with_the_picture_of_the_others(
     *_, path = capsys.readouterr().out.splitlines()
     assert path.startswith(f"{tmp_path}/sweeps/constructions-depth-")
     assert "3 runs by depth, 1 missing" in Path(path).with_suffix(".caption.txt").read_text()
-    numbers = pd.read_csv(Path(path).with_suffix(".csv"))
-    assert set(numbers["depth"]) == {1, 3}
-    monkeypatch.undo()
-    assert run_here([*words, f"outputs={tmp_path}"], monkeypatch) == 0, "given again"
-    assert capsys.readouterr().out.splitlines()[-1] == path
-    assert " 3 runs by depth; " in Path(path).with_suffix(".caption.txt").read_text()
-
-
-def test_a_sweep_has_colours_and_names_of_the_figures_and_the_numbers_of_its_table(
-    tmp_path, monkeypatch, capsys
-):
-    """Batch norm is blue; the table is of medians, as the lines are, and both say so."""
-    words = ["-m", "study=rank_collapse", "scale=smoke", "train=false", "depth=2,6"]
-    words += ["replicates=3", f"outputs={tmp_path}"]
-    assert run_here(words, monkeypatch) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert said[0].split() == ["depth", "normalization", "rank", "soft", "rank", "r", "run"]
-    assert "median of n = 3 replicates" in said
-    plot = Sweep(found.run for found in find(tmp_path, "rank_collapse")).choose()
-    assert plot.headline == "Rank, soft rank, r against depth"
-    assert "lines: median of n = 3 replicates, dot: one of them" in plot.notes
-    (legend,) = [axes.get_legend() for axes in draw(plot).axes if axes.get_legend()]
-    colors = {NAMES[kind]: look.color for kind, look in NORMALIZATIONS.items()}
-    for text, line in zip(legend.get_texts(), legend.get_lines(), strict=True):
-        assert line.get_color() == colors[text.get_text()]
-    points = plot.points.query("number == 'rank_bound' and line == 'none'")
-    medians = points.groupby("depth")["value"].median()
-    shown = [line.split() for line in said[1:] if "plain" in line]
-    shown = {int(row[0]): float(row[-2]) for row in shown}
-    assert shown == pytest.approx(medians.to_dict(), rel=1e-3)
+    assert set(pd.read_csv(Path(path).with_suffix(".csv"))["depth"]) == {1, 3}
 
 
 # ------------------------------------------------------------------------------ picture
 
 
-def test_the_numbers_drawn_are_those_of_the_tables_each_once(runs):
+def test_the_numbers_drawn_are_those_of_the_tables_in_the_looks_of_the_figures(runs):
     plot = Sweep([*runs, runs[0]]).choose()
     assert (plot.x, plot.color, plot.panel) == ("target_width", "line", "number")
     assert list(plot.points["number"].unique()) == HEADLINE
     where = ["target_width", "line", "run", "replicate"]
     assert not plot.points.duplicated([*where, "number"]).any()
+    assert "lines: median of n = 2 replicates, dot: one of them" in plot.notes
     tables = pd.concat([run.tables()["metrics"] for run in runs])
     picture = draw(plot)
     for number, axes in zip(HEADLINE, picture.axes, strict=True):
         values = np.sort(tables[number].dropna())
-        shown = plot.points.loc[plot.points["number"] == number, "value"]
-        np.testing.assert_array_equal(np.sort(shown), values)
+        drawn = plot.points.loc[plot.points["number"] == number, "value"]
+        np.testing.assert_array_equal(np.sort(drawn), values)
         np.testing.assert_array_equal(dots(axes), values)
     medians = tables.groupby(["method", "target_width"])["test_mse"].median()
     assert lines(picture.axes[0]) == {tuple(rows) for _, rows in medians.groupby("method")}
+    (legend,) = [axes.get_legend() for axes in picture.axes if axes.get_legend()]
+    methods = list(plot.points["line"].unique())
+    colors = [bn_only_figures.LOOKS[method].color for method in methods]
+    assert [line.get_color() for line in legend.get_lines()] == colors
 
 
 def test_what_does_not_vary_is_drawn_only_if_it_is_asked_for(constructed, monkeypatch):
@@ -205,37 +175,31 @@ def test_what_does_not_vary_is_drawn_only_if_it_is_asked_for(constructed, monkey
         sweep.choose()
 
 
-def test_diverged_replicates_stand_on_the_rail(runs):
-    damage(runs[1], test_mse=np.nan)
+def test_diverged_replicates_are_drawn_on_the_rail(runs):
     plot = Sweep(runs).choose(y=["test_mse"])
-    assert plot.points["value"].isna().sum() == 1
-    (axes,) = draw(plot).axes
-    finite = plot.points["value"].max()
+    points = plot.points.reset_index(drop=True)
+    points.loc[0, "value"] = np.nan
+    (axes,) = draw(replace(plot, points=points)).axes
     assert "diverged" in [text.get_text() for text in axes.texts]
-    assert (dots(axes) > finite).sum() == 1 and np.isfinite(dots(axes)).all()
+    assert (dots(axes) > points["value"].max()).sum() == 1 and np.isfinite(dots(axes)).all()
 
 
-def test_runs_that_are_missing_are_counted(runs, outputs):
+def test_missing_runs_are_counted_and_the_same_runs_have_the_same_picture(outputs, copied):
     missing = run_in(say(one(outputs, target_width=3, methods="sgd"), "interrupted"))
-    plot = Sweep([*runs, missing]).choose()
+    plot = Sweep([*copied, missing]).choose()
     assert plot.notes[0] == "3 runs by target width, methods, 1 missing"
     assert plot.notes[0] in plot.caption
-    assert set(plot.points["run"]) == {run.folder.name for run in runs}
-    *_, last = ending([*runs, missing]).splitlines()
-    assert last.startswith(f"{outputs}/sweeps/bn_only-") and last.endswith(".png")
-    assert "2 of 3 runs of bn_only" in ending([*runs, missing])
+    assert set(plot.points["run"]) == {run.folder.name for run in copied}
+    assert "2 of 3 runs of bn_only" in ending([*copied, missing])
     assert ending([missing]) == "", "nothing is complete"
-
-
-def test_the_same_sweep_has_one_picture_its_numbers_and_a_caption(runs, outputs):
-    path = write(Sweep(runs).choose(), outputs)
-    assert path == write(Sweep(runs[::-1]).choose(), outputs)
-    files = {each.name.removeprefix(path.stem) for each in path.parent.iterdir()}
+    path = write(Sweep(copied).choose(), outputs)
+    assert path.stem == Sweep(copied[::-1]).choose().name
+    files = {file.name.removeprefix(path.stem) for file in path.parent.glob(f"{path.stem}*")}
     assert files == {".png", ".pdf", ".csv", ".caption.txt"}
-    assert len(pd.read_csv(path.with_suffix(".csv"))) == len(Sweep(runs).choose().points)
+    assert len(pd.read_csv(path.with_suffix(".csv"))) == len(Sweep(copied).choose().points)
     (outputs / "sweeps").rename(outputs / "others")
     (outputs / "sweeps").write_text("a file")
-    assert "no picture: " in ending(runs).splitlines()[-1]
+    assert "no picture: " in ending(copied).splitlines()[-1]
 
 
 def test_the_second_parameter_is_colour_the_third_has_panels(constructed):
@@ -273,7 +237,7 @@ def test_methods_that_are_too_many_are_taken_together(tmp_path):
     assert set(plot.points["line"]) == pairs and len(pairs) <= len(COLORS)
 
 
-def test_along_an_axis_within_the_runs_there_is_a_curve_for_each_run_and_method(outputs, runs):
+def test_along_an_axis_within_the_runs_each_run_and_method_has_a_curve(computed, runs):
     plot = Sweep(runs).choose("samples", ["mse"])
     assert plot.color == "target_width"
     (axes,) = draw(plot).axes
@@ -282,10 +246,10 @@ def test_along_an_axis_within_the_runs_there_is_a_curve_for_each_run_and_method(
     assert lines(axes) == {tuple(rows) for _, rows in medians.groupby(["run", "method"])}
     points = Sweep(runs).choose("samples").points
     assert set(points["number"]) == {"curves.mse"}, "no headline has it"
-    (found,) = find(outputs, "example20")
+    (example,) = find(computed, "example20")
     with pytest.raises(InputError, match="differ in no parameter: .* --x"):
-        Sweep([found.run]).choose()
-    assert "exponent" in Sweep([found.run]).choose("seed", ["excess"]).notes[1]
+        Sweep([example.run]).choose()
+    assert "exponent" in Sweep([example.run]).choose("seed", ["excess"]).notes[1]
 
 
 @pytest.mark.parametrize(
@@ -300,26 +264,25 @@ def test_along_an_axis_within_the_runs_there_is_a_curve_for_each_run_and_method(
         (("--status", "failed"), "none of"),
     ],
 )
-def test_what_does_not_exist_is_answered_with_what_is_near(
-    outputs, words, message, monkeypatch, capsys
+def test_an_unknown_name_is_answered_with_the_nearest(
+    computed, words, message, monkeypatch, capsys
 ):
-    command = ["runs", "plot", "--study", "bn_only", *words, f"outputs={outputs}"]
+    command = ["runs", "plot", "--study", "bn_only", *words, f"outputs={computed}"]
     assert run_here(command, monkeypatch) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert re.search(message, line)
 
 
-def test_runs_of_one_study_of_which_one_is_complete_are_needed(outputs):
+def test_runs_of_one_study_are_needed_and_one_of_them_complete(outputs):
     with pytest.raises(InputError, match="one study: 4 of bn_only, example20"):
         Sweep(info.run for info in find(outputs))
-    for info in find(outputs, "bn_only"):
-        say(info.folder, "failed")
+    folder = say(one(outputs, target_width=2, methods=METHODS), "failed")
     with pytest.raises(InputError, match="not complete runs of one study: 0 of bn_only"):
-        Sweep(info.run for info in find(outputs, "bn_only"))
+        Sweep([run_in(folder)])
 
 
-def test_the_command_draws_and_prints_what_is_drawn(outputs, runs, monkeypatch, capsys, tmp_path):
-    words = ["--study", "bn_only", "--where", f"methods == '{METHODS}'", f"outputs={outputs}"]
+def test_the_command_draws_and_prints_the_points(computed, runs, monkeypatch, capsys, tmp_path):
+    words = ["--study", "bn_only", "--where", f"methods == '{METHODS}'", f"outputs={computed}"]
     words += ["--x", "target_width", "--y", "test_mse", "--color", "method"]
     assert run_here(["runs", "plot", *words, "--csv"], monkeypatch) == 0
     printed = pd.read_csv(StringIO(capsys.readouterr().out))

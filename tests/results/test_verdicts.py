@@ -8,45 +8,37 @@ from repository import REPOSITORY
 
 from runner.results.verdicts import MOST_CLAIMS, line, lines, summary
 
+MEASURED = "error: 21 (17 to 22), 5 networks"
 PATH = Path("outputs/figures/quick/fig4.claims.csv")
 
 
 def judged(*verdicts: str, kind: str = "paper", **columns) -> pd.DataFrame:
     """Claims with these verdicts, called by their number."""
     found = {"statement": [f"statement {i}" for i in range(len(verdicts))], "verdict": verdicts}
-    found |= {
-        "kind": kind,
-        "note": "a reason",
-        "measured": "error: 21 (17 to 22), 5 networks",
-        "n": 5,
-    }
+    found |= {"kind": kind, "note": "a reason", "measured": MEASURED, "n": 5}
     return pd.DataFrame(found | columns)
 
 
-def only(table: pd.DataFrame):
+@pytest.mark.parametrize(
+    ("table", "scale", "begin", "end"),
+    [
+        (judged("holds"), "quick", "✓ holds      statement 0   ", f"   {MEASURED}"),
+        (judged("fails"), "quick", "✗ fails      statement 0   ", f"   {MEASURED}"),
+        (judged("undecided", kind="ours"), "quick", "? undecided  statement 0 (ours)   ",
+         f"   {MEASURED}; a reason"),
+        (judged("undecided", n=0, measured=""), "quick", "? undecided  ", "   a reason"),
+        (judged("undecided", n=0, measured=""), "smoke", "? undecided  ", "  statement 0"),
+    ],
+)  # fmt: skip
+def test_a_line_has_verdict_statement_numbers_and_reason(table, scale, begin, end):
     (row,) = table.itertuples()
-    return row
+    text = line(row, scale)
+    assert text.startswith(begin) and text.endswith(end)
 
 
-def test_a_claim_is_a_line_of_verdict_statement_and_what_was_measured():
-    said = line(only(judged("holds")))
-    assert said.startswith("✓ holds      statement 0   ")
-    assert said.endswith("   error: 21 (17 to 22), 5 networks")
-    whose = line(only(judged("undecided", kind="ours")))
-    assert whose.startswith("? undecided  statement 0 (ours)   ")
-    assert whose.endswith("   error: 21 (17 to 22), 5 networks; a reason")
-    assert line(only(judged("fails"))).startswith("✗ fails      ")
-
-
-def test_without_numbers_it_says_why():
-    row = only(judged("undecided", n=0, measured=""))
-    assert line(row).endswith("   a reason")
-    assert line(row, "smoke") == "? undecided  statement 0"
-
-
-def test_the_papers_own_come_first():
+def test_the_claims_of_the_paper_come_first():
     table = pd.concat([judged("holds", kind="ours"), judged("fails", kind="paper")])
-    assert [each[:1] for each in lines(table, PATH, "quick")[:2]] == ["✗", "✓"]
+    assert [text[:1] for text in lines(table, PATH, "quick")[:2]] == ["✗", "✓"]
 
 
 def test_of_many_claims_those_that_hold_are_left_out():

@@ -11,7 +11,6 @@ from safetensors import safe_open
 from safetensors.torch import save
 
 from runner.core.settings import Settings
-from runner.papers.batch_norm_rank.rank_chain.config import RankChain
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs.execution import execute
 from runner.runs.run import Run
@@ -26,14 +25,9 @@ def settings(outputs, device="cpu"):
 def interrupted(outputs, **changes):
     """A run that was stopped after its third checkpoint."""
     run = Run(BnOnly(**TINY | {"replicates": 2} | changes), outputs)
-    stop(run, 3)
+    with stopped.interrupted(3):
+        execute(run, settings(outputs))
     return run
-
-
-def stop(run, after, device="cpu"):
-    """Stop a run after so many checkpoints."""
-    with stopped.interrupted(after):
-        execute(run, settings(run.folder.parents[2], device))
 
 
 @pytest.fixture(scope="module")
@@ -124,8 +118,8 @@ DAMAGES = [
     (written(lambda old: b"not a checkpoint"), "cannot be used"),
     (written(lambda old: b""), "cannot be used"),
     (digit, "curves.csv is not what it was"),
-    (changed(run="another"), "it is of the run another"),
-    (changed(code="0" * 16), "the code has changed since"),
+    (changed(run="another"), "its run is another"),
+    (changed(code="0" * 16), "its code is 0000"),
     (changed(seconds="many"), "cannot be used"),
     (changed(tables=[]), "cannot be used"),
     (changed(tables={"curves": 7}), "cannot be used"),
@@ -149,20 +143,14 @@ def test_the_checkpoint_of_another_run_is_not_used(run, whole, tmp_path):
     other = interrupted(tmp_path / "other", seed=1)
     for name in ("checkpoint.safetensors", "curves.csv"):
         (run.folder / name).write_bytes((other.folder / name).read_bytes())
-    assert "it is of the run" in finish(run) and tables(run) == whole
+    assert "its run is " in finish(run) and tables(run) == whole
 
 
-@pytest.mark.parametrize(("before", "after"), [("cuda:0", "cpu"), ("cpu", "cuda:0")])
-def test_the_checkpoint_of_another_kind_of_device_means_a_clean_start(before, after, tmp_path):
-    """Else what eight chains gave on the CPU were joined with the 32 that a GPU takes at once."""
-    size = {"widths": [6], "skips": [0.5, 1.0], "layers": 320, "chains": 32, "burn_in": 5}
-    run = Run(RankChain(**size), tmp_path)
+def test_the_checkpoint_of_another_kind_of_device_means_a_clean_start(run, tmp_path):
+    """A GPU may take other networks at once than a CPU."""
     with pretended_cuda():
-        stop(run, 1, before)
-        finish(run, after)
-        log = (run.folder / "run.log").read_text()
+        log = finish(run, "cuda:0")
         whole = Run(run.config, tmp_path / "whole")
-        execute(whole, settings(tmp_path / "whole", after))
+        execute(whole, settings(tmp_path / "whole", "cuda:0"))
     assert tables(run) == tables(whole)
-    message = f"it is of the device {before.partition(':')[0]}, not {after.partition(':')[0]}"
-    assert log.count(message) == 1 and "goes on" not in log
+    assert "its device is cpu, not cuda" in log and "goes on" not in log

@@ -1,7 +1,6 @@
 """What is removed when runs are cleaned up, and what never is."""
 
 import json
-import multiprocessing
 import shutil
 from contextlib import suppress
 
@@ -50,9 +49,8 @@ def test_what_failed_died_or_was_interrupted_is_removed_and_nothing_else(
     assert not folder.exists() and content(outputs) == others
 
 
-@pytest.mark.parametrize("left", [(), (".lock",), (".lock", "run.log", "provenance.json")])
+@pytest.mark.parametrize("left", [(), ("run.log", "provenance.json")])
 def test_what_was_interrupted_before_it_wrote_its_configuration_is_removed(outputs, left, clean):
-    """Ctrl-C while a run looks at its machine leaves no more than its lock."""
     folder = outputs / "runs" / "bn_only" / "target_width=4-01234567"
     folder.mkdir()
     for name in left:
@@ -66,7 +64,7 @@ def test_whole_numbers_are_removed_only_where_they_are_asked_for(outputs, folder
         kept = shutil.copytree(folder, outputs / "kept")
         (folder / "result.json").unlink()
         (folder / said).unlink(missing_ok=True)
-        assert f"{said} is gone" in clean().replace("alone ", "") and folder.exists()
+        assert f"its tables may be whole (--status {removed} " in clean() and folder.exists()
         assert clean("--status", removed) == f"removed {folder}\n"
         kept.rename(folder)
     about = json.loads((folder / "provenance.json").read_text())
@@ -87,9 +85,7 @@ def test_what_no_run_writes_is_left_in_its_folder(folder, clean):
 
 
 @pytest.mark.parametrize("name", ["exp1", "exp-0123abcd"])
-@pytest.mark.parametrize(
-    "config", [None, "lr0: 0.01\n", "study: another\nversion: 1\n", "- a", "{"]
-)
+@pytest.mark.parametrize("config", [None, "lr0: 0.01\n", "study: another\nversion: 1\n", "{"])
 def test_what_is_no_run_is_left(outputs, name, config, clean):
     """Other programs have a folder runs/, too; some of their files are called as ours."""
     other = outputs / "runs" / "detect" / name
@@ -128,18 +124,16 @@ def test_links_in_a_run_are_removed_and_not_followed(folder, tmp_path, clean):
 
 
 @pytest.mark.parametrize("said", ["failed", "running"])
-def test_an_attempt_at_computing_again_that_has_stopped_is_removed_alone(
-    outputs, folder, said, clean
-):
+def test_an_attempt_at_computing_again_that_has_stopped_is_removed_alone(folder, said, clean):
     again = folder.with_name(folder.name + AGAIN)
     say(shutil.copytree(folder, again), said)
-    assert describe(folder).again == ("dead" if said == "running" else said)
+    assert describe(again).status == ("dead" if said == "running" else said)
     with lock.held(folder, wait=False, what="this"):
-        assert describe(folder).again == "running" and "nothing" in clean()
+        assert describe(again).status == "running" and "nothing" in clean()
     assert clean() == f"removed {again}\n" and describe(folder).run.is_complete()
     say(shutil.copytree(folder, again), said)
-    asked = ("--status", "complete", "--status", "failed", "--where", "target_width == 2")
-    assert clean(*asked) == f"removed {folder}\n" and not folder.exists() and not again.exists()
+    assert clean("--status", "complete", "--where", "target_width == 2") == f"removed {folder}\n"
+    assert not folder.exists() and not again.exists()
 
 
 def test_a_removal_that_was_stopped_can_be_ended(folder, monkeypatch, clean):
@@ -167,12 +161,6 @@ def test_a_removal_that_was_stopped_can_be_ended(folder, monkeypatch, clean):
     assert clean("--status", "absent") == f"removed {folder}\n"
 
 
-def test_the_size_is_that_of_its_files(folder):
-    sizes = sum(path.stat().st_size for path in folder.iterdir())
-    assert cleaning.size_of(folder) == sizes > 0
-    assert cleaning.size_of(folder / "nowhere") == 0
-
-
 def test_a_run_that_is_no_longer_left_over_is_left(folder, tmp_path):
     """A process works on it, or it has been completed meanwhile."""
     kept = shutil.copytree(folder, tmp_path / "kept")
@@ -182,29 +170,3 @@ def test_a_run_that_is_no_longer_left_over_is_left(folder, tmp_path):
     shutil.copytree(kept, folder, dirs_exist_ok=True)
     assert cleaning.remove(found) == "it is complete now"
     assert describe(folder).run.is_complete()
-
-
-def wait_for(folder, got) -> None:
-    """Another process that is to compute the run."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with lock.held(folder, wait=True, what="this"):
-        got.put(lock.lease_path(folder).exists())
-
-
-def test_who_waits_for_the_lock_of_a_removed_run_makes_a_new_one(folder, monkeypatch):
-    """The lock's file goes while it is held: a process that then gets it would share its run."""
-    context = multiprocessing.get_context("fork")
-    got = context.Queue()
-    waiting = context.Process(target=wait_for, args=(folder, got))
-    empty = cleaning._empty
-
-    def slow(path):
-        waiting.start()
-        waiting.join(0.3)
-        return empty(path)
-
-    monkeypatch.setattr(cleaning, "_empty", slow)
-    monkeypatch.setattr(cleaning.Path, "rmdir", lambda path: None)  # as if begun anew by then
-    assert cleaning.remove(describe(say(folder, "failed"))) is None
-    assert got.get(timeout=20) is True
-    waiting.join(20)

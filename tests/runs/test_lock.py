@@ -76,13 +76,6 @@ def test_who_waits_gets_the_folder_of_an_owner_that_is_killed(tmp_path, owner):
         assert lock.is_held(tmp_path) is True
 
 
-def test_a_dead_owner_of_this_machine_is_known_at_once(tmp_path, owner):
-    owner(forever=False)
-    assert lock.lease_path(tmp_path).exists() and lock.is_held(tmp_path) is False
-    owner(forever=False)
-    assert taken(tmp_path)
-
-
 def test_an_owner_elsewhere_is_known_by_its_silence(tmp_path, owner, monkeypatch):
     monkeypatch.setattr(lock, "LEASE_SECONDS", 1.5)
     owner(forever=True)
@@ -113,10 +106,8 @@ def test_who_does_not_wait_gets_the_folder_of_an_owner_that_died_elsewhere(
     assert not taken(tmp_path), "only its clock goes slow"
 
 
-@pytest.mark.parametrize(
-    ("silent", "held"), [(0, True), (2, None), (lock.CLOCKS_DIFFER + 1, False)]
-)
-def test_what_clocks_that_differ_would_explain_is_not_known(tmp_path, owner, silent, held):
+@pytest.mark.parametrize(("silent", "held"), [(0, True), (2, False)])
+def test_an_owner_elsewhere_is_dead_after_the_length_of_a_lease(tmp_path, owner, silent, held):
     owner(forever=False)
     elsewhere(tmp_path)
     then = time.time() - silent * lock.LEASE_SECONDS

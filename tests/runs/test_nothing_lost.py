@@ -44,38 +44,20 @@ def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(study, tmp_path
     assert runs_command(["check", str(tmp_path / "killed")]) == 0
 
 
-def tiny_run(outputs: Path, width: int = 2) -> Run:
-    return Run(BnOnly(**{**TINY, "target_width": width}, replicates=2), outputs)
-
-
-@pytest.mark.parametrize(
-    "launcher", [("joblib", "hydra.launcher.n_jobs=0"), ("slurm-cpu", "hydra.launcher.mem_gb=1")]
-)
-def test_a_launcher_that_cannot_start_is_an_error_with_old_runs_present(tmp_path, launcher):
-    name, setting = launcher
-    first = command(tmp_path, "target_width=2,3")
-    assert warm.run(*first, env=ENVIRONMENT).returncode == 0
-    forced = [*first, "force=true", f"hydra/launcher={name}", setting]
-    done = warm.run(*forced, env=ENVIRONMENT)
-    assert done.returncode == 2 and "cannot start jobs" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 2, "nothing is lost"
-
-
 def command(outputs: Path, *more: str) -> list[str]:
     sizes = [f"{key}={value}" for key, value in TINY.items() if key != "target_width"]
     settings = ["device=cpu", "threads=1", "replicates=2", f"outputs={outputs}"]
     return ["-m", "runner", "-m", *sizes, *settings, *more]
 
 
-def test_three_processes_on_one_sweep_share_the_work(tmp_path):
+def test_two_processes_on_one_sweep_share_the_work(tmp_path):
     arguments = command(tmp_path, "target_width=2,3,4,5,6", "train_samples=12000")
     processes = [
         warm.Process(*arguments, f"checkpoint_seconds={seconds}", env=ENVIRONMENT)
-        for seconds in (20, 30, 40)
+        for seconds in (20, 30)
     ]
     errors = [process.communicate(timeout=300)[1] for process in processes]
-    assert [process.returncode for process in processes] == [0] * 3, errors
+    assert [process.returncode for process in processes] == [0] * 2, errors
     logs = [path.read_text() for path in tmp_path.glob("runs/bn_only/*/run.log")]
     assert [log.count("starts:") for log in logs] == [1] * 5
     paths = tmp_path.glob("runs/bn_only/*/provenance.json")
@@ -114,9 +96,9 @@ def test_a_joblib_worker_killed_by_the_system_is_replaced(tmp_path):
 
 def test_a_full_disk_fails_the_run_and_leaves_complete_ones_alone(tmp_path):
     """A limit on the size of files stands for a full disk: writing a table raises OSError."""
-    first = tiny_run(tmp_path)
+    first = Run(BnOnly(**TINY, replicates=2), tmp_path)
     execute(first, Settings(outputs=str(tmp_path), device="cpu"))
-    arguments = [sys.executable, *command(tmp_path, "target_width=9", "replicates=200")]
+    arguments = [sys.executable, *command(tmp_path, "target_width=9", "replicates=30")]
     limited = f"ulimit -f 6; exec {shlex.join(map(str, arguments))}"
     done = subprocess.run(
         ["bash", "-c", limited], cwd=REPOSITORY, capture_output=True, text=True, env=ENVIRONMENT

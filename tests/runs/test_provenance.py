@@ -1,7 +1,6 @@
 """Code is part of a number: its fingerprint, what is done with runs of other code; the device."""
 
 import json
-import os
 import subprocess
 from importlib.util import find_spec
 
@@ -16,10 +15,6 @@ from runner.runs.provenance import code_of, covered, fingerprint
 from runner.runs.what_counts import MODULES
 
 STUDY = "runner.papers.bottleneck_structure.example20.study"
-THEORY = "runner.papers.bottleneck_structure.theory"
-ELSEWHERE = "runner.papers.batch_norm_rank.theory"
-
-
 COUNTED = {"runner.core", "runner.core.compiling", "runner.core.streams", "runner.core.studies"}
 """The modules of `core` that can change a number."""
 
@@ -29,7 +24,7 @@ def test_a_fingerprint_covers_the_study_and_what_computes():
     for study in configs():
         package = package_of(study)
         paper = package.rpartition(".")[0]
-        names = set(covered({f"{package}.config", f"{package}.study"})[0])
+        names = set(covered({f"{package}.config", f"{package}.study"}))
         computing = ("runner.data", "runner.networks", "runner.training", paper)
         assert {name for name in names - COUNTED if not name.startswith(computing)} == set()
         fingerprints.add(code_of(study))
@@ -67,32 +62,6 @@ def test_a_run_of_other_code_is_never_kept_without_a_word(figure, tmp_path):
     assert "other code" not in figure()[1]
 
 
-def edited(module, old, new, monkeypatch):
-    """Return whether an edit of a module is another code of the study."""
-    text = provenance.source_of(module)
-    assert old in text
-    before = fingerprint({STUDY})
-    monkeypatch.setitem(provenance._sources, module, text.replace(old, new, 1))
-    return fingerprint({STUDY}) != before
-
-
-@pytest.mark.parametrize(
-    ("module", "old", "new", "counts"),
-    [
-        (STUDY, "L**-exponent", "2 * L**-exponent", True),
-        (STUDY, "    epsilon = L**-exponent", "    # why\n    epsilon = (\n  L**-exponent)", False),
-        (STUDY, '"""Build and measure every network."""', '"""Another text."""', False),
-        (THEORY, "def divergent_excess(", "def divergent_excess_of(", True),
-        (THEORY, '"""', '"""More of it. ', False),
-        (ELSEWHERE, "def second_moment", "def moment_of_second_order", False),
-    ],
-)
-def test_code_that_is_imported_counts_and_words_and_layout_do_not(
-    module, old, new, counts, monkeypatch
-):
-    assert edited(module, old, new, monkeypatch) == counts
-
-
 def test_modules_are_remembered_as_they_were_imported(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     package = tmp_path / "remembered"
@@ -101,7 +70,7 @@ def test_modules_are_remembered_as_they_were_imported(tmp_path, monkeypatch):
     (package / "a.py").write_text("from . import b")
     (package / "b.py").write_text("x = 1")
     before = fingerprint({"remembered.a"})
-    (package / "b.py").write_text("x = 2  # before it is imported")
+    (package / "b.py").write_text("x = 2")
     import remembered.a  # noqa: F401
 
     imported = fingerprint({"remembered.a"})
@@ -124,6 +93,7 @@ class Config:
     rate = parameter("a learning rate", 0.1, above=0.0)
     kind = parameter(help="a kind", default="one")
 def run(config, context):
+    "Build and measure every network."
     config.refuse(["kind"], "rate=1")
     if config.rate > 1:
         raise InputError(f"rate={config.rate} is wrong")
@@ -133,55 +103,34 @@ def run(config, context):
     yield {"method": "construction", "loss": 2 * config.rate + 1}
 """
 """A study in short, for the next two tests."""
+WORDS = [
+    ("a learning rate", "learning rate (above 0)"), ("a kind", "which kind"),
+    ("Build and measure", "Draw"), ('"rate=1"', '"a learning rate of 1"'),
+    ("is wrong", "must be at most 1: give a smaller {config.kind}"),
+    ("training", "second training"), ("steps", "epochs"), ("cost=", "loss="),
+    ("done: ", "complete: "), ("import InputError", "import InputError, nearest"),
+    ("    import torch", "    import runner.papers.norm_tuning.theory"),
+    ("import TYPE_CHECKING", "import TYPE_CHECKING, Any"), ("    yield", "    # why\n    yield"),
+]  # fmt: skip
+NUMBERS = [
+    ("0.1", "0.2"), ('"one"', '"two"'), ("above=", "minimum="), ("> 1", ">= 1"),
+    ("raise", "yield"), ("construction", "sgd"), ('"loss"', '"error"'), ("2 * ", "3 * "),
+    (" + 1", " - 1"), ("import parameter", "import default_of as parameter"),
+    ("import parameter", "import parameter\nimport runner.papers.norm_tuning.theory"),
+]  # fmt: skip
 
 
-def same(old, new, monkeypatch):
-    """Return whether two texts of one module have one fingerprint."""
+@pytest.mark.parametrize(
+    ("old", "new", "counts"),
+    [(*pair, False) for pair in WORDS] + [(*pair, True) for pair in NUMBERS],
+)
+def test_numbers_and_operations_make_a_run_stale_and_words_do_not(old, new, counts, monkeypatch):
     assert COMPUTES.count(old) == 1
     digits = set()
     for text in (COMPUTES, COMPUTES.replace(old, new)):
         monkeypatch.setitem(provenance._sources, STUDY, text)
         digits.add(fingerprint({STUDY}))
-    return len(digits) == 1
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("a learning rate", "learning rate (above 0)"),
-        ("a kind", "which kind"),
-        ('"rate=1"', '"a learning rate of 1"'),
-        ("is wrong", "must be at most 1: give a smaller {config.kind}"),
-        ("training", "second training"),
-        ("steps", "epochs"),
-        ("cost=", "loss="),
-        ("done: ", "complete: "),
-        ("import InputError", "import InputError, nearest"),
-        ("    import torch", "    import runner.papers.norm_tuning.theory"),
-        ("import TYPE_CHECKING", "import TYPE_CHECKING, Any"),
-    ],
-)
-def test_no_word_makes_a_run_stale(old, new, monkeypatch):
-    assert same(old, new, monkeypatch)
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("0.1", "0.2"),
-        ('"one"', '"two"'),
-        ("above=", "minimum="),
-        ("> 1", ">= 1"),
-        ("raise", "yield"),
-        ("construction", "sgd"),
-        ('"loss"', '"error"'),
-        ("2 * ", "3 * "),
-        (" + 1", " - 1"),
-        ("import parameter", "import default_of as parameter"),
-    ],
-)
-def test_every_number_and_operation_makes_it_stale(old, new, monkeypatch):
-    assert not same(old, new, monkeypatch)
+    assert (len(digits) == 2) == counts
 
 
 def test_modules_of_words_alone_are_in_no_fingerprint(monkeypatch):
@@ -217,29 +166,14 @@ def test_the_commit_is_this_repositorys(tmp_path, monkeypatch):
     own = provenance.commit()
     for name in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE"):
         monkeypatch.setenv(name, str(tmp_path / ".git"))
-    seen = []
-    run = subprocess.run
-    monkeypatch.setattr(subprocess, "run", lambda *a, **k: seen.append(k["env"]) or run(*a, **k))
     provenance.commit.cache_clear()
     assert provenance.commit() == own and own["commit"] is not None
-    assert {each["GIT_OPTIONAL_LOCKS"] for each in seen} == {"0"}
-    assert os.environ["GIT_DIR"], "what others export stays"
 
 
-PROPRIETARY = """\
-NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct 19 18:56:32 UTC 2023
-GCC version:  gcc version 11.4.0 (Ubuntu 11.4.0-1ubuntu1~22.04)
-"""
-OPEN = """\
-NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86  Release Build  (builder@host)
-GCC version:  gcc version 12.3.0
-"""
+OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86  Release Build  (builder)"
 
 
-@pytest.mark.parametrize(
-    ("text", "driver"),
-    [(PROPRIETARY, "535.129.03"), (OPEN, "570.86"), ("no version", None), (None, None)],
-)
+@pytest.mark.parametrize(("text", "driver"), [(OPEN, "570.86"), ("", None), (None, None)])
 def test_a_gpu_names_cuda_cudnn_and_the_driver_and_a_cpu_none(text, driver, monkeypatch, tmp_path):
     monkeypatch.setattr(provenance, "DRIVER", tmp_path / "version")
     if text is not None:

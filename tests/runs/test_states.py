@@ -70,7 +70,6 @@ STATES = [
     ("config.yaml", {"momentum": 0.9}, "bn_only has no parameter momentum any more"),
     ("config.yaml", {"target_width": 0}, "target_width=0 must be at least 1"),
     ("config.yaml", {"target_width": "two"}, "wrong type"),
-    ("config.yaml", {"target_width": 3}, "config.yaml describes the run target_width=3"),
     ("config.yaml", {"normalization": None, "schedule": None}, None),  # fields that came later
     # a configuration that is none
     *(("config.yaml", content, NO_CONFIG)
@@ -165,6 +164,13 @@ def test_a_table_that_the_result_does_not_name_is_damage(run, tmp_path, capsys):
     assert_survived(tmp_path, capsys, message="says nothing of curves.csv")
 
 
+def test_a_config_of_another_run_is_reported_and_nothing_is_computed(run, tmp_path, capsys):
+    put(run.folder / "config.yaml", {"target_width": 3})
+    assert_survived(tmp_path, capsys, message="config.yaml describes the run target_width=3")
+    with pytest.raises(InputError, match="holds the configuration of another run"):
+        execute(Run(CONFIG, tmp_path), Settings(outputs=str(tmp_path), force=True))
+
+
 def test_a_run_in_another_folder_is_reported(run, tmp_path, capsys):
     shutil.copytree(run.folder, run.folder.parent.with_name("example20") / run.folder.name)
     assert_survived(tmp_path, capsys, 2, "of bn_only")
@@ -179,12 +185,6 @@ def test_a_folder_of_any_name_is_one_line(run, tmp_path, name, capsys):
     assert_survived(tmp_path, capsys, 2, "config.yaml cannot be read")
     assert command.main(["list", str(tmp_path)]) == 0
     capsys.readouterr().out.encode()
-
-
-def test_a_time_beyond_all_years_is_none(run, tmp_path, capsys):
-    os.utime(run.result_path, (1e12, 1e12))
-    (run.folder / "run.log").unlink()
-    assert_survived(tmp_path, capsys, message="run.log is gone")
 
 
 def test_a_config_without_a_field_that_came_later_still_loads(run):

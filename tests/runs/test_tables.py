@@ -60,7 +60,7 @@ TEXTS = [
 """Texts that look like no text, and texts that look like several lines."""
 
 
-@pytest.mark.parametrize("texts", [TEXTS, *([text] for text in TEXTS)], ids=repr)
+@pytest.mark.parametrize("texts", [TEXTS, [""], ["NA"], ["\n"]], ids=repr)
 def test_text_stays_text_and_rows_are_counted(tmp_path, texts):
     rows = [Everything(text, i, i / 3, i % 2 == 0) for i, text in enumerate(texts)]
     extents = write(tmp_path, rows)

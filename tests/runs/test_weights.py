@@ -1,6 +1,5 @@
 """Trained weights that are kept, and measurements of one's own, wherever a run was stopped."""
 
-import json
 import re
 
 import pandas as pd
@@ -137,12 +136,10 @@ def test_a_run_without_them_says_how_to_get_them_and_another_attempt_leaves_none
     with pytest.raises(InputError, match="keep_weights=true force=true computes it again"):
         run.weights()
     (note,) = kept_notes([run], settings(run, keep_weights=True))
-    assert "without keeping weights: force=true" in note
+    assert "without keeping weights" in note and "force=true" in note
     execute(run, settings(run, keep_weights=True, force=True))
     assert run.weights() and not kept_notes([run], settings(run, keep_weights=True))
-    (found,) = inventory.find(tmp_path)
-    assert found.weights == (run.folder / WEIGHTS).stat().st_size > 0
-    assert cleaning.size_of(run.folder) > found.weights
+    assert cleaning.size_of(run.folder) > (run.folder / WEIGHTS).stat().st_size > 0
     execute(run, settings(run, force=True))
     assert not (run.folder / WEIGHTS).exists() and "weights" not in run.result
 
@@ -153,10 +150,10 @@ def test_weights_that_are_gone_or_damaged_are_noticed(tmp_path, content):
     execute(run, settings(run, keep_weights=True))
     path = run.folder / WEIGHTS
     path.unlink() if content is None else path.write_bytes(path.read_bytes()[:-1] + content)
-    with pytest.raises(InputError, match="is damaged: force=true"):
+    with pytest.raises(InputError, match="or they are damaged"):
         run.weights()
     (note,) = kept_notes([run], settings(run, keep_weights=True))
-    assert "gone or damaged: force=true" in note
+    assert "or lost them: force=true" in note
 
 
 def test_a_checkpoint_without_weights_is_of_no_use_where_they_are_wanted(tmp_path, caplog):
@@ -209,9 +206,3 @@ def test_a_measurement_is_part_of_the_run_and_its_code_of_the_fingerprint(tmp_pa
 def test_what_names_no_function_is_refused(measure, wrong):
     with pytest.raises(InputError, match=wrong):
         tiny("bottleneck", measure=measure)
-
-
-def test_result_json_has_no_word_of_weights_without_them(tmp_path):
-    run = Run(tiny("linear"), tmp_path)
-    execute(run, settings(run))
-    assert set(json.loads(run.result_path.read_text())) == {"status", "tables"}

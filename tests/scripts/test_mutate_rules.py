@@ -36,11 +36,11 @@ UNNOTICED = {
     "rank_collapse": ["0"],  # of `depth > 0`
     "symmetry": ["0.1"],
 }
-"""Numbers of the sample that no number in the stored tables depends on."""
+"""Numbers of the sample that change no number of the stored tables."""
 
 
 @pytest.mark.parametrize("study", configs())
 def test_an_altered_number_is_noticed(study):
-    """Every ninth number of a module: the script alters all of them."""
-    unnoticed = [old for _, _, old, _, noticed in mutants([study], step=9) if not noticed]
-    assert unnoticed == UNNOTICED.get(study, [])
+    """Every 27th number of a module: the script alters all of them."""
+    unnoticed = [old for _, _, old, _, noticed in mutants([study], step=27) if not noticed]
+    assert set(unnoticed) <= set(UNNOTICED.get(study, []))

@@ -7,14 +7,8 @@ from runner.core.studies import StudyConfig
 
 TINY = {
     "bn_only": {"target_width": 2, "train_samples": 400, "test_samples": 60, "batch_size": 20},
-    "bottleneck": {
-        "depths": [4],
-        "width": 4,
-        "samples": 6,
-        "test_samples": 5,
-        "steps": 8,
-        "ridge": 0.03,
-    },
+    "bottleneck": {"depths": [4], "width": 4, "samples": 6, "test_samples": 5}
+    | {"steps": 8, "ridge": 0.03},
     "breaking_bn": {"multiplier": 0.02, "image_size": 2, "samples": 8, "methods": ["batch_norm"]},
     "constructions": {"target_width": 3, "points": 5, "block": 2},
     "example20": {"depths": [8, 12], "exponents": [0.6, 0.8], "grid": 2},
@@ -27,15 +21,8 @@ TINY = {
     "rank_chain": {"widths": [4, 6], "skips": [0.5, 1.0], "layers": 40, "chains": 4, "draws": 6},
     "rank_collapse": {"depth": 3, "width": 4, "samples": 8, "learning_rates": [0.03]},
     "rank_one": {"samples": [4], "depth": 7, "width": 4, "steps": 8, "segment_points": 3},
-    "symmetry": {
-        "depth": 4,
-        "width": 6,
-        "dimension": 4,
-        "horizon": 3,
-        "starts": 20,
-        "steps": 8,
-        "ridge": 0.05,
-    },
+    "symmetry": {"depth": 4, "width": 6, "dimension": 4, "horizon": 3}
+    | {"starts": 20, "steps": 8, "ridge": 0.05},
 }
 """Small parameters by study. The next lines add parameters that several studies share."""
 SHARED = {"points": 3, "replicates": 2, "epochs": 1, "batch_size": 32, "records": 2, "time": 1.0}

@@ -93,16 +93,3 @@ def test_an_activation_that_the_kernels_do_not_know_is_not_taken_for_another():
     by_differentiation(theirs, x, labels, RATES)
     for name, tensor in theirs.state().items():
         assert torch.equal(ours.state()[name], tensor)
-
-
-@pytest.mark.parametrize("normalization", ["none", "batch"])
-def test_gradients_are_those_of_automatic_differentiation(normalization):
-    network = stack(normalization=normalization)
-    x, labels = minibatch(0)
-    logits, found = backpropagation.gradients(network, x, labels)
-    leaves = [tensor.requires_grad_() for tensor in network.parameters.values()]
-    losses, _ = loss_and_hits(network.logits(x), labels)
-    torch.testing.assert_close(losses.detach(), loss_and_hits(logits, labels)[0])
-    expected = torch.autograd.grad(losses.sum(), leaves)
-    for name, gradient in zip(network.parameters, expected, strict=True):
-        torch.testing.assert_close(found[name], gradient, rtol=1e-12, atol=1e-13)

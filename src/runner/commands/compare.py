@@ -23,6 +23,10 @@ KINDS = {"runs": "runs on one side alone", "claims": "verdicts differ"}
 """Differences by their table; all others are columns that differ by more than chance."""
 
 
+MOST_NAMED = 3
+"""Largest number of columns of one side alone that a note names."""
+
+
 def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None:
     """Return where a user's runs of a figure differ from the reference; None if one side lacks it.
 
@@ -65,7 +69,9 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
     ]
     beyond = compared[compared["beyond"].astype(int) > 0]
     lines = pd.concat([pd.DataFrame(others, columns=beyond.columns), beyond], ignore_index=True)
-    not_compared = f"on one side alone, and not compared: {', '.join(alone)}" if alone else ""
+    listed = ", ".join(alone[:MOST_NAMED])
+    listed += f" and {len(alone) - MOST_NAMED} more" * (len(alone) > MOST_NAMED)
+    not_compared = f"on one side alone, and not compared: {listed}" * bool(alone)
     notes = [*filter(None, (stale_note(figure.runs), not_compared))]
     lines.attrs = {"notes": notes, "alike": table_diff.alike(compared)}
     return lines

@@ -7,7 +7,7 @@ from runner.compose import orders
 from runner.compose.composing import hydra_ready
 from runner.core import catalogue
 from runner.core.errors import InputError, nearest
-from runner.core.progress import prepare_log
+from runner.core.progress import log_to_terminal
 
 
 def main(arguments: list[str]) -> int:
@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
     for name in set(names) - set(known):
         raise InputError(f"figure {name} is unknown: {nearest(name, known)}")
     names = names or catalogue.figure_names(catalogue.scale_in(typed))
-    prepare_log(typed)
+    log_to_terminal(typed)
     with hydra_ready([f"figure={names[0]}"] if len(names) == 1 else []):
         order = orders.compose_figures(names, typed)
         if not options.redraw:

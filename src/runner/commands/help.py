@@ -20,16 +20,14 @@ from runner.core.catalogue import (
 )
 from runner.core.errors import InputError, nearest
 from runner.core.settings import Settings
-from runner.core.studies import Row, column_types, default_of
+from runner.core.studies import LIMITS, Row, column_types, default_of
 from runner.results.labels import names_of
 
 EXAMPLES = """\
   python -m runner study=bn_only target_width=7 sparsity=0.37 scale=smoke
   python -m runner -m study=bn_only target_width=5,10,15
-  python -m runner figure=fig4 scale=smoke
-  python -m runner figure=fig4 style=paper
-  python -m runner figure=fig4 hydra/launcher=slurm-cpu
-  python -m runner study=bn_only --help"""
+  python -m runner figure=fig4 scale=smoke style=paper
+  python -m runner figure=fig4 hydra/launcher=slurm-cpu"""
 
 ALONE = """\
 Name a study or a figure to compute something.
@@ -64,10 +62,8 @@ def text(words: list[str], subcommands: Mapping[str, str]) -> str:
     words: the arguments; subcommands: the purpose of each, by name. Raises InputError if there is
     no such study or figure.
     """
-    chosen = dict(argument.partition("=")[::2] for argument in words)
-    study = chosen.get("study")
-    if "figure" in chosen:
-        study = figure_study(chosen["figure"])
+    chosen = dict(word.partition("=")[::2] for word in words)
+    study = figure_study(chosen["figure"]) if "figure" in chosen else chosen.get("study")
     if study is None:
         return _of_command(subcommands)
     return columns(study) if "--columns" in words else of_study(study)
@@ -81,7 +77,7 @@ def meant(word: str, subcommands: Iterable[str]) -> InputError:
     if word in studies():
         run = f"runner study={word}"
         return InputError(f"{word} is a study. To run it: {run}. Its parameters: {run} --help")
-    classes: tuple[type, ...] = (Settings, *configs().values())
+    classes: list[type] = [Settings, *configs().values()]
     if word in {item.name for keys in classes for item in dataclasses.fields(keys)}:
         return InputError(f"{word} is a key: write {word}=value")
     hint = nearest(word, [*figure_names(), *studies(), *subcommands])
@@ -94,13 +90,10 @@ def of_study(study: str) -> str:
 
     Raises InputError if there is no such study.
     """
-    package = package_of(study)
-    config_class = config_of(study)
-    sized = {scale: sizes(study).get(scale, {}) for scale in SCALES}
     parts = [
         f"usage: python -m runner study={study} [key=value ...]",
-        f"{headline('study', study)}\nCode: {package.replace('.', '/')}",
-        "Parameters (they change the numbers):\n" + _keys(config_class, sized),
+        f"{headline('study', study)}\nCode: {package_of(study).replace('.', '/')}",
+        "Parameters (they change the numbers):\n" + _keys(config_of(study), sizes(study)),
         "Settings (they do not change the numbers; device and threads change their rounding):\n"
         + _keys(Settings, {}),
         f"Tables: python -m runner study={study} --columns",
@@ -143,24 +136,22 @@ def _comments(row_class: type[Row]) -> dict[str, str]:
 
 
 def _keys(dataclass: type, sizes: dict[str, dict[str, Any]]) -> str:
-    lines = []
-    for item in dataclasses.fields(dataclass):
-        lines.append(f"  {item.name}: {'; '.join(_facts(item, sizes))}")
-        lines.append(f"      {item.metadata['help']}")
-    return "\n".join(lines)
+    return "\n".join(
+        f"  {item.name}: {'; '.join(_facts(item, sizes))}\n      {item.metadata['help']}"
+        for item in dataclasses.fields(dataclass)
+    )
 
 
 def _facts(item: dataclasses.Field, sizes: dict[str, dict[str, Any]]) -> Iterator[str]:
     """Yield type, default, values that scales set, and range of one key."""
     yield item.type.__name__ if isinstance(item.type, type) else str(item.type)
     yield f"default {_value(default_of(item))}"
-    by_scale = [
-        f"{scale} {_value(size[item.name])}" for scale, size in sizes.items() if item.name in size
-    ]
-    if by_scale:
+    sized = {scale: sizes[scale][item.name] for scale in sizes if item.name in sizes[scale]}
+    if sized:
+        by_scale = (f"{scale} {_value(sized[scale])}" for scale in SCALES if scale in sized)
         yield f"at scale {', '.join(by_scale)}"
     limits = item.metadata
-    for name, words in (("minimum", "at least"), ("above", "above"), ("maximum", "at most")):
+    for name, (words, _) in LIMITS.items():
         if limits[name] is not None:
             yield f"{words} {limits[name]}"
     if limits["choices"] is not None:
@@ -177,15 +168,14 @@ def _value(value: Any) -> str:
 
 def _of_command(subcommands: Mapping[str, str]) -> str:
     """Return the help text of the command: studies, scales, figures, examples, flags."""
-    about_studies = {name: headline("study", name) for name in studies()}
-    figures = {name: headline("figure", name) for name in figure_names()}
     parts = [
         "usage: python -m runner [-m] [study=...] [scale=...] [figure=...] [key=value ...]\n"
         f"       python -m runner {'|'.join(subcommands)} ...",
         "Studies (study=...; their parameters: python -m runner study=<name> --help):\n"
-        + _listing(about_studies),
+        + _listing({name: headline("study", name) for name in studies()}),
         "Scales (scale=...):\n" + _listing(SCALES),
-        "Figures (figure=...):\n" + _listing(figures),
+        "Figures (figure=...):\n"
+        + _listing({name: headline("figure", name) for name in figure_names()}),
         "Examples:\n" + EXAMPLES,
         "Subcommands (each with --help):\n" + _listing(subcommands),
         "Flags:\n" + _listing(HYDRA),

@@ -29,27 +29,21 @@ def main(arguments: list[str]) -> int:
         "--package", default="my_studies", help="package for it, made here if needed"
     )
     options = parser.parse_args(arguments)
-    written = write(options.name, options.package, Path.cwd())
-    print("\n".join(map(str, written)))
-    figure = figure_of(options.name)
+    study, package = options.name, options.package
+    print("\n".join(map(str, write(study, package, Path.cwd()))))
     print(
-        f"\npython -m runner --config-dir {options.package} study={options.name} scale=smoke"
-        f"\npython -m runner --config-dir {options.package} figure={figure} scale=smoke"
-        f"\npython -m pytest tests/test_{options.name}.py"
+        f"\npython -m runner --config-dir {package} study={study} scale=smoke"
+        f"\npython -m runner --config-dir {package} figure={study.replace('_', '-')} scale=smoke"
+        f"\npython -m pytest tests/test_{study}.py"
         "\npip install -e .     then from any folder, without --config-dir"
     )
     return 0
 
 
-def figure_of(study: str) -> str:
-    """Return the name of the figure of a study."""
-    return study.replace("_", "-")
+def write(study: str, package: str, folder: Path) -> list[Path]:
+    """Write `<package>/<study>/`, `<package>/conf/`, a test, and, if missing, a pyproject.toml.
 
-
-def write(study: str, package: str, place: Path) -> list[Path]:
-    """Write `<package>/<study>/`, `<package>/conf/`, a test, and, without one, a pyproject.toml.
-
-    Returns the paths of the files, relative to `place`. Raises InputError if a name is no Python
+    Returns the paths of the files, relative to the folder. Raises InputError if a name is no Python
     identifier, or the study or one of its files exists already.
     """
     for name in (study, package):
@@ -57,29 +51,28 @@ def write(study: str, package: str, place: Path) -> list[Path]:
             raise InputError(f"{name!r} cannot be the name of a Python package: say my_study")
     if study in studies():
         raise InputError(f"there is already a study {study}: choose another name")
-    texts = _texts({"study": study, "package": package, "figure": figure_of(study)})
-    for shared in (Path("pyproject.toml"), Path(package, "__init__.py")):
-        if (place / shared).exists():
-            del texts[shared]
-    if there := [path for path in texts if os.path.lexists(place / path)]:
-        raise InputError(f"{there[0]} is there already: nothing was written")
-    for path, text in texts.items():
-        (place / path).parent.mkdir(parents=True, exist_ok=True)
-        with (place / path).open("x") as file:  # through no link
-            file.write(text)
-    return sorted(texts)
-
-
-def _texts(names: dict[str, str]) -> dict[Path, str]:
-    """Return what each file holds, by its path."""
+    names = {
+        "study": study,
+        "package": package,
+        "figure": study.replace("_", "-"),
+        "title": study.title().replace("_", ""),
+    }
     environment = Environment(
         loader=PackageLoader("runner.commands", TEMPLATE),
         undefined=StrictUndefined,
         keep_trailing_newline=True,
     )
-    title = "".join(part.capitalize() for part in names["study"].split("_"))
     texts = {}
     for template in environment.list_templates():
         path = Path(template.removesuffix(".jinja").format(**names))
-        texts[path] = environment.get_template(template).render(**names, title=title)
-    return texts
+        texts[path] = environment.get_template(template).render(names)
+    for shared in (Path("pyproject.toml"), Path(package, "__init__.py")):
+        if (folder / shared).exists():
+            del texts[shared]
+    for path in texts:
+        if os.path.lexists(folder / path):
+            raise InputError(f"{path} is there already: nothing was written")
+    for path, text in texts.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    return sorted(texts)

@@ -30,8 +30,7 @@ from runner.core.folders import outputs_at, require_writable
 from runner.core.papers import Paper
 from runner.core.progress import log_to_terminal
 from runner.results.claims import distinct
-from runner.results.drawing import MARKS
-from runner.results.verdicts import STANDINGS
+from runner.results.verdicts import MARKS, STANDINGS
 from runner.runs.files import write_atomically
 from runner.runs.provenance import REFERENCE
 

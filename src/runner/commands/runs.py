@@ -15,13 +15,13 @@ import pandas as pd
 from runner.core.catalogue import rows_of, studies
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at
-from runner.core.studies import Row, column_types
+from runner.core.studies import column_types
 from runner.results import sweep_plot, table_diff
 from runner.runs import cleaning
 from runner.runs.files import write_atomically
-from runner.runs.inventory import STATUSES, RunInfo, attempt_at, describe, find, folders, problem
-from runner.runs.query import chosen, facts, listing, named
-from runner.runs.run import Run, joined, stale_note
+from runner.runs.inventory import STATUSES, RunInfo, describe, find, folders, problem
+from runner.runs.query import chosen, differing, facts, listing, named
+from runner.runs.run import CHECKPOINT, OF_CODE, Run, load, readable, stale_note
 
 
 def main(arguments: list[str]) -> int:
@@ -59,85 +59,87 @@ def main(arguments: list[str]) -> int:
     return carry_out(given, outputs_at(typed[0].removeprefix("outputs=") if typed else "outputs"))
 
 
-def _chosen(options: argparse.Namespace, found: Sequence[RunInfo]) -> list[RunInfo]:
-    return chosen(found, options.study, options.status, options.where, options.stale)
+def _chosen(options: argparse.Namespace, infos: Sequence[RunInfo]) -> list[RunInfo]:
+    return chosen(infos, options.study, options.status, options.where, options.stale)
 
 
 def list_runs(options: argparse.Namespace, outputs: Path) -> int:
-    """Print a line for each run, and how many there are of each status."""
-    found = find(outputs)
-    runs = _chosen(options, found)
+    """Print a line for each run, and how many runs have each status."""
+    infos = find(outputs)
+    runs = _chosen(options, infos)
     if options.json:
         print(json.dumps([facts(info) for info in runs], indent=1))
     elif not runs:
-        print(_none(found, outputs))
+        print(_none(infos, outputs))
     else:
-        statuses, codes = (Counter(getattr(i, name) for i in runs) for name in ("status", "code"))
+        statuses = Counter(info.status for info in runs)
         counts = ", ".join(f"{statuses[name]} {name}" for name in STATUSES if statuses[name])
-        notes = {"other": "by other code than today's", "unknown": "by code that is not known"}
-        stale = ", ".join(f"{codes[code]} {note}" for code, note in notes.items() if codes[code])
-        print(f"{_table(runs)}\n\n{_count(runs)}: {counts}{f' ({stale})' * bool(stale)}")
+        codes = Counter(info.code for info in runs)
+        stale = [f"{codes[whose]} by {code}" for whose, code in OF_CODE.items() if codes[whose]]
+        note = f" ({', '.join(stale)})" if stale else ""
+        print(f"{_table(runs)}\n\n{_count(runs)}: {counts}{note}")
     return 0
 
 
 def check(options: argparse.Namespace, outputs: Path) -> int:
-    """Verify every file of every run; return 1 when one is damaged."""
-    found = folders(outputs)
-    problems = [text for folder in found if (text := problem(folder))]
-    print("\n".join([*map(_printable, problems), f"{_count(found)}, {len(problems)} damaged"]))
+    """Verify every file of every run; return 1 if one is damaged."""
+    paths = folders(outputs)
+    problems = [text for folder in paths if (text := problem(folder))]
+    print("\n".join([*map(_printable, problems), f"{_count(paths)}, {len(problems)} damaged"]))
     return 1 if problems else 0
 
 
 def diff(options: argparse.Namespace, outputs: Path) -> int:
-    """Print two runs side by side; return 1 when their numbers differ by more than rounding."""
+    """Print two runs side by side; return 1 if their numbers differ by more than rounding."""
     if len(options.words) != 2:
         words = " ".join(options.words)
         raise InputError(f"runs diff needs two runs, not {len(options.words)}: {words}")
     infos = {letter: named(word, outputs) for letter, word in zip("AB", options.words, strict=True)}
     print("\n".join(f"{letter}  {info.folder}" for letter, info in infos.items()))
-    a, b = (info.run for info in infos.values())
-    _print_pairs("parameters", *({"study": r.config.study, **vars(r.config)} for r in (a, b)))
-    _print_pairs("code, machine, versions", *(_origin(run.provenance()) for run in (a, b)))
+    runs = [info.run for info in infos.values()]
+    studies = [run.config.study for run in runs]
+    _print_pairs("parameters", *({"study": run.config.study, **vars(run.config)} for run in runs))
+    _print_pairs("code, machine, versions", *(_origin(run.provenance()) for run in runs))
     why = [f"{name} is {info.status}" for name, info in infos.items() if info.status != "complete"]
-    if why or a.config.study != b.config.study:
+    if why or studies[0] != studies[1]:
         print(f"\nnumbers: nothing to compare: {', '.join(why) or 'of two studies'}")
         return 1
-    sides, differ = (a.tables(), b.tables()), 0
-    for name in dict.fromkeys([*sides[0], *sides[1]]):
-        own, other = (side.get(name, pd.DataFrame()) for side in sides)
-        compared = table_diff.compare(own, other, rows_of(a.config.study).get(name))
+    tables, differ = [run.tables() for run in runs], 0
+    for name in dict.fromkeys([*tables[0], *tables[1]]):
+        a, b = (side.get(name, pd.DataFrame()) for side in tables)
+        compared = table_diff.compare(a, b, rows_of(studies[0]).get(name))
         differ += compared["differ"].sum()
         print(f"\n{name}: {_difference(compared)}")
     return int(differ > 0)
 
 
 def _print_pairs(title: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> None:
-    """Print what differs, with both values."""
-    names = dict.fromkeys([*a, *b])
-    pairs = {name: [str(side.get(name))[:60] for side in (a, b)] for name in names
-             if a.get(name) != b.get(name)}  # fmt: skip
-    table = pd.DataFrame.from_dict(pairs, orient="index", columns=["A", "B"])
-    print(f"\n{title}:\n{_indented(table.to_string())}" if pairs else f"\n{title}: the same")
+    """Print the entries that differ, with both values."""
+    names = [name for name in dict.fromkeys([*a, *b]) if a.get(name) != b.get(name)]
+    pairs = [[str(side.get(name))[:60] for side in (a, b)] for name in names]
+    table = pd.DataFrame(pairs, names, ["A", "B"])
+    print(f"\n{title}:\n{_indented(table.to_string())}" if names else f"\n{title}: the same")
 
 
-def _origin(about: Mapping[str, Any]) -> dict[str, Any]:
+def _origin(provenance: Mapping[str, Any]) -> dict[str, Any]:
     """Return how a run came about: code, commit, machine, data, versions, instructions."""
-    origin = {name: about.get(name) for name in ("code", "device_name", "threads")}
-    origin["commit"] = f"{str(about.get('commit'))[:8]}{'+' if about.get('dirty') else ''}"
-    for group, prefix in (("data", ""), ("versions", ""), ("instructions", "instructions of ")):
-        if isinstance(values := about.get(group), dict):
-            origin |= {f"{prefix}{name}": value for name, value in values.items()}
+    origin = {name: provenance.get(name) for name in ("code", "device_name", "threads")}
+    dirty = "+" if provenance.get("dirty") else ""
+    origin["commit"] = f"{str(provenance.get('commit'))[:8]}{dirty}"
+    for group in ("data", "versions", "instructions"):
+        if isinstance(values := provenance.get(group), dict):
+            origin |= {f"{group}: {name}": value for name, value in values.items()}
     return origin
 
 
 def _difference(compared: pd.DataFrame) -> str:
     """Return how two tables differ: rows, columns that differ, and in one line equal columns."""
     rows, columns = compared.iloc[0], compared.iloc[1:]
-    lines = [f"{rows['equal']} rows matched{'; ' * bool(rows['at'])}{rows['at']}"]
     differ = columns["differ"] > 0
+    lines = [f"{rows['equal']} rows matched{'; ' * bool(rows['at'])}{rows['at']}"]
     if differ.any():
-        worst = columns[differ].sort_values("largest", ascending=False, kind="stable")
-        shown = worst[["column", "equal", "rounding", "differ", "largest", "at"]]
+        shown = columns[differ].sort_values("largest", ascending=False, kind="stable")
+        shown = shown[["column", "equal", "rounding", "differ", "largest", "at"]]
         lines += [_indented(shown.to_string(index=False, float_format="{:.2g}".format))]
     if not differ.all():
         rounded = " (except for rounding)" if columns.loc[~differ, "rounding"].any() else ""
@@ -152,15 +154,14 @@ def export(options: argparse.Namespace, outputs: Path) -> int:
     asked, runs = _with_tables(options, outputs)
     if left := len(asked) - len(runs):
         print(f"{left} of {len(asked)} runs are not complete: left out", file=sys.stderr)
-    name, rows, absent = joined(runs, options.table)
+    name, rows = joined(runs, options.table)
     if options.mean:
         rows = means(rows, runs, name, options.latex)
+    elif options.latex:
+        rows = _without_shared(rows, runs[0])
     else:
-        rows = _without_unmeasured(rows, rows_of(runs[0].config.study).get(name), absent)
-    if options.latex:
-        text = latex(rows if options.mean else _without_shared(rows, runs[0]))
-    else:
-        text = rows.to_csv(index=False, na_rep="nan")
+        rows = _with_empty_cells(rows, name, runs)
+    text = latex(rows) if options.latex else rows.to_csv(index=False, na_rep="nan")
     if not options.words:
         print(text, end="")
         return 0
@@ -173,6 +174,48 @@ def export(options: argparse.Namespace, outputs: Path) -> int:
     return 0
 
 
+def joined(runs: Sequence[Run], table: str | None = None) -> tuple[str, pd.DataFrame]:
+    """Return the name and the rows of a table of complete runs of one study.
+
+    table: its name; None for `metrics`, or the first if there is no such table. Parameters that are
+    a list, or null in a run, become text. Raises InputError if no run has the table.
+    """
+    tables = load(runs)
+    name = table or ("metrics" if "metrics" in tables else next(iter(tables)))
+    if name not in tables:
+        raise InputError(f"no run has a table {name}: {nearest(name, tables)}")
+    rows, row_class = tables[name], rows_of(runs[0].config.study).get(name)
+    measured = column_types(row_class) if row_class else {}
+    for key in vars(runs[0].config):
+        values = {run.folder.name: getattr(run.config, key) for run in runs}
+        if key not in measured and any(isinstance(v, list | None) for v in values.values()):
+            rows[key] = rows["run"].map(_texts(values))
+    return name, rows
+
+
+def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the values of a parameter as text."""
+    return {run: "null" if value is None else readable(value) for run, value in values.items()}
+
+
+def _with_empty_cells(rows: pd.DataFrame, table: str, runs: Sequence[Run]) -> pd.DataFrame:
+    """Return the rows with empty cells where nothing was measured, while NaN is a measured number.
+
+    A run has not measured the columns that its table lacks. In columns whose default is NaN, no NaN
+    was measured.
+    """
+    row_class = rows_of(runs[0].config.study).get(table)
+    columns = {run.folder.name: run.result["tables"].get(table, {}).get("columns") for run in runs}
+    for name in column_types(row_class) if row_class else ():
+        default = getattr(row_class, name, None)
+        is_optional = isinstance(default, float) and math.isnan(default)
+        is_lacking = rows["run"].map(lambda run: name not in (columns[run] or {}))  # noqa: B023
+        is_empty = rows[name].isna() & (is_optional | is_lacking)
+        if is_empty.any():
+            rows = rows.assign(**{name: rows[name].astype(object).mask(is_empty, "")})
+    return rows
+
+
 def _without_shared(rows: pd.DataFrame, run: Run) -> pd.DataFrame:
     """Return the rows without the column `run` and the parameters that all rows share."""
     keys = [key for key in vars(run.config) if key in rows]
@@ -180,40 +223,20 @@ def _without_shared(rows: pd.DataFrame, run: Run) -> pd.DataFrame:
     return rows.drop(columns=["run", *shared])
 
 
-def _without_unmeasured(
-    rows: pd.DataFrame, row_class: type[Row] | None, absent: Mapping[str, Sequence[str]]
-) -> pd.DataFrame:
-    """Return the rows; a cell that was not measured is empty, while nan is a number that was.
-
-    absent: by column the runs that do not keep it. In a column that is nan unless a study says
-    otherwise, every nan was not measured.
-    """
-    rows = rows.copy()
-    for column in rows:
-        default = getattr(row_class, column, None)
-        optional = isinstance(default, float) and math.isnan(default)
-        empty = rows["run"].isin(absent.get(column, ())) | (rows[column].isna() & optional)
-        if empty.any():
-            rows[column] = rows[column].astype(object).mask(empty, "")
-    return rows
-
-
 def means(rows: pd.DataFrame, runs: Sequence[Run], table: str, latex: bool = False) -> pd.DataFrame:
-    """Return mean, standard deviation and number of each measurement over replicates and seeds, for
-    each combination of what else varies; `latex`: mean and deviation in one cell.
+    """Return mean, standard deviation and number of each measurement over replicates and seeds.
 
-    A column of the table may have the name of a parameter, as a rate that was found. It is a
-    measurement where the parameter is the same in all runs; else the parameter takes its place.
+    There is a row for each combination of the other keys and parameters that vary. latex: put mean
+    and deviation into one cell. A parameter that differs between runs replaces a measured column of
+    the same name, for example the learning rate.
     """
     row_class = rows_of(runs[0].config.study).get(table)
-    keys, columns = ({*row_class.keys}, column_types(row_class)) if row_class else (set(), {})
-    for name in vars(runs[0].config):
-        values = {run.folder.name: str(getattr(run.config, name)) for run in runs}
-        if name not in columns:
-            keys.add(name)
-        elif name not in keys and len(set(values.values())) > 1:
-            keys.add(name)
-            rows = rows.assign(**{name: rows["run"].map(values).replace("None", "null")})
+    row_keys, columns = (row_class.keys, column_types(row_class)) if row_class else ((), {})
+    replaced = [name for name in differing(runs) if name in columns and name not in row_keys]
+    for name in replaced:
+        values = {run.folder.name: getattr(run.config, name) for run in runs}
+        rows = rows.assign(**{name: rows["run"].map(_texts(values))})
+    keys = {*row_keys, *replaced, *vars(runs[0].config)} - ({*columns} - {*row_keys, *replaced})
     numbers = [name for name in rows.select_dtypes("number") if name not in keys]
     varied = [name for name in rows if name in keys and rows[name].nunique(dropna=False) > 1]
     by = [name for name in varied if name not in ("seed", "replicate")]
@@ -231,23 +254,22 @@ def means(rows: pd.DataFrame, runs: Sequence[Run], table: str, latex: bool = Fal
 
 def latex(rows: pd.DataFrame) -> str:
     """Return a booktabs tabular; formulas between dollars stay as they are."""
-
-    def shown(value: Any) -> Any:
-        return _number_in_tex(value, 4) if isinstance(value, float) else value
-
-    styled = rows.style.format(shown, escape="latex-math").hide(axis="index")
+    styled = rows.style.format(_number_in_tex, escape="latex-math").hide(axis="index")
     tabular = styled.format_index(escape="latex", axis="columns").to_latex(hrules=True)
     return f"% \\usepackage{{booktabs}}\n{tabular}"
 
 
 def _mean_in_tex(mean: float, deviation: float) -> str:
-    """Return `$mean \\pm deviation$`; of one number, which has no deviation, the number."""
-    number, error = _number_in_tex(mean, 4), _number_in_tex(deviation, 2).strip("$")
-    return number if math.isnan(deviation) else f"${number.strip('$')} \\pm {error}$"
+    """Return `$mean \\pm deviation$`; without a deviation, the mean."""
+    number, error = _number_in_tex(mean), _number_in_tex(deviation, 2)
+    pair = f"{number} \\pm {error}".replace("$", "")
+    return number if math.isnan(deviation) else f"${pair}$"
 
 
-def _number_in_tex(value: float, digits: int) -> str:
-    """Return `1.234`, `$1.234 \\times 10^{-16}$`, `$\\infty$` or `nan`."""
+def _number_in_tex(value: Any, digits: int = 4) -> Any:
+    """Return a float as `1.234`, `$1.2 \\times 10^{-16}$`, `$\\infty$` or `nan`; else the value."""
+    if not isinstance(value, float):
+        return value
     if math.isinf(value):
         return "$\\infty$" if value > 0 else "$-\\infty$"
     number, _, exponent = f"{value:.{digits}g}".partition("e")
@@ -260,7 +282,7 @@ def plot(options: argparse.Namespace, outputs: Path) -> int:
         raise InputError(f"--out {options.out}: its name must end in {', '.join(ends)}")
     asked, complete = _with_tables(options, outputs)
     study = complete[0].config.study
-    runs = [info.run for info in asked if info.config is not None and info.config.study == study]
+    runs = [info.run for info in asked if info.config is not None and info.study == study]
     drawn = sweep_plot.Sweep(runs).choose(options.x, options.y, options.color)
     if options.csv:
         print(drawn.points.to_csv(index=False), end="")
@@ -277,13 +299,13 @@ def plot(options: argparse.Namespace, outputs: Path) -> int:
 def _with_tables(options: argparse.Namespace, outputs: Path) -> tuple[list[RunInfo], list[Run]]:
     """Return the chosen runs, and the complete runs among them, of one study.
 
-    Raises InputError where these are none, or of several studies.
+    Raises InputError if there are none, or of several studies.
     """
-    found = find(outputs)
-    asked = _chosen(options, found)
+    infos = find(outputs)
+    asked = _chosen(options, infos)
     runs = [info.run for info in asked if info.status == "complete"]
     if not runs:
-        raise InputError(f"{_none(found, outputs)}: only complete runs have tables")
+        raise InputError(f"{_none(infos, outputs)}: only complete runs have tables")
     if len(studies := sorted({run.config.study for run in runs})) > 1:
         raise InputError(f"runs of {len(studies)} studies: choose one, --study {studies[0]}")
     if note := stale_note(runs):
@@ -292,18 +314,13 @@ def _with_tables(options: argparse.Namespace, outputs: Path) -> tuple[list[RunIn
 
 
 def clean(options: argparse.Namespace, outputs: Path) -> int:
-    """Say which runs would be removed, or remove them; complete ones only if they are asked for."""
+    """Print which runs would be removed, or remove them; complete runs only if asked for."""
     if "running" in options.status:
         raise InputError("--status running: a run that is being computed is never removed")
-    asked_for = options.status
-    options.status = asked_for or (["complete"] if options.stale else cleaning.LEFT_OVER)
-    found = find(outputs)
-    attempts = [describe(attempt_at(i.folder)) for i in found if i.again not in (None, "complete")]
-    chosen_runs = _chosen(options, [*found, *attempts])
-    homes, runs = {info.folder for info in chosen_runs}, []
-    for info in chosen_runs:
-        if info.folder != info.home and info.home in homes:
-            continue  # it is removed with its run
+    asked_for = options.status or ["complete"] * options.stale
+    options.status = asked_for or cleaning.LEFT_OVER
+    attempts, runs = map(describe, folders(outputs, attempts=True)), []
+    for info in _chosen(options, [*attempts, *find(outputs)]):
         if reason := cleaning.reason_to_leave(info, info.status in asked_for):
             print(_printable(f"left, for {reason}: {info.folder}"))
         else:
@@ -315,7 +332,7 @@ def clean(options: argparse.Namespace, outputs: Path) -> int:
             reason = cleaning.remove(info)
             print(_printable(f"{f'left, for {reason}:' if reason else 'removed'} {info.folder}"))
     else:
-        saved = ["yes" * (info.folder / "checkpoint.safetensors").exists() for info in runs]
+        saved = ["yes" * (info.folder / CHECKPOINT).exists() for info in runs]
         sizes = [cleaning.size_of(info.folder) for info in runs]
         print(_table(runs, checkpoint=saved, size=[*map(_megabytes, sizes)]))
         print(f"\n{_count(runs)}, {_megabytes(sum(sizes))}: --yes removes the folders")
@@ -332,8 +349,8 @@ def _count(runs: Sequence[object]) -> str:
     return f"{len(runs)} run{'s' * (len(runs) != 1)}"
 
 
-def _none(found: Sequence[RunInfo], outputs: Path) -> str:
-    return f"none of {_count(found)} is chosen" if found else f"no runs under {outputs}"
+def _none(infos: Sequence[RunInfo], outputs: Path) -> str:
+    return f"none of {_count(infos)} is chosen" if infos else f"no runs under {outputs}"
 
 
 def _printable(text: object) -> str:
@@ -343,9 +360,8 @@ def _printable(text: object) -> str:
 
 def _table(runs: Sequence[RunInfo], **more: list[str]) -> str:
     """Return a table of runs; on a terminal the knobs are cut to its width."""
-    table = listing(runs)[["study", "knobs", "hash", "status", "again"]].fillna("").map(_printable)
-    table["stale"] = ["unknown" if i.code == "unknown" else "stale" * i.is_stale for i in runs]
-    table["weights"] = [_megabytes(info.weights) if info.weights else "" for info in runs]
+    table = listing(runs)[["study", "knobs", "hash", "status"]].map(_printable)
+    table["stale"] = ["stale" * info.is_stale for info in runs]
     table["seconds"] = ["" if math.isnan(i.seconds) else f"{i.seconds:.1f}" for i in runs]
     table["ended"] = [f"{info.ended:%Y-%m-%d %H:%M}" if info.ended else "" for info in runs]
     table = table.assign(**more)
@@ -384,23 +400,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 CHOICE = ["--study", "--status", "--where", "--stale"]
 EXPORT = [*CHOICE, "--table", "--mean", "--csv", "--latex"]
+PLOT = [*CHOICE, "--x", "--y", "--color", "--out", "--csv"]
 
 ACTIONS: dict[str, tuple[Callable[[argparse.Namespace, Path], int], str, str, list[str]]] = {
     "list": (list_runs, "all runs, or those chosen: knobs, status, time", "", [*CHOICE, "--json"]),
     "check": (check, "what is damaged: every file of every run is verified", "", []),
     "diff": (diff, "two runs side by side: parameters, code, numbers", "A B", []),
     "export": (export, "the tables of runs as one: CSV or LaTeX", "[FILE]", EXPORT),
-    "plot": (
-        plot,
-        "numbers of runs against their parameters, layers or epochs: a picture",
-        "",
-        [*CHOICE, "--x", "--y", "--color", "--out", "--csv"],
-    ),
-    "clean": (
-        clean,
-        "what failed, died or was interrupted, and with --yes remove it",
-        "",
-        [*CHOICE, "--yes"],
-    ),
+    "plot": (plot, "a picture of numbers against parameters, layers or epochs", "", PLOT),
+    "clean": (clean, "failed, dead or interrupted runs; --yes removes", "", [*CHOICE, "--yes"]),
 }
 """Function, description, arguments and options of each action."""

@@ -1,16 +1,14 @@
 """From overrides to checked jobs: Hydra composes `conf/`, the dataclasses check.
 
-A job is what Hydra takes it for, a list of overrides, of which `config.yaml` and the files that it
-names make a configuration; and what has been read out of that: the values themselves go to the
-process that computes the run.
+A job holds its overrides, as Hydra's launchers need them, and the parameters and settings that
+were read from the composed configuration. The process that computes the run receives these values.
 """
 
 import copy
 import json
 import re
 import threading
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field, fields, make_dataclass
 from datetime import datetime
@@ -26,8 +24,14 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, OverrideType, RangeSweep
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from runner.compose.checking import check_list, check_number
-from runner.compose.hydra_errors import explain, explain_key, is_hydras
+from runner.compose.hydra_errors import (
+    GROUPS,
+    check_list,
+    check_number,
+    explain,
+    explain_key,
+    is_hydras,
+)
 from runner.core.catalogue import (
     CONF,
     SCALES,
@@ -44,26 +48,35 @@ from runner.core.studies import StudyConfig, default_of
 from runner.core.user_functions import function_at, place_of
 from runner.runs.jobs import Job
 
-GROUPS = {"study", "scale", "size", "data", "figure", "experiment"}
-"""The keys that choose files: `config.yaml` lists them."""
-
 PATHS = {"outputs", "data_folder"}
-"""Settings that are never several in one command."""
+"""Settings with one path in a command. Hydra needs quotes around most paths."""
 
 DIGITS = 12
-"""Of the values of a range: 0.1 + 0.2 is 0.3."""
+"""Significant digits of the values of a range: 0.1 + 0.2 is 0.3."""
 
 HYDRA = threading.RLock()
-"""Hydra's state is one for the process."""
+"""Lock for Hydra, which has one state for the whole process."""
+
+
+@contextmanager
+def hydras_errors_explained() -> Iterator[None]:
+    """Turn an error of Hydra into an InputError of one or two lines."""
+    try:
+        yield
+    except Exception as error:
+        if not is_hydras(error):
+            raise
+        raise InputError(explain(error)) from error
 
 
 @contextmanager
 def hydra_ready(words: Iterable[str] = ()) -> Iterator[None]:
-    """Let Hydra know `conf/`, and the types and sizes of studies; its errors become InputError.
+    """Let Hydra know `conf/`, and the types and sizes of studies; restore Hydra's state at the end.
 
-    words: what will be composed. One thread at a time; Hydra is left as it was found.
+    words: the arguments that will be composed. One thread at a time. Raises InputError in place of
+    Hydra's errors.
     """
-    with HYDRA:
+    with HYDRA, hydras_errors_explained():
         hydra, config = GlobalHydra.instance().hydra, HydraConfig.instance().cfg
         GlobalHydra.instance().clear()
         try:
@@ -72,19 +85,15 @@ def hydra_ready(words: Iterable[str] = ()) -> Iterator[None]:
                 # A moment of the command: it gives no two runs of a sweep separate folders.
                 OmegaConf.register_new_resolver("now", datetime.now().strftime, replace=True)
                 yield
-        except Exception as error:
-            if not is_hydras(error):
-                raise
-            raise InputError(explain(error)) from error
         finally:
             GlobalHydra.instance().hydra = hydra
             HydraConfig.instance().cfg = config
 
 
 def register(words: Iterable[str] = ()) -> None:
-    """Store what `config.yaml` names and no file of its own holds: schemas, scales, sizes.
+    """Store in Hydra the schemas, scales and sizes that `config.yaml` names without a file.
 
-    words: where they name one study, or a figure, only this study is imported.
+    words: arguments. If they name one study or figure, only the config of this study is imported.
     """
     store = ConfigStore.instance().store
     for scale in SCALES:
@@ -96,7 +105,7 @@ def register(words: Iterable[str] = ()) -> None:
 
 
 def _named(words: Iterable[str]) -> list[str]:
-    """Return the studies that words may mean: all of them unless one is named."""
+    """Return the studies that the arguments may need: all studies unless one is named."""
     keys = dict(word.partition("=")[::2] for word in words)
     if "experiment" not in keys:
         if keys.get("study") in studies():
@@ -104,6 +113,20 @@ def _named(words: Iterable[str]) -> list[str]:
         if "study" not in keys and keys.get("figure") in figure_names():
             return [figure_study(keys["figure"])]
     return list(studies())
+
+
+def as_whole_numbers(words: Iterable[str]) -> list[str]:
+    """Return arguments with 1000 in place of 1e3 for keys of integers, as Hydra needs them."""
+    words = list(words)
+    classes: list[type] = [Settings, *map(config_of, _named(words))]
+    integers = {
+        item.name for keys in classes for item in fields(keys) if item.type in (int, int | None)
+    }
+    pairs = [re.fullmatch(r"(\w+)=([-+]?[0-9.]+[eE][-+]?[0-9]+)", word) for word in words]
+    return [
+        f"{pair[1]}={_whole(float(pair[2]))}" if pair and pair[1] in integers else word
+        for word, pair in zip(words, pairs, strict=True)
+    ]
 
 
 def _schema(study: str) -> type:
@@ -120,113 +143,112 @@ def _schema(study: str) -> type:
 
 def search_path() -> list[str]:
     """Return the override that lets Hydra search the YAML files of the user's packages."""
-    own = ",".join(json.dumps(f"file://{each}") for each in own_conf_folders())
-    return [f"hydra.searchpath=[{own}]"] if own else []
+    folders = ",".join(json.dumps(f"file://{folder}") for folder in own_conf_folders())
+    return [f"hydra.searchpath=[{folders}]"] if folders else []
 
 
 def read(composed: DictConfig) -> tuple[StudyConfig, Settings]:
     """Return the parameters and the settings that a composed configuration holds.
 
-    Raises InputError when a key is unknown or a value is outside its range.
+    Raises InputError if a key is unknown or a value is outside its range.
     """
     parameters = config_of(composed.study)
-    names = [[item.name for item in fields(each)] for each in (parameters, Settings)]
-    for key in set(composed) - {*names[0], *names[1], "grids", "hydra"}:
+    items = [*fields(parameters), *fields(Settings)]
+    for key in set(composed) - {item.name for item in items} - {"grids", "hydra"}:
         raise InputError(explain_key(str(key), parameters.__name__))
-    bare = _without(composed, "grids", "hydra")
-    values: Any = OmegaConf.to_container(bare, resolve=True, throw_on_missing=True)
-    for item in (*fields(parameters), *fields(Settings)):  # what Hydra resolves unchecked
+    values: Any = OmegaConf.to_container(_bare(composed), resolve=True, throw_on_missing=True)
+    for item in items:  # Hydra resolves ${...} without a check
         check_list(item.name, values[item.name], item.type)
     if not isinstance(values["source"], dict):
         raise InputError("source must be a mapping: source.key=value, see conf/data/")
-    of_study, of_settings = ({name: values[name] for name in each} for each in names)
-    config = parameters(**of_study)
-    for place in config.own_functions():  # whether it is there: before anything is computed
-        function_at(place)
-    return config, Settings(**of_settings)
+    config = parameters(**{item.name: values[item.name] for item in fields(parameters)})
+    for function in config.own_functions():
+        function_at(function)  # raises an error before anything is computed
+    return config, Settings(**{item.name: values[item.name] for item in fields(Settings)})
 
 
-def _without(composed: DictConfig, *keys: str) -> DictConfig:
-    """Return a copy without some keys, with the types that `masked_copy` would lose."""
+def _bare(composed: DictConfig) -> DictConfig:
+    """Return a copy with only parameters and settings; `masked_copy` would lose their types."""
     bare = copy.copy(composed)
     with open_dict(bare):
-        for key in keys:
+        for key in ("grids", "hydra"):
             bare.pop(key, None)
     return bare
 
 
 class Composer:
-    """Composes jobs; jobs with the same files at once, since a composition takes 0.1 s."""
+    """Composes jobs. Jobs with the same files share a composition, since one takes 0.1 s."""
 
     def __init__(self) -> None:
         # The loader knows what study=glob(rank*) means.
         self.parser = OverridesParser.create(GlobalHydra.instance().config_loader())
-        self.composed: dict[tuple[str, ...], tuple[DictConfig, DictConfig]] = {}
+        self.composed: dict[tuple[str, ...], DictConfig] = {}
 
-    def compose(self, files: Iterable[str]) -> tuple[DictConfig, DictConfig]:
-        """Return what Hydra makes of overrides: what a job needs of it, and all of it."""
-        key = tuple(files)
+    def compose(self, overrides: Iterable[Override]) -> DictConfig:
+        """Return Hydra's configuration for those of the overrides that choose files."""
+        key = tuple(str(item.input_line) for item in overrides if not is_value(item))
         if key not in self.composed:
             composed = compose("config", [*search_path(), *key], return_hydra_config=True)
-            self.composed[key] = _without(composed, "grids", "hydra"), composed
+            self.composed[key] = composed
         return self.composed[key]
 
     def job(self, overrides: list[str]) -> Job:
-        """Return the job of these overrides, as Hydra would compose it of all of them at once."""
+        """Return the job of these overrides, as Hydra would compose them in one step."""
         parsed = self.parser.parse_overrides(overrides)
-        files, _ = self.compose(str(each.input_line) for each in parsed if not self.is_value(each))
-        composed, lines = copy.deepcopy(files), []
-        for each in parsed:
-            line = str(each.input_line)
-            if self.is_value(each):
-                value = self.value(each, composed.study)
-                OmegaConf.update(composed, each.key_or_group, value)
-                if repr(value) != repr(each.value()):  # Hydra composes it again where it runs
-                    (line,) = overrides_of({each.key_or_group: value})
-            if not each.is_hydra_override():  # those reach a job with its launcher's
+        composed = copy.deepcopy(_bare(self.compose(parsed)))
+        lines = []
+        for override in parsed:
+            line = str(override.input_line)
+            if is_value(override):
+                value = _value(override, composed.study)
+                OmegaConf.update(composed, override.key_or_group, value)
+                if repr(value) != repr(override.value()):  # the launcher composes the line again
+                    (line,) = overrides_of({override.key_or_group: value})
+            if not override.is_hydra_override():  # a job gets those with its launcher's
                 lines.append(line)
         return Job(*read(composed), tuple(lines))
 
-    def value(self, override: Override, study: str) -> Any:
-        """Return the value that an override gives: 1e3 is a whole number where one is wanted."""
-        known = {each.name: each for of in (Settings, config_of(study)) for each in fields(of)}
-        item = known.get(override.key_or_group)
-        if item is not None:
-            check_list(item.name, override.value(), item.type)
-        wants_int = item is not None and re.search(r"\bint\b", str(item.type))
-        return _whole(override.value()) if wants_int else override.value()
-
-    def is_value(self, override: Override) -> bool:
-        """Return whether an override gives a key its value, and neither chooses a file nor more."""
-        return (
-            override.type == OverrideType.CHANGE
-            and override.package is None
-            and not override.is_hydra_override()
-            and override.key_or_group.partition(".")[0] not in {*GROUPS, "grids"}
-        )
-
     def common(self, words: list[str]) -> DictConfig:
-        """Return what the jobs of a command have in common: files that are chosen once."""
+        """Return the configuration that all jobs of a command share: files that are chosen once."""
         parsed = self.parser.parse_overrides(words)
-        once = [each for each in parsed if not each.is_sweep_override()]
-        return self.compose(str(each.input_line) for each in once if not self.is_value(each))[1]
+        return self.compose(item for item in parsed if not item.is_sweep_override())
 
     def points(self, grids: Iterable[Mapping[str, str]], typed: list[str]) -> list[list[str]]:
-        """Return the overrides of every job of a union of grids, in order, none twice.
+        """Return the overrides of each job of a union of grids, in order, without repetitions.
 
-        grids: of each, key -> choices as one types them (`1,2`); typed: what was typed, and wins.
-        Raises InputError where there is none.
+        grids: for each, key -> values as typed (`1,2`); typed: arguments, which replace the grid's
+        values. Raises InputError if there are no jobs or too many.
         """
-        keys = {each.key_or_group for each in self.parser.parse_overrides(typed)}
-        found: dict[tuple[str, ...], None] = {}
+        keys = {override.key_or_group for override in self.parser.parse_overrides(typed)}
+        points: dict[tuple[str, ...], None] = {}
         for grid in grids:
             lines = [f"{key}={values}" for key, values in grid.items() if key not in keys]
             parsed = self.parser.parse_overrides([*lines, *typed])
             check_number(parsed)
-            found |= dict.fromkeys(product(*map(_texts, parsed)))
-        if not found:
+            points |= dict.fromkeys(product(*map(_texts, parsed)))
+        if not points:
             raise InputError(f"no values are given, so there are no runs: {' '.join(typed)}")
-        return [list(point) for point in found]
+        return list(map(list, points))
+
+
+def is_value(override: Override) -> bool:
+    """Return whether an override only gives a key its value, and chooses no file."""
+    return (
+        override.type == OverrideType.CHANGE
+        and override.package is None
+        and not override.is_hydra_override()
+        and override.key_or_group.partition(".")[0] not in (*GROUPS, "grids")
+    )
+
+
+def _value(override: Override, study: str) -> Any:
+    """Return the value of an override. 1e3 becomes an integer if the key needs an integer."""
+    items = {item.name: item for keys in (Settings, config_of(study)) for item in fields(keys)}
+    value, item = override.value(), items.get(override.key_or_group)
+    if item is None:
+        return value
+    check_list(item.name, value, item.type)
+    return _whole(value) if re.search(r"\bint\b", str(item.type)) else value
 
 
 def _whole(value: Any) -> Any:
@@ -245,61 +267,30 @@ def _texts(override: Override) -> list[str]:
             f"{override.input_line}: this sweep needs a list of values, for example {key}=1,2,3"
         )
     texts = list(override.sweep_string_iterator())
-    if isinstance(swept := override.value(), RangeSweep) and not all(map(_is_whole, texts)):
+    swept = override.value()
+    if isinstance(swept, RangeSweep) and not all(text.lstrip("-").isdigit() for text in texts):
         texts = [f"{float(text):.{DIGITS}g}" for text in texts]
         texts = [text for text in texts if float(text) != swept.stop]
     return [f"{key}={text}" for text in texts]
 
 
-def _is_whole(text: str) -> bool:
-    return text.lstrip("-").isdigit()
-
-
-def words_as_typed(words: Iterable[str]) -> list[str]:
-    """Return words with the values of texts and paths in quotes, where Hydra needs quotes."""
-    words = list(words)
-    types: dict[str, set[Any]] = defaultdict(set)
-    classes: list[type] = [Settings, *map(config_of, _named(words))]
-    for class_ in classes:
-        for item in fields(class_):
-            types[item.name].add(item.type)
-    texts = {name for name, of in types.items() if of <= {str, str | None}} - GROUPS - PATHS
-    return [_as_typed(word, texts) for word in words]
-
-
-AS_IT_IS = re.compile(r"""null|'.*'|".*"|\s*""", re.DOTALL)
-"""A value that needs no quotes."""
-
-SEPARATOR = re.compile(r""",(?=(?:[^'"]|'[^']*'|"[^"]*")*$)""")
-"""A comma outside quotes."""
-
-
-def _as_typed(word: str, texts: Collection[str]) -> str:
-    """Return `key=value` so that Hydra takes its value for the text that it is.
-
-    texts: the keys whose values are texts. A value that has quotes already, or is null, stays
-    unchanged; so does a function of Hydra's for a text.
-    """
-    key, equals, value = word.partition("=")
-    if not equals or AS_IT_IS.fullmatch(value):
-        return word
-    if key in PATHS:
-        return f"{key}={_quoted(value)}"
-    if key in texts and not re.fullmatch(r"\w+\(.*\)", value):
-        parts = SEPARATOR.split(value)
-        quoted = (part if AS_IT_IS.fullmatch(part) else _quoted(part) for part in parts)
-        return f"{key}={','.join(quoted)}"
-    return word
+def with_quoted_paths(words: Iterable[str]) -> list[str]:
+    """Return arguments with quotes around paths, unless a path is null or has quotes already."""
+    quoted = []
+    for word in words:
+        key, equals, value = word.partition("=")
+        is_ready = re.fullmatch(r"""null|'.*'|".*"|\s*""", value, re.DOTALL)
+        quoted.append(word if key not in PATHS or is_ready else f"{key}={_quoted(value)}")
+    return quoted
 
 
 def overrides_of(keys: Mapping[str, Any], choices: bool = False) -> list[str]:
-    """Return `key=value` for each key. choices: a list means several runs.
+    """Return `key=value` for each key. choices: whether a list means several runs.
 
     Raises InputError for a value that cannot be typed.
     """
-    return [
-        f"{key}={choices_of(value) if choices else _text(value)}" for key, value in keys.items()
-    ]
+    text = choices_of if choices else _text
+    return [f"{key}={text(value)}" for key, value in keys.items()]
 
 
 def choices_of(value: Any) -> str:
@@ -312,29 +303,23 @@ def choices_of(value: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a value of Python as one would type it; a text means itself, whatever is in it."""
+    """Return a Python value as a user types it. Raises InputError for an object without a text."""
     value = value.tolist() if hasattr(value, "tolist") else value  # of numpy and torch
     if value is None:
         return "null"
-    if isinstance(value, bool):
-        return str(value).lower()
     if isinstance(value, int | float):
-        return str(value)
+        return str(value).lower()
     if isinstance(value, str | Path):
         # A value without quotes may choose a file.
-        plain = (
-            re.fullmatch(r"[A-Za-z_][\w./-]*", str(value)) and str(value).lower() not in NO_TEXTS
-        )
-        return str(value) if plain else _quoted(re.sub(r"(\\*)\$\{", r"\1\1\\${", str(value)))
+        is_plain = re.fullmatch(r"[A-Za-z_][\w./-]*", str(value))
+        if is_plain and str(value).lower() not in ("null", "true", "false", "nan", "inf"):
+            return str(value)
+        return _quoted(re.sub(r"(\\*)\$\{", r"\1\1\\${", str(value)))
     if isinstance(value, list | tuple | range):
         return f"[{','.join(map(_text, value))}]"
     if callable(value):
         return _quoted(place_of(value))
     raise InputError(f"{value!r} is no value of a parameter: {type(value).__name__}")
-
-
-NO_TEXTS = {"null", "true", "false", "nan", "inf"}
-"""Words that are values of other types if they have no quotes."""
 
 
 def _quoted(value: str) -> str:

@@ -1,15 +1,169 @@
-"""What Hydra and OmegaConf say of a wrong configuration, in one or two lines."""
+"""Wrong arguments and YAML files: checks before Hydra composes, and Hydra's errors in short."""
 
-import dataclasses
+import os
 import re
 import traceback
+from collections.abc import Iterable
+from dataclasses import fields
+from math import isnan, nan
+from pathlib import Path
+from typing import Any
 
-from runner.core.catalogue import SCALES, configs, studies
-from runner.core.errors import nearest
+import yaml
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override, RangeSweep
+from hydra.errors import HydraException
+
+from runner.core.catalogue import (
+    SCALES,
+    configs,
+    figure_names,
+    figure_study,
+    own_conf_folders,
+    studies,
+)
+from runner.core.errors import InputError, nearest
 from runner.core.settings import Settings
+
+MOST_RUNS = 10_000
+"""Largest number of runs of one command. All are composed before the first is computed."""
+
+GROUPS = ("study", "scale", "size", "data", "figure", "experiment")
+"""The keys that choose files: `config.yaml` lists them."""
 
 READERS = ("hydra", "omegaconf", "antlr4", "yaml")
 """The packages that read a configuration."""
+
+
+NOT_DECIMAL = re.compile(
+    r"\s*(?P<key>\w+): *(?P<number>0[0-7]+|0x[0-9a-fA-F]+|0b[01]+|[1-9]\d*(:[0-5]?\d)+) *(#.*)?"
+)
+"""A line with an integer that is not decimal: YAML reads 010 as 8, and 1:30 as 90."""
+
+
+def check_words(words: Iterable[str], parser: OverridesParser) -> None:
+    """Raise InputError for an argument that cannot be parsed, or removes a key."""
+    for word in words:
+        key, equals, value = word.partition("=")
+        if word.startswith("~") and not word.startswith("~hydra"):
+            name = key.lstrip("~")
+            raise InputError(
+                f"{word}: no key can be removed; without {name}=... it has its default"
+            )
+        try:
+            parser.parse_override(word)
+        except (HydraException, ValueError, RecursionError) as error:
+            raise InputError(f"{word} cannot be read: {_hint(key, equals, value)}") from error
+
+
+def _hint(key: str, equals: str, value: str) -> str:
+    """Return what to type in place of an argument that cannot be parsed."""
+    if not equals:
+        name = re.match(r"\w+", key)
+        return f"key=value is needed, as in {name[0] if name else 'seed'}=1"
+    if element := re.fullmatch(r"(\w+)\[.*\]", key):
+        return f"a list is given whole, as in {element[1]}=[{value}]"
+    if value.rstrip().endswith(","):
+        return f"a value is missing behind the comma, as in {key}={value.rstrip().rstrip(',')}"
+    if value.endswith("()"):
+        return f"its brackets hold no values, as in {key}=1,2"
+    for left, right in ("[]", "{}", "()"):
+        if value.count(left) != value.count(right):
+            missing = right if value.count(left) > value.count(right) else left
+            return f"a bracket {missing} is missing"
+    return f"a text with signs needs quotes, as in \"{key}='a=b'\""
+
+
+def check_flag(word: str) -> None:
+    """Raise InputError for a key with dashes before it."""
+    key, equals, value = word.lstrip("-").partition("=")
+    name = key.replace("-", "_")
+    classes: list[type] = [Settings, *configs().values()]
+    known = {item.name for keys in classes for item in fields(keys)}
+    if word.startswith("--") and name in known:
+        raise InputError(f"{word}: keys have no dashes: {name}={value if equals else '...'}")
+
+
+def check_figure(words: Iterable[str]) -> None:
+    """Raise InputError for a figure together with a study that is not the figure's."""
+    chosen = dict(word.partition("=")[::2] for word in words)
+    figure, study = chosen.get("figure"), chosen.get("study")
+    if figure in figure_names() and study in studies() and figure_study(figure) != study:
+        right = figure_study(figure)
+        raise InputError(f"figure={figure} is of study {right}: leave study={study} out")
+
+
+def check_number(parsed: Iterable[Override]) -> None:
+    """Raise InputError if a sweep has more than MOST_RUNS runs. The runs are not listed."""
+    number = 1.0
+    for override in parsed:
+        number *= _count(override) if override.is_sweep_override() else 1
+        if number > MOST_RUNS:
+            line = override.input_line
+            raise InputError(f"{line}: {number:,.0f} runs; one command has at most {MOST_RUNS:,}")
+
+
+def _count(override: Override) -> float:
+    """Return the number of values of a sweep over one key."""
+    swept = override.value()
+    if not isinstance(swept, RangeSweep):
+        return len(getattr(swept, "list", [None]))
+    start, stop, step = (float(limit or 0) for limit in (swept.start, swept.stop, swept.step))
+    number = (stop - start) / step if step else nan
+    if isnan(number):
+        raise InputError(
+            f"{override.input_line}: a range needs two numbers and a step that is not 0,"
+            " as in range(0,1,0.5)"
+        )
+    return max(0, number)
+
+
+def check_list(key: str, value: Any, type_: Any) -> None:
+    """Raise InputError if a key needs a list and the value is no list, or holds lists."""
+    is_reference = isinstance(value, str) and "${" in value
+    if not str(type_).startswith("list") or is_reference:
+        return
+    if isinstance(value, list):
+        if inner := next((item for item in value if isinstance(item, list | dict)), None):
+            raise InputError(
+                f"{key} holds a list in a list: write {key}=[{','.join(map(str, inner))}]"
+            )
+    elif value is not None or "None" not in str(type_):
+        shown = "..." if isinstance(value, dict) or value is None else value
+        raise InputError(f"{key} must be a list: {key}=[{shown}]")
+
+
+def check_files(words: Iterable[str]) -> None:
+    """Raise InputError for a user's YAML file that Hydra would misread."""
+    for word in words:
+        group, _, names = word.lstrip("+").partition("=")
+        for name in names.split(",") if group in GROUPS else ():
+            for path in [folder / group / f"{name}.yaml" for folder in own_conf_folders()]:
+                if os.path.isfile(path):  # pathlib raises an error for a long name
+                    _check_file(path, group)
+
+
+def _check_file(path: Path, group: str) -> None:
+    try:
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise InputError(f"{path}, line {line}: not in UTF-8: save the file in UTF-8") from error
+    before, header, _ = text.partition("# @package")
+    if header and before.strip():
+        raise InputError(f"{path}: the line {header} ... must be the first line")
+    for count, row in enumerate(text.splitlines(), 1):
+        if not_decimal := NOT_DECIMAL.fullmatch(row):
+            key, written = not_decimal["key"], not_decimal["number"]
+            value = yaml.safe_load(written)
+            raise InputError(
+                f"{path}, line {count}: {key}: {written} is {value} in YAML: write {value}"
+            )
+    chosen = re.search(rf"(?m)^({'|'.join(GROUPS)}):.*", text)
+    if group == "experiment" and chosen:
+        raise InputError(
+            f"{path}: {chosen[0]} has no effect: write `- override /{chosen[0]}` under defaults"
+        )
 
 
 def is_hydras(error: Exception) -> bool:
@@ -23,32 +177,30 @@ def is_hydras(error: Exception) -> bool:
 
 
 def explain(error: Exception) -> str:
-    """Return what is wrong, in one or two lines, for an error of Hydra or OmegaConf."""
+    """Return an error of Hydra or OmegaConf in one or two lines."""
     causes: list[BaseException] = [error]
     while causes[-1].__cause__ is not None:
         causes.append(causes[-1].__cause__)
-    text = "\n".join(str(cause) for cause in causes)
+    cause = causes[-1]
+    if isinstance(cause, yaml.MarkedYAMLError) and cause.problem_mark:
+        return f"{cause.problem_mark.name}, line {cause.problem_mark.line + 1}: {cause.problem}"
+    text = "\n".join(map(str, causes))
     if option := re.search(r"(?:Could not find|Could not load) '([\w/.-]+)/([^/']*)'", text):
         return _explain_option(option[1], option[2].removesuffix(".yaml"), text)
     if ambiguous := re.search(r"Ambiguous value for argument '(.*)'", text):
         return f"{ambiguous[1]}: add -m to sweep over several values, or write key=[value,value]"
     if key := re.search(r"Key '([^']+)' (?:is )?not in '(\w+)'", text):
-        return _file_in(text) + explain_key(key[1], key[2])
+        file = re.search(r"In '(size/\w+|[\w/-]+)[^']*': ", text)
+        return (f"conf/{file[1]}.yaml: " if file else "") + explain_key(key[1], key[2])
     where = re.search(r"full_key: (\S+)", text)
-    if where and (value := re.search(r"(Value '.*|.*could not be converted.*)", str(causes[-1]))):
+    if where and (value := re.search(r"(Value '.*|.*could not be converted.*)", str(cause))):
         return f"{where[1]}: {value[1]}"
-    lines = [line.strip() for line in str(causes[-1]).splitlines() if line.strip()]
+    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
     return "\n".join(lines[:2]) or type(error).__name__
 
 
-def _file_in(text: str) -> str:
-    """Return the YAML file that Hydra's text names as the place of an error, with a colon."""
-    place = re.search(r"In '(size/\w+|[\w/-]+)[^']*': ", text)
-    return f"conf/{place[1]}.yaml: " if place else ""
-
-
 def _explain_option(group: str, name: str, text: str) -> str:
-    """Say that there is no such file in a group; Hydra's text ends with those that there are."""
+    """Return the message for a missing file. text: Hydra's, which ends with the group's files."""
     listing = text.partition("Available options in ")[2].partition("Config search path")[0]
     options = [line.strip() for line in listing.splitlines()[1:] if line.strip()]
     if group == "schema":
@@ -62,25 +214,24 @@ def _explain_option(group: str, name: str, text: str) -> str:
 
 
 def explain_key(key: str, class_name: str) -> str:
-    """Say that there is no such key, and which is nearest: the study's own, else another's."""
-    settings = {item.name for item in dataclasses.fields(Settings)}
-    own: set[str] = set()
-    others: dict[str, str] = {}
-    chosen = ""
-    for study, config_class in configs().items():
-        names = {item.name for item in dataclasses.fields(config_class)}
-        if config_class.__name__ == class_name:
-            own, chosen = names, study
-            if key == "checksums" and "data" in names:  # conf/data/<data>.yaml has given it
-                choices = config_class.__dataclass_fields__["data"].metadata["choices"]
-                return f"study={study} reads no files: data={' or data='.join(choices)}"
-        else:
-            others |= dict.fromkeys(names, study)
-    hint = nearest(key, own | settings)
-    if not hint.startswith("did") and nearest(key, others).startswith("did"):
-        close = nearest(key, others).split("'")[1]
-        hint = f"did you mean {close!r} of study={others[close]}?"
-    if chosen and not hint.startswith("did"):
+    """Return the message for an unknown key, with the most similar key of any study.
+
+    class_name: the name of the parameter class of the study that was chosen.
+    """
+    keys = {study: {item.name for item in fields(config)} for study, config in configs().items()}
+    chosen = next((name for name in keys if configs()[name].__name__ == class_name), "")
+    own = keys.pop(chosen, set())
+    if key == "checksums" and "data" in own:  # conf/data/<data>.yaml has given it
+        choices = configs()[chosen].__dataclass_fields__["data"].metadata["choices"]
+        return f"study={chosen} reads no files: data={' or data='.join(choices)}"
+    hint = nearest(key, own | {item.name for item in fields(Settings)})
+    if hint.startswith("did"):
+        return f"{key} is not a key: {hint}"
+    others = {name: study for study, names in keys.items() for name in names}
+    if (close := nearest(key, others)).startswith("did"):
+        name = close.split("'")[1]
+        return f"{key} is not a key: did you mean {name!r} of study={others[name]}?"
+    if chosen:
         everything = f"All of them: runner study={chosen} --help"
         return f"{chosen} has no parameter {key}, and none with a similar name. {everything}"
     return f"{key} is not a key: {hint}"

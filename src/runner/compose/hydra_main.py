@@ -1,7 +1,6 @@
-"""What is left to Hydra's own command: its flags, and sweepers that search, as Optuna's."""
+"""Hydra's own command: its flags, and sweepers that choose jobs by earlier results, as Optuna's."""
 
 import os
-import re
 import sys
 
 import hydra
@@ -9,9 +8,14 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from runner.compose.checking import check_flag
-from runner.compose.composing import read, register, search_path
-from runner.compose.hydra_errors import explain, is_hydras
+from runner.compose.composing import (
+    as_whole_numbers,
+    hydras_errors_explained,
+    read,
+    register,
+    search_path,
+)
+from runner.compose.hydra_errors import check_flag
 from runner.core.catalogue import CONF, own_conf_folders, rows_of
 from runner.core.errors import InputError, nearest
 from runner.core.studies import column_types
@@ -20,35 +24,31 @@ from runner.runs.jobs import Job, complete
 from runner.runs.run import Run
 
 CLOCKS = ("epoch", "step", "time")
-"""Columns that say when a row was measured: of tables that have one, the last rows count."""
+"""Columns that say when a row was measured. In a table with such a column the last rows count."""
 
 
 def main(words: list[str]) -> int:
-    """Hand the words over to Hydra; return 0. Raises InputError when they do not compose."""
+    """Hand the arguments over to Hydra; return 0. Raises InputError if they do not compose."""
     for word in words:
         check_flag(word)
+    words = as_whole_numbers(words)
     register(words)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors arrive here as exceptions
-    own = list(map(str, own_conf_folders()[-1:]))
-    flags = [word for folder in own for word in ("--config-dir", folder)]
-    completes = {"-sc", "--shell-completion"} & set(words)
-    pairs = [number for number, word in enumerate(words) if re.match(r"[^-=][^=]*=", word)]
-    place = pairs[0] if pairs else len(words)
-    # argparse wants what is no flag in one piece, and completion none but its own
-    more = [] if completes else search_path()
-    sys.argv[1:] = [*flags, *words[:place], *more, *words[place:]]
-    try:
+    pairs = [word for word in words if "=" in word and not word.startswith("-")]
+    flags = [word for word in words if word not in pairs]
+    for folder in own_conf_folders()[-1:]:  # may hold the file of --config-name
+        flags += ["--config-dir", str(folder)]
+    if not {"-sc", "--shell-completion"} & set(words):  # takes no overrides except its own
+        pairs += search_path()
+    sys.argv[1:] = [*flags, *pairs]  # Hydra's parser needs all overrides side by side
+    with hydras_errors_explained():
         task()
-    except Exception as error:
-        if not is_hydras(error):
-            raise
-        raise InputError(explain(error)) from error
     return 0
 
 
 @hydra.main(config_path=str(CONF), config_name="config", version_base="1.3")
 def task(composed: DictConfig) -> float | None:
-    """Bring the run of a job to completion; return its objective, where one is asked for."""
+    """Complete the run of a job; return its objective, None without one."""
     job = Job(*read(composed))
     if job.settings.figure is not None:
         raise InputError("figures are for the basic sweeper, and composed from config alone")
@@ -66,7 +66,7 @@ def require_objective(objective: str, study: str) -> None:
     columns = [
         f"{table}.{name}"
         for table, row_class in rows_of(study).items()
-        for name, kind in column_types(row_class).items()  # inherited ones as well
+        for name, kind in column_types(row_class).items()
         if kind in (int, float)
     ]
     if objective not in columns:
@@ -74,7 +74,7 @@ def require_objective(objective: str, study: str) -> None:
 
 
 def value_of(objective: str, run: Run) -> float:
-    """Return the mean of a column, `table.column`; of a table with a clock, of its last rows."""
+    """Return the mean of a column, `table.column`, over the last rows by the table's clock."""
     table, column = objective.split(".")
     rows = run.tables()[table]
     for clock in CLOCKS:

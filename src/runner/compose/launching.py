@@ -1,4 +1,4 @@
-"""Launch jobs by any launcher of Hydra's: each incomplete run once, whatever fails.
+"""Launch jobs by any of Hydra's launchers: each incomplete run once, whatever fails.
 
 Runs that another process computes come last, so that several processes share the work of one sweep.
 """
@@ -8,7 +8,7 @@ import os
 import re
 import signal
 from collections.abc import Callable
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -21,12 +21,10 @@ from hydra.types import HydraContext
 from omegaconf import DictConfig
 
 from runner.compose.orders import Order
-from runner.compose.sweep_progress import Watch
 from runner.core import progress
 from runner.core.catalogue import module_of
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
-from runner.results.preregistration import register
 from runner.runs.costs import announcement, expected_seconds
 from runner.runs.jobs import Attempt, Job, complete
 from runner.runs.run import kept_notes
@@ -36,33 +34,38 @@ log = logging.getLogger("runner")
 KILLED = "its process was killed (by the system, when memory ran out)"
 
 DEAD = re.compile(r"Job (?P<job>\S+) .*path (?P<path>.*)_result\.pkl\n.*state: (?P<state>.*)\)")
-"""The words of submitit for a job that was killed or cancelled, or ended with its node."""
+"""Submitit's message for a job that was killed or cancelled, or ended with its node."""
 
 Outcome = tuple[Attempt, Exception | None]
-"""An attempt, and what went wrong with it."""
+"""An attempt, and its error."""
 
 
 def launch(order: Order) -> list[str]:
-    """Compute those runs of an order that are not complete; return what failed, in lines.
+    """Compute the runs of an order that are not complete; return the failures as lines.
 
-    Hydra is ready. Raises InputError before anything runs when a study is not whole, a tracker is
-    not installed, a stale run is refused, the folder takes no files, or no job can be started.
+    Hydra must be ready. Raises InputError before anything runs if a study is incomplete, a tracker
+    is not installed, a stale run is refused, the folder is not writable, or no job can start.
     """
     attempts = wanted(order)
     if not attempts:
         return []
-    composed = order.composed
+    composed, settings = order.composed, order.settings
+    waits = settings.wait  # each launch changes the settings of its jobs
     if len(attempts) == 1 and "n_jobs" in composed.hydra.launcher:
         composed.hydra.launcher.n_jobs = 1  # needs no separate process
-    waits = order.settings.wait  # what each launch tells its jobs
     if on_slurm(composed):
         fetch_datasets(attempts)
-        log.info("`squeue --me` lists the jobs; logs: %s/submitit", order.settings.folder())
-    with Watch(attempts) if len(attempts) > 1 else nullcontext():
+        log.info("`squeue --me` lists the jobs; logs: %s/submitit", settings.folder())
+    with ExitStack() as stack:
+        if len(attempts) > 1:
+            from runner.compose.sweep_progress import SweepProgress  # late: a single run has none
+
+            stack.enter_context(SweepProgress(attempts))
+            stack.enter_context(progress.single_runs_silent())
         outcomes = _launch(composed, attempts, wait=False)
         busy = [attempt for attempt, error in outcomes if isinstance(error, Busy)]
-        if busy and waits and not (order.settings.fail_fast and _any_failed(outcomes)):
-            outcomes = [each for each in outcomes if each[0] not in busy]
+        if busy and waits and not (settings.fail_fast and _any_failed(outcomes)):
+            outcomes = [outcome for outcome in outcomes if outcome[0] not in busy]
             outcomes += _launch(composed, busy, wait=True)
     failed = [(attempt.job.run, error) for attempt, error in outcomes if error is not None]
     if len(order.jobs) == 1 and failed and isinstance(failed[0][1], InputError | OSError):
@@ -76,10 +79,43 @@ def launch(order: Order) -> list[str]:
     return lines
 
 
+def wanted(order: Order) -> list[Attempt]:
+    """Return attempts at the jobs whose runs are not complete; log their number and cost.
+
+    Raises InputError as `launch` does.
+    """
+    settings, abreast = order.settings, side_by_side(order.composed)
+    require_writable(settings.folder())
+    jobs = [job for job in order.jobs if job.run.is_wanted(job.settings)]
+    count = f"{len(order.jobs)} runs, {len(order.jobs) - len(jobs)} of them complete"
+    cost = "" if on_slurm(order.composed) else announcement(jobs, abreast)
+    if note := "; ".join(filter(None, (count if len(order.jobs) > 1 else "", cost))):
+        log.info("%s", note)
+    for note in kept_notes((job.run for job in order.jobs if job not in jobs), settings):
+        log.info(note)
+    if not jobs:
+        return []
+    if order.figures:
+        from runner.results.preregistration import register  # late, with all that judges
+
+        for figure in order.figures:
+            register(figure)
+    for study in {job.config.study for job in jobs}:
+        module_of(study)
+    if settings.tracker:
+        from runner.runs import trackers  # late, with torch
+
+        trackers.require(settings.tracker)
+    require_writable(settings.folder(), jobs[0].run.folder.parent)
+    if abreast > 1:
+        jobs.sort(key=lambda job: expected_seconds(job.run), reverse=True)
+    return [Attempt(job) for job in jobs]
+
+
 def fetch_datasets(attempts: list[Attempt]) -> None:
     """Fetch the datasets of all attempts here, since the nodes of a cluster may have no network.
 
-    Raises InputError when a dataset cannot be fetched.
+    Raises InputError if a dataset cannot be fetched.
     """
     from runner.data.datasets import FROM_FILES  # late, with torch
 
@@ -89,49 +125,15 @@ def fetch_datasets(attempts: list[Attempt]) -> None:
 
 
 def launcher_of(composed: DictConfig, task: Callable[[DictConfig], Any]) -> Launcher:
-    """Return the launcher that a composition chooses; it calls `task` for each job."""
+    """Return the launcher that a configuration chooses. task: the function of one job."""
     context = HydraContext(GlobalHydra.instance().config_loader(), Callbacks(composed))
     return Plugins.instance().instantiate_launcher(
         hydra_context=context, task_function=task, config=composed
     )
 
 
-def _any_failed(outcomes: list[Outcome]) -> bool:
-    """Return whether a run has failed; a run that another process computes has not."""
-    return any(error for _, error in outcomes if not isinstance(error, Busy))
-
-
-def wanted(order: Order) -> list[Attempt]:
-    """Return attempts at the jobs whose runs are not complete, and say what is there and to come.
-
-    Raises InputError as `launch` does.
-    """
-    settings = order.settings
-    require_writable(settings.folder())
-    jobs = [job for job in order.jobs if job.run.is_wanted(job.settings)]
-    cost = "" if on_slurm(order.composed) else announcement(jobs, side_by_side(order.composed))
-    count = f"{len(order.jobs)} runs, {len(order.jobs) - len(jobs)} of them complete"
-    if said := "; ".join(filter(None, (count if len(order.jobs) > 1 else "", cost))):
-        log.info("%s", said)
-    for note in kept_notes((job.run for job in order.jobs if job not in jobs), settings):
-        log.info(note)
-    if jobs:
-        for figure in order.figures:
-            register(figure)
-        for study in {job.config.study for job in jobs}:
-            module_of(study)
-        if settings.tracker:
-            from runner.runs import trackers  # late, with torch: where all is complete, none runs
-
-            trackers.require(settings.tracker)
-        require_writable(settings.folder(), jobs[0].run.folder.parent)
-    if side_by_side(order.composed) > 1:
-        jobs.sort(key=lambda job: expected_seconds(job.run), reverse=True)
-    return [Attempt(job) for job in jobs]
-
-
 def on_slurm(composed: DictConfig) -> bool:
-    """Return whether a launcher is chosen whose queue outlives the command."""
+    """Return whether a configuration chooses the launcher of a Slurm cluster."""
     return "SlurmLauncher" in composed.hydra.launcher._target_
 
 
@@ -142,8 +144,16 @@ def side_by_side(composed: DictConfig) -> int:
     return number if number > 0 else os.cpu_count() or 1
 
 
+def _any_failed(outcomes: list[Outcome]) -> bool:
+    """Return whether a run has failed; a run that another process computes has not."""
+    return any(error for _, error in outcomes if not isinstance(error, Busy))
+
+
 def _launch(composed: DictConfig, attempts: list[Attempt], wait: bool) -> list[Outcome]:
-    """Launch attempts; with fail_fast as many at once as run side by side, until one has failed."""
+    """Launch attempts. With fail_fast launch as many as run side by side, until one has failed.
+
+    wait: whether a job waits for a run that another process computes.
+    """
     fail_fast = attempts[0].job.settings.fail_fast
     step = side_by_side(composed) if fail_fast else len(attempts)
     outcomes: list[Outcome] = []
@@ -155,19 +165,18 @@ def _launch(composed: DictConfig, attempts: list[Attempt], wait: bool) -> list[O
 
 
 def _launch_together(composed: DictConfig, attempts: list[Attempt], wait: bool) -> list[Outcome]:
-    """Launch attempts at once; go on when the death of a worker has ended them all.
+    """Launch attempts at once. If the death of a worker has ended them all, launch the rest again.
 
-    Which run killed it is unknown: the runs that had begun continue one by one.
+    The run that killed the worker is unknown, so runs that had begun are launched one by one.
     """
     for attempt in attempts:
         attempt.job.settings.wait = wait
     n_jobs = 1 if on_slurm(composed) else side_by_side(composed)
-    task = partial(work, [attempt.job for attempt in attempts], n_jobs)
     try:
-        launcher = launcher_of(composed, task)
+        launcher = launcher_of(composed, partial(work, [item.job for item in attempts], n_jobs))
         overrides = [list(attempt.job.overrides) for attempt in attempts]
         returned = launcher.launch(overrides, initial_job_idx=0)
-    except Exception as error:  # jobs hand back what they raise: a process died, or none began
+    except Exception as error:  # no job's own: a process died, or no job could start
         if dead := DEAD.match(str(error)):
             raise RunFailed(
                 f"job {dead['job']} ended without a result (state: {dead['state']}; log:"
@@ -179,16 +188,17 @@ def _launch_together(composed: DictConfig, attempts: list[Attempt], wait: bool) 
             name = composed.hydra.runtime.choices["hydra/launcher"]
             why = " ".join(str(error).split())
             raise InputError(f"hydra/launcher={name} cannot start jobs: {why}") from error
-        done = [(attempt, None) for attempt in attempts if attempt not in left]
+        outcomes: list[Outcome] = [(item, None) for item in attempts if item not in left]
         if len(left) == 1:
-            return [*done, (left[0], RunFailed(f"{left[0].job.run} failed: {KILLED}"))]
+            return [*outcomes, (left[0], RunFailed(f"{left[0].job.run} failed: {KILLED}"))]
         log.info("a process was killed: %d runs continue one at a time", len(begun))
         waiting = [attempt for attempt in left if attempt not in begun]
-        parts = [[attempt] for attempt in begun] + ([waiting] if waiting else [])
-        return done + [each for part in parts for each in _launch_together(composed, part, wait)]
+        for part in [*([attempt] for attempt in begun), waiting]:
+            outcomes += _launch_together(composed, part, wait) if part else []
+        return outcomes
     return [
-        (attempt, each.return_value or (None if attempt.is_done() else _no_result(attempt)))
-        for attempt, each in zip(attempts, returned, strict=True)
+        (attempt, job.return_value or (None if attempt.is_done() else _no_result(attempt)))
+        for attempt, job in zip(attempts, returned, strict=True)
     ]
 
 
@@ -197,20 +207,20 @@ def _no_result(attempt: Attempt) -> RunFailed:
 
 
 def work(jobs: list[Job], n_jobs: int, composed: DictConfig) -> Exception | None:
-    """Complete the run of one of these jobs; a launcher calls this, in whichever process.
+    """Complete the run of one of these jobs; return its error, so that the other jobs go on.
 
-    n_jobs: how many runs this machine computes at once; composed: what Hydra makes of the job's
-    overrides, which are read already. Return what went wrong, so that the other jobs go on.
+    A launcher calls this function in any process. n_jobs: the number of runs that this machine
+    computes at once; composed: Hydra's configuration of the job, which is read already.
     """
     turn = HydraConfig.get().job.num
     is_submitted = "SUBMITIT_EXECUTOR" in os.environ
     requeue: Any = signal.getsignal(signal.SIGUSR2) if is_submitted else None
     try:
         with ExitStack() as stack:
-            if n_jobs > 1 or is_submitted:  # in a process of its own
+            if n_jobs > 1 or is_submitted:  # in a separate process
                 progress.log_to_terminal()
             if n_jobs > 1:
-                stack.enter_context(progress.told_of_all())
+                stack.enter_context(progress.single_runs_silent())
             if callable(requeue):
                 signal.signal(signal.SIGUSR2, signal.default_int_handler)
             complete(jobs[turn], turn, n_jobs)

@@ -1,21 +1,21 @@
-"""What a command asks for: its jobs, and the figures that are drawn of them.
+"""From arguments to an order: the jobs of a command, and the figures that are drawn of their runs.
 
-A plain command is one job; a sweep is a product of choices; a figure is a union of such products,
-which its file lists for each scale. What is typed wins over what the file says.
+A plain command is one job; a sweep is a product of choices; a figure is a union of products, which
+its file lists for each scale. Arguments replace values of the file.
 """
 
 import copy
 import dataclasses
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from runner.compose.checking import check_figure, check_files, check_grids, check_words
-from runner.compose.composing import Composer, choices_of, hydra_ready, words_as_typed
+from runner.compose.composing import Composer, choices_of, hydra_ready, with_quoted_paths
+from runner.compose.hydra_errors import check_figure, check_files, check_words
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.runs.jobs import Job
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     import runner.results.figure  # late: matplotlib takes a while
 
 SETTINGS = {item.name for item in dataclasses.fields(Settings)} - {"source", "data_folder"}
-"""Keys that make no figure another."""
+"""Keys that change no number of a figure."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Order:
-    """What a command asks for: the jobs, of which no two are one run, and what is drawn of them."""
+    """The jobs of a command, each run once, and the figures drawn of them."""
 
     jobs: list[Job]
     figures: list["runner.results.figure.Figure"]
     composed: DictConfig
-    """What the jobs have in common, with Hydra's own keys: which launcher, which sweeper."""
+    """The configuration that the jobs share, with Hydra's own keys: launcher, sweeper."""
 
     @property
     def searches(self) -> bool:
@@ -43,19 +43,19 @@ class Order:
 
     @property
     def settings(self) -> Settings:
-        """The settings of the first job: what concerns the whole command is the same in all."""
+        """The settings of the first job. Settings of the whole command are equal in all jobs."""
         return self.jobs[0].settings
 
 
 def compose_order(words: list[str], multirun: bool = False) -> Order:
-    """Compose what a command asks for: a run, a sweep, or a figure. Hydra is ready.
+    """Compose the order of a command: a run, a sweep, or a figure. Hydra must be ready.
 
-    Raises InputError when something does not compose, or a value is outside its range.
+    Raises InputError if something does not compose, or a value is outside its range.
     """
     if nameless := next((word for word in words if word.startswith("=")), ""):
         raise InputError(f"{nameless}: a key is missing, as in seed{nameless}")
     composer = Composer()
-    typed = words_as_typed(words)
+    typed = with_quoted_paths(words)
     check_words(typed, composer.parser)
     check_figure(words)
     check_files(words)
@@ -63,20 +63,22 @@ def compose_order(words: list[str], multirun: bool = False) -> Order:
     order = Order([], [], composed)
     if order.searches:
         return order
-    _require_own_folders(composed)
-    preset = OmegaConf.select(composed, "hydra.sweeper.params") or {}
-    multirun = multirun or bool(preset) or composed.hydra.mode == RunMode.MULTIRUN
+    hydra, preset = composed.hydra, _preset(composed)
+    if not hydra.run.dir == hydra.sweep.dir == hydra.sweep.subdir == "." or hydra.job.chdir:
+        raise InputError(
+            "hydra.run.dir, hydra.sweep.dir and hydra.job.chdir have no use here: each run has its"
+            " own folder under outputs/runs; outputs=FOLDER moves them all"
+        )
     keys = {word.partition("=")[0] for word in words}
-    own = [f"{key}={values}" for key, values in preset.items() if key not in keys]
-    words, typed = [*own, *words], [*own, *typed]
+    words = [*(f"{key}={text}" for key, text in preset.items() if key not in keys), *words]
     grids = [{}] if composed.figure is None else _grids(composed)
-    jobs = _distinct(map(composer.job, composer.points(grids, typed)))
-    for _, whole in composer.composed.values():
-        if (OmegaConf.select(whole, "hydra.sweeper.params") or {}) != preset:
-            raise InputError("only a single experiment may define a sweep: run each alone")
+    jobs = _distinct(map(composer.job, composer.points(grids, with_quoted_paths(words))))
+    if any(_preset(whole) != preset for whole in composer.composed.values()):
+        raise InputError("only a single experiment may define a sweep: run each alone")
     if any(job.settings.figure != composed.figure for job in jobs):
         raise InputError("one command makes one figure; several at once: runner figures fig4 fig5")
-    if composed.figure is None and len(jobs) > 1 and not multirun:
+    is_sweep = multirun or preset or hydra.mode == RunMode.MULTIRUN
+    if composed.figure is None and len(jobs) > 1 and not is_sweep:
         raise InputError("several values of a key are a sweep: add -m, or write key=[value,value]")
     if composed.figure is not None:
         order.figures.append(_figure(composed.figure, jobs, words, composer))
@@ -86,12 +88,20 @@ def compose_order(words: list[str], multirun: bool = False) -> Order:
     return dataclasses.replace(order, jobs=jobs, composed=common)
 
 
+def _preset(composed: DictConfig) -> Mapping[str, str]:
+    """Return the sweep that an experiment's file defines: key -> values as typed."""
+    return OmegaConf.select(composed, "hydra.sweeper.params") or {}
+
+
 def compose_figures(names: list[str], words: list[str]) -> Order:
-    """Compose several figures: all their runs, shared runs once. Hydra is ready."""
+    """Compose several figures: all their runs, shared runs once. Hydra must be ready.
+
+    Raises InputError as `compose_order` does.
+    """
     _refuse_a_figure(words)
     orders = [compose_order([f"figure={name}", *words]) for name in names]
-    jobs = _distinct(job for each in orders for job in each.jobs)
-    figures = {figure.name: figure for each in orders for figure in each.figures}
+    jobs = _distinct(job for order in orders for job in order.jobs)
+    figures = {figure.name: figure for order in orders for figure in order.figures}
     return Order(jobs, list(figures.values()), orders[0].composed)
 
 
@@ -102,26 +112,27 @@ def _grids(composed: DictConfig) -> list[dict[str, str]]:
     if composed.scale not in composed.grids:
         scales = ", ".join(composed.grids)
         raise InputError(f"scale={composed.scale}: this figure is drawn at {scales} only")
-    grids = composed.grids[composed.scale]
-    listed: Any = OmegaConf.to_container(grids, resolve=True) if OmegaConf.is_list(grids) else None
-    check_grids(listed)
-    return [{key: choices_of(value) for key, value in grid.items()} for grid in listed]
+    grids = OmegaConf.to_object(composed.grids)[composed.scale]  # type: ignore[index]
+    if not isinstance(grids, list) or not all(isinstance(grid, Mapping) for grid in grids):
+        raise InputError("the grids of a figure at a scale are a list, as in [{depth: [8, 16]}]")
+    return [{key: choices_of(value) for key, value in grid.items()} for grid in grids]
 
 
 def _distinct(jobs: Iterable[Job]) -> list[Job]:
-    """Keep the first of equal runs: the grids of a union may overlap."""
-    found: dict[tuple[Path, str], Job] = {}
+    """Return the jobs without repetitions of a run: the grids of a union may overlap."""
+    jobs_by_run: dict[tuple[Path, str], Job] = {}
     for job in jobs:
-        found.setdefault((job.settings.folder(), job.run.identity), job)
-    return list(found.values())
+        jobs_by_run.setdefault((job.settings.folder(), job.run.identity), job)
+    return list(jobs_by_run.values())
 
 
 def _figure(
     name: str, jobs: list[Job], words: list[str], composer: Composer
 ) -> "runner.results.figure.Figure":
-    """Return the figure of these jobs; with other runs than its own, under another name.
+    """Return the figure of these jobs. With other runs than its file lists it has another name.
 
-    The canonical one draws its runs in their canonical order, however they were typed.
+    The canonical figure draws its runs in the order of the file. Raises InputError if the jobs have
+    several scales.
     """
     from runner.results.figure import Figure  # late, as above
 
@@ -133,28 +144,20 @@ def _figure(
         plain = [f"figure={name}", f"scale={settings.scale}"]
         points = composer.points(_grids(composer.common(plain)), plain)
         canonical = [job.run.identity for job in _distinct(map(composer.job, points))]
-        by_name = {run.identity: run for run in runs}
-        if set(by_name) == set(canonical):
-            changes, runs = (), tuple(by_name[each] for each in canonical)
+        by_identity = {run.identity: run for run in runs}
+        if set(by_identity) == set(canonical):
+            changes, runs = (), tuple(by_identity[identity] for identity in canonical)
     return Figure(name, settings.scale, changes, runs, settings.folder(), settings.style)
 
 
 def _is_parameter(word: str) -> bool:
+    """Return whether an argument may change numbers of a figure."""
     key = re.split(r"[=@.]", word.lstrip("+~"))[0]
     return not re.match("hydra(/|$)", key) and key not in SETTINGS
 
 
-def _require_own_folders(composed: DictConfig) -> None:
-    hydra = composed.hydra
-    if not hydra.run.dir == hydra.sweep.dir == hydra.sweep.subdir == "." or hydra.job.chdir:
-        raise InputError(
-            "hydra.run.dir, hydra.sweep.dir and hydra.job.chdir have no use here: each run has its"
-            " own folder under outputs/runs; outputs=FOLDER moves them all"
-        )
-
-
 def paper_figure(name: str, words: list[str]) -> "runner.results.figure.Figure":
-    """Return the figure that these words make. Raises InputError when they do not compose."""
+    """Return the figure with these overrides. Raises InputError as `compose_order` does."""
     _refuse_a_figure(words)
     typed = [f"figure={name}", *words]
     with hydra_ready(typed):
@@ -162,7 +165,8 @@ def paper_figure(name: str, words: list[str]) -> "runner.results.figure.Figure":
 
 
 def _refuse_a_figure(words: list[str]) -> None:
-    """Raise InputError for a word that would take the place of a figure that is named."""
-    if found := [word for word in words if word.startswith("figure=")]:
-        name = found[-1].removeprefix("figure=")
-        raise InputError(f"{found[-1]}: figures are named here without a key: {name}")
+    """Raise InputError for an argument `figure=...` beside a figure that is named without a key."""
+    for word in words:
+        if word.startswith("figure="):
+            name = word.removeprefix("figure=")
+            raise InputError(f"{word}: figures are named here without a key: {name}")

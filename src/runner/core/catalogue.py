@@ -68,13 +68,13 @@ def packages() -> tuple[Package, ...]:
     An entry point without a package is left out: see `broken`. Raises InputError if a folder is
     not there.
     """
-    papers = [
-        Package(f"runner.papers.{path.name}", path) for path in sorted(PROGRAM.glob("papers/*/"))
+    papers = sorted(PROGRAM.glob("papers/*/"))
+    known = [
+        *(Package(f"runner.papers.{folder.name}", folder) for folder in papers),
+        *(_installed(point.value) for point in metadata.entry_points(group=ENTRY_POINTS)),
+        *map(_at, given_folders()),
     ]
-    installed = [_installed(point.value) for point in metadata.entry_points(group=ENTRY_POINTS)]
-    given = [_at(folder) for folder in given_folders()]
-    known = [*papers, *filter(None, installed), *given]
-    return tuple({package.folder: package for package in known}.values())
+    return tuple({package.folder: package for package in known if package}.values())
 
 
 def own_conf_folders() -> list[Path]:
@@ -84,10 +84,7 @@ def own_conf_folders() -> list[Path]:
 
 def given_folders() -> list[Path]:
     """Return the folders of `--config-dir`, also those given to the parent process."""
-    try:
-        return list(map(Path, json.loads(os.environ.get(FOLDERS) or "[]")))
-    except (ValueError, TypeError) as error:
-        raise InputError(f"the variable {FOLDERS} is no list of folders in JSON") from error
+    return list(map(Path, json.loads(os.environ.get(FOLDERS) or "[]")))
 
 
 def add_studies(folder: str | Path) -> None:
@@ -107,15 +104,14 @@ def forget() -> None:
 
 
 def _installed(package: str) -> Package | None:
-    """Return the package that an entry point names, None if it does not exist."""
+    """Return a user's package that Python can import, None if there is none of this name."""
     try:
         spec = importlib.util.find_spec(package)
     except Exception:  # its parent package is imported, and may raise anything
         spec = None
     if spec is None or not spec.submodule_search_locations:
         return None
-    folder = Path(next(iter(spec.submodule_search_locations))).resolve()
-    return Package(package, folder, _conf(folder))
+    return _package(package, Path(next(iter(spec.submodule_search_locations))).resolve())
 
 
 def _at(folder: Path) -> Package:
@@ -125,27 +121,25 @@ def _at(folder: Path) -> Package:
         raise InputError(f"--config-dir {folder}: there is no such folder")
     if any(folder.glob("*/config.py")):
         if not folder.name.isidentifier():
-            raise InputError(
-                f"{folder} holds studies: its name must be the name of a Python package"
-            )
+            raise InputError(f"{folder} holds studies: its name must be a Python package's name")
         if str(folder.parent) not in sys.path:
             sys.path.append(str(folder.parent))
-        spec = importlib.util.find_spec(folder.name)
-        locations = [] if spec is None else map(Path, spec.submodule_search_locations or [])
-        if folder not in [path.resolve() for path in locations]:
+        imported = _installed(folder.name)
+        if imported is None or imported.folder != folder:
             raise InputError(f"{folder} holds studies, but {folder.name} is another module's name")
-    return Package(folder.name, folder, _conf(folder))
+    return _package(folder.name, folder)
 
 
-def _conf(folder: Path) -> Path:
-    return folder / "conf" if (folder / "conf").is_dir() else folder
+def _package(name: str, folder: Path) -> Package:
+    """Return a user's package; its YAML files are in its folder `conf/` if it has one."""
+    return Package(name, folder, folder / "conf" if (folder / "conf").is_dir() else folder)
 
 
 @cache
 def _found_studies() -> tuple[dict[str, str], dict[str, str]]:
-    """Return the package of each study, and what is wrong with each that cannot be used.
+    """Return the package of each study, and the fault of each study that cannot be used.
 
-    Of the user's studies the parameters are imported here: one that fails breaks no other.
+    The user's `config.py` files are imported here: one that fails breaks no other study.
     """
     known: dict[str, str] = {}
     failed = {
@@ -155,16 +149,15 @@ def _found_studies() -> tuple[dict[str, str], dict[str, str]]:
     }
     for package in packages():
         for path in sorted(package.folder.glob("*/config.py")):
-            name, place = path.parent.name, f"{package.name}.{path.parent.name}"
+            name = path.parent.name
             try:
                 if name in known:
                     raise InputError(f"{path}: there is a study {name} already, {known[name]}")
                 if package.conf is not None:
-                    _config_of(place)
-            except Exception as error:  # whatever the user's code raises
+                    _config_of(f"{package.name}.{name}")
+                known[name] = f"{package.name}.{name}"
+            except Exception as error:  # the user's code may raise anything
                 failed.setdefault(name, _reason(path, error))
-                continue
-            known[name] = place
     return known, failed
 
 
@@ -172,10 +165,10 @@ def _reason(path: Path, error: Exception) -> str:
     """Return in one line why a file cannot be imported."""
     if isinstance(error, InputError):
         return str(error)
-    is_here = isinstance(error, SyntaxError) and error.filename == str(path)
-    line = f", line {error.lineno}" if isinstance(error, SyntaxError) and is_here else ""
-    what = error.msg if isinstance(error, SyntaxError) and is_here else error
-    return f"{path}{line} cannot be imported ({type(error).__name__}: {what})"
+    where, message = str(path), str(error)
+    if isinstance(error, SyntaxError) and error.filename == where:
+        where, message = f"{path}, line {error.lineno}", error.msg
+    return f"{where} cannot be imported ({type(error).__name__}: {message})"
 
 
 def studies() -> dict[str, str]:
@@ -184,7 +177,7 @@ def studies() -> dict[str, str]:
 
 
 def broken() -> dict[str, str]:
-    """Return what is wrong with each study that cannot be used, by the study's name."""
+    """Return the fault of each study that cannot be used, by the study's name."""
     return _found_studies()[1]
 
 
@@ -254,11 +247,12 @@ def module_of(study: str) -> ModuleType:
     row_classes = _row_classes(module)
     if not row_classes:
         raise InputError(f"{where} has no row class: a frozen dataclass derived from Row")
-    tables = [vars(row_class).get("table") for row_class in row_classes]
-    for row_class, table in zip(row_classes, tables, strict=True):
-        if table is None or tables.count(table) > 1:
+    tables: set[str | None] = {None}
+    for row_class in row_classes:
+        if (table := vars(row_class).get("table")) in tables:
             name = row_class.__name__
             raise InputError(f"{where}: {name} needs a separate table: table: ClassVar[str]")
+        tables.add(table)
     return module
 
 
@@ -270,7 +264,7 @@ def rows_of(study: str) -> dict[str, type[Row]]:
 
 
 def _row_classes(module: ModuleType) -> list[type[Row]]:
-    """Return the row classes of a module: those that it defines, then those that it imports."""
+    """Return the row classes of a module: first the classes defined in it, then imported ones."""
     row_classes = [
         value
         for value in vars(module).values()
@@ -280,28 +274,28 @@ def _row_classes(module: ModuleType) -> list[type[Row]]:
 
 
 def folder_words(study: str) -> list[str]:
-    """Return the words that make the study known where its folder was given by `--config-dir`."""
-    package = package_of(study).rpartition(".")[0]
-    folders = [known.folder for known in packages() if known.name == package]
-    given = [folder for folder in folders if folder in given_folders()]
-    return [word for folder in given for word in ("--config-dir", str(folder))]
-
-
-def conf_folders() -> list[Path]:
-    """Return the folders of YAML files: the program's folder, then the user's."""
-    return [CONF, *own_conf_folders()]
+    """Return `--config-dir` with the study's folder if the command was given one, else nothing."""
+    name = package_of(study).rpartition(".")[0]
+    for package in packages():
+        if package.name == name and package.folder in given_folders():
+            return ["--config-dir", str(package.folder)]
+    return []
 
 
 def options(group: str) -> dict[str, Path]:
     """Return the YAML files of a group by name. Of two with one name the program's counts."""
-    paths = [path for folder in conf_folders() for path in sorted((folder / group).glob("*.yaml"))]
+    folders = [CONF, *own_conf_folders()]
+    paths = [path for folder in folders for path in sorted((folder / group).glob("*.yaml"))]
     return {path.stem: path for path in reversed(paths)}
 
 
 def figure_names(scale: str | None = None) -> list[str]:
     """Return the names of all figures, or of those drawn at a scale, fig2 before fig11."""
     names = sorted(options("figure"), key=natural_order)
-    return [name for name in names if scale is None or scale in _scales_of(name)]
+    if scale is None:
+        return names
+    contents = {name: _parsed(_text("figure", name)) or {} for name in names}
+    return [name for name in names if scale in (contents[name].get("grids") or ())]
 
 
 def scale_in(words: Iterable[str]) -> str:
@@ -313,11 +307,6 @@ def scale_in(words: Iterable[str]) -> str:
     if typed and typed[-1] not in SCALES:
         raise InputError(f"scale={typed[-1]} is unknown: {nearest(typed[-1], SCALES)}")
     return typed[-1] if typed else "quick"
-
-
-def _scales_of(figure: str) -> Iterable[str]:
-    content = _parsed(_text("figure", figure))
-    return content.get("grids") or () if isinstance(content, dict) else ()
 
 
 def natural_order(name: str) -> list[tuple[str, int]]:

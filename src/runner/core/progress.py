@@ -14,83 +14,70 @@ from tqdm.auto import tqdm
 Stage = Literal[
     "choosing learning rates", "pre-training", "training", "polishing", "solving", "measuring"
 ]
-"""What a run can be at: one name for each stage, in every study."""
+"""The stages of a run, with the same names in every study."""
 
 SECONDS_TO_FIRST_LINE = 1.0
 SECONDS_BETWEEN_LINES = 25.0
 """The longest time between two lines. The times double until they reach it."""
 
 log = logging.getLogger("runner.run")
-"""The log of a run. The terminal shows it unless one line tells of all runs: see `told_of_all`."""
+"""The log of a run. The terminal shows it except during a sweep: see `single_runs_silent`."""
 
-OF_ALL = "runner.runs"
-"""The log of that one line."""
+SWEEP_LOG = "runner.runs"
+"""The log of a sweep, which has one line for all runs."""
 
 _notebook = "ipykernel.kernelapp" in sys.modules  # a kernel runs this; it is not imported alone
 _bars = sys.stderr.isatty() or _notebook
-_told_of_all = False
+_silent = False
 
 tqdm.set_lock(threading.RLock())  # each process has its own bars
 
 
 @contextmanager
-def told_of_all() -> Iterator[None]:
-    """Keep the log and the bars of single runs off the terminal: one line shows all runs."""
-    global _told_of_all
-    before, _told_of_all = _told_of_all, True
+def single_runs_silent() -> Iterator[None]:
+    """Keep the log and the bars of single runs off the terminal."""
+    global _silent
+    before, _silent = _silent, True
     try:
         yield
     finally:
-        _told_of_all = before
+        _silent = before
 
 
 class Progress(tqdm):
     """Counts to `total` and shows the time left and the numbers that matter (loss, rank).
 
-    The first line comes after a second, whether a unit is done by then or not. A number may be a
-    tensor or a function. It is read only when it is shown, since reading waits for the device. Of
-    several values (one for each network) the median of the finite ones is shown, and how many are
-    not finite.
+    A number may be a tensor or a function. It is read only when it is shown, since reading waits
+    for the device. Of several values (one for each network) the median of the finite ones is shown,
+    and how many are not finite.
     """
 
     monitor_interval = 0  # tqdm's own thread
     mininterval: float
-    last_print_t: float
     log = log
 
     def __init__(self, total: float, what: str, done: int = 0, unit: str = "steps") -> None:
         self.numbers: dict[str, Any] = {}
-        self.is_bar = _bars and not _told_of_all
-        self.timer = threading.Timer(SECONDS_TO_FIRST_LINE, self._announce)
-        self.timer.daemon = True
-        times = {"mininterval": 0.5 if self.is_bar else SECONDS_TO_FIRST_LINE, "smoothing": 0}
-        form = "{bar}{text}" if _notebook else "|{bar:20}| {text}"
-        look = {"bar_format": form, "dynamic_ncols": True, "leave": False, "miniters": 0}
-        file = None if self.is_bar else StringIO()
+        self.is_bar = _bars and not _silent
         super().__init__(
-            None, what, total, initial=done, unit=unit, file=file, delay=0.001, **times, **look
+            None,
+            what,
+            total,
+            initial=done,
+            unit=unit,
+            file=None if self.is_bar else StringIO(),
+            bar_format="{bar}{text}" if _notebook else "|{bar:20}| {text}",
+            mininterval=0.5 if self.is_bar else SECONDS_TO_FIRST_LINE,
+            delay=0 if self.is_bar else 0.001,
+            miniters=0,
+            smoothing=0,
+            dynamic_ncols=True,
+            leave=False,
         )
         self.counted = self.start_t
 
-    def __enter__(self) -> "Progress":
-        self.timer.start()
-        return self
-
-    def _announce(self) -> None:
-        """Say what is being done where no unit has ended so far."""
-        if self.last_print_t == self.start_t:
-            self.refresh()
-            self.last_print_t = self._time()
-
-    def close(self) -> None:
-        """Remove the bar."""
-        self.timer.cancel()
-        if self.timer.is_alive():
-            self.timer.join()
-        super().close()
-
     def update(self, count: float = 1, **numbers: Any) -> None:
-        """Count `count` more units, or a part of one: 0; `numbers` go beside the bar."""
+        """Count more units (0: a part of one). numbers: the values to show next to the bar."""
         self.numbers = numbers
         if count:
             self.counted = self._time()
@@ -106,7 +93,7 @@ class Progress(tqdm):
 
     @property
     def format_dict(self) -> dict[str, Any]:
-        """What a bar can show: `text` beside what tqdm knows."""
+        """The values that a bar can show: tqdm's, and `text`."""
         return super().format_dict | {"text": self.text()}
 
     def text(self) -> str:
@@ -116,16 +103,17 @@ class Progress(tqdm):
         return f"{self.desc}: {', '.join(filter(None, parts))}"
 
     def time_left(self) -> str:
-        """Return the time left at the speed so far; nothing where it is unknown or short."""
-        done, seconds = self.n - self.initial, self.counted - self.start_t
-        if not done or seconds < SECONDS_TO_FIRST_LINE:
+        """Return the time left at the speed so far; empty if it is unknown or below a second."""
+        done = self.n - self.initial
+        seconds = self.counted - self.start_t if done else 0
+        if seconds < SECONDS_TO_FIRST_LINE:
             return ""
         left = (self.total - self.n) / done * seconds - (self._time() - self.counted)
         return f"{duration(left)} left" if left >= 1 else ""
 
 
 def _in_words(name: str, value: Any) -> str:
-    """Return a number with its name; of several the median of the finite ones."""
+    """Return a number with its name, or the median of the finite ones of several numbers."""
     value = value() if callable(value) else value
     values = np.ravel(value.tolist() if hasattr(value, "tolist") else value).astype(float)
     if len(values) == 1:
@@ -145,21 +133,25 @@ def duration(seconds: float) -> str:
     return f"about {max(1, round(seconds))} s"
 
 
-def log_to_terminal() -> None:
-    """Send the log of the program to stderr, once."""
-    runner = logging.getLogger("runner")
+def log_to_terminal(arguments: Iterable[str] = ()) -> None:
+    """Send the program's log to stderr; with `hydra.verbose=true` the logs of all packages."""
+    runner, root = logging.getLogger("runner"), logging.getLogger()
     runner.setLevel(logging.INFO)
     runner.propagate = False
     if not runner.handlers:
-        handler = _AboveBars()
-        handler.setFormatter(logging.Formatter("%(message)s"))
+        handler: logging.StreamHandler = _AboveBars()
         handler.addFilter(is_shown)
         runner.addHandler(handler)
+    if "hydra.verbose=true" in arguments:
+        root.setLevel(logging.DEBUG)
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+        root.handlers[:] = [handler]
 
 
 def is_shown(record: logging.LogRecord) -> bool:
     """Return whether a line of the log belongs on the terminal."""
-    return not (_told_of_all and record.name == log.name)
+    return not (_silent and record.name == log.name)
 
 
 class _AboveBars(logging.StreamHandler):
@@ -168,14 +160,3 @@ class _AboveBars(logging.StreamHandler):
     def emit(self, record: logging.LogRecord) -> None:
         with tqdm.external_write_mode(self.stream):
             super().emit(record)
-
-
-def prepare_log(arguments: Iterable[str] = ()) -> None:
-    """Send the program's log to stderr; with `hydra.verbose=true` the logs of all packages."""
-    log_to_terminal()
-    if "hydra.verbose=true" not in arguments:
-        return
-    logging.getLogger().setLevel(logging.DEBUG)
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
-    logging.getLogger().handlers[:] = [handler]

@@ -15,6 +15,7 @@ import torch, so that the command line can check a configuration at once.
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import MISSING, Field, dataclass, field, fields
+from operator import ge, gt, le
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from runner.core.errors import InputError, nearest
@@ -40,6 +41,9 @@ larger factor float32 overflows, and Adam takes no step."""
 
 LARGEST_STEP = 1e38
 """Largest learning rate that float32 holds. A network that diverges is a result: NaN."""
+
+LIMITS = {"minimum": ("at least", ge), "above": ("above", gt), "maximum": ("at most", le)}
+"""The limits of a parameter, in words and as a comparison. A comparison with nan is false."""
 
 
 def parameter(
@@ -110,7 +114,7 @@ class StudyConfig:
     def refuse(self, names: Collection[str], where: str) -> None:
         """Raise InputError if one of these parameters is not at its default.
 
-        where: the setting with which the parameter has no effect, as the message says it.
+        where: the setting with which the parameters have no effect, for the message.
         """
         for name, value in self.identity().items():
             if name in names:
@@ -134,55 +138,41 @@ class TrainingConfig(StudyConfig):
 
 
 def check_fields(config: Any) -> None:
-    """Raise InputError if a `parameter` of a dataclass is outside its range."""
+    """Check each `parameter` of a dataclass. Raises InputError if a value is outside its range."""
     for item in fields(config):
-        value = getattr(config, item.name)
-        values = value if isinstance(value, list) else [value]
-        if not values:
-            raise InputError(
-                f"{item.name}=[] is empty: give at least one value ({item.metadata['help']})"
-            )
-        for index, each in enumerate(values):
-            if isinstance(value, list) and isinstance(each, list | tuple | dict):
-                raise InputError(f"{item.name}={value} holds {each}: one list of values is needed")
-            _check(item, each)
-            if each in values[:index]:
-                raise InputError(
-                    f"{item.name}={_listed(values)} holds {each} twice: give each value once"
-                )
-
-
-def _listed(values: list) -> str:
-    return f"[{','.join(map(str, values))}]"
+        name, value = item.name, getattr(config, item.name)
+        if not isinstance(value, list):
+            _check(item, value)
+            continue
+        if not value:
+            help = item.metadata["help"]
+            raise InputError(f"{name}=[] is empty: give at least one value ({help})")
+        for index, element in enumerate(value):
+            if isinstance(element, list | tuple | dict):
+                raise InputError(f"{name}={value} holds {element}: one list of values is needed")
+            _check(item, element)
+            if element in value[:index]:
+                listed = ",".join(map(str, value))
+                raise InputError(f"{name}=[{listed}] holds {element} twice: give each value once")
 
 
 def _check(item: Field, value: Any) -> None:
     """Raise InputError if a value is outside the range of its field, or beyond 64 bits."""
-    if value is None:
+    limits, name = item.metadata, item.name
+    if value is None or limits["own"] and OWN.fullmatch(value):
         return
     if isinstance(value, int) and abs(value) > LARGEST:
-        raise InputError(f"{item.name} has {value.bit_length()} bits: it must be at most {LARGEST}")
-    limits = item.metadata
-    if limits["own"] and OWN.fullmatch(value):
-        return
+        raise InputError(f"{name} has {value.bit_length()} bits: it must be at most {LARGEST}")
     if limits["choices"] is not None:
         if value not in limits["choices"]:
             hint = nearest(str(value), limits["choices"])
-            raise InputError(f"{item.name}={value} is unknown: {hint}")
-        return
-    if limits["own"]:
-        raise InputError(f"{item.name}={value} names no function: write module:function")
-    rules = []
-    if limits["minimum"] is not None:
-        rules.append((f"at least {limits['minimum']}", lambda v: v >= limits["minimum"]))
-    if limits["above"] is not None:
-        rules.append((f"above {limits['above']}", lambda v: v > limits["above"]))
-    if limits["maximum"] is not None:
-        rules.append((f"at most {limits['maximum']}", lambda v: v <= limits["maximum"]))
-    # A comparison with nan is false, so nan breaks every rule.
-    if not all(holds(value) for _, holds in rules):
-        expected = " and ".join(text for text, _ in rules)
-        raise InputError(f"{item.name}={value} must be {expected} ({limits['help']})")
+            raise InputError(f"{name}={value} is unknown: {hint}")
+    elif limits["own"]:
+        raise InputError(f"{name}={value} names no function: write module:function")
+    rules = [(*rule, limits[key]) for key, rule in LIMITS.items() if limits[key] is not None]
+    if not all(holds(value, limit) for _, holds, limit in rules):
+        expected = " and ".join(f"{words} {limit}" for words, _, limit in rules)
+        raise InputError(f"{name}={value} must be {expected} ({limits['help']})")
 
 
 class Row:
@@ -201,9 +191,9 @@ class Row:
     points."""
 
 
-def column_types(of: Any) -> dict[str, Any]:
+def column_types(row: Any) -> dict[str, Any]:
     """Return the types of the columns of a row or a row class, by name."""
-    return {item.name: item.type for item in fields(of)}
+    return {item.name: item.type for item in fields(row)}
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ MODES: dict[str, tuple[bool, bool]] = {
     "probe": (False, False),
     "evaluate": (True, False),
 }
-"""By mode: whether running statistics are involved, and whether they are updated."""
+"""Two flags by mode: running statistics are involved; running statistics are updated."""
 
 
 def skipped(H: Tensor, Z: Tensor, gamma: float, normalized: bool) -> Tensor:

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 NORMALIZATIONS: dict[str, bool | None] = {"none": None, "batch": True, "batch_no_mean": False}
-"""Whether the mean is subtracted, by the normalization's name; None: no normalization."""
+"""True if the mean is subtracted, by the normalization's name; None: no normalization."""
 
 EPSILON = 1e-5
 MOMENTUM = 0.1

@@ -1,7 +1,7 @@
-"""Captions of figures: what a figure is, what its marks are, and what it was drawn from.
+"""Captions of figures: what a figure shows, what its marks are, and the data behind it.
 
-The first comes from the figure's configuration, the second from its drawing, the third from its
-tables, so that a caption names the data, the sizes and the replicates that were used, and no other.
+The first part comes from the figure's configuration, the second from its drawing, the third from
+its tables. So a caption names exactly the data, the sizes and the replicates that were used.
 """
 
 import re
@@ -12,11 +12,11 @@ from textwrap import fill
 import pandas as pd
 
 from runner.core.catalogue import config_of
-from runner.results.labels import Labels, names_of
+from runner.results.labels import names_of
 from runner.results.rows import NoRows, Present, Tables
 
-Said = str | Callable[[Tables], str]
-"""What a drawing says of its panels and marks, or how it makes that from the tables."""
+Caption = str | Callable[[Tables], str]
+"""The description of a drawing's panels and marks, or a function from tables to it."""
 
 SIZES = {
     "data": "data",
@@ -31,86 +31,78 @@ SIZES = {
     "samples": "samples N",
     "train_samples": "training samples",
 }
-"""The parameters that a caption names, in this order, as far as a study has them."""
+"""The parameters in a caption, in this order, as far as a study has them."""
 
-DATASETS = Labels() | {
+DATASETS = {
     "digits": "digits",
     "fashion_mnist": "Fashion-MNIST",
     "cifar10": "CIFAR-10",
     "random_pixels": "random pixels",
     "gaussian": "Gaussian",
 }
-"""Their names in captions and titles."""
+"""Printed names of datasets."""
 
 REPLICATES = {"replicates": "replicates", "chains": "networks"}
-"""What is repeated: n."""
+"""Columns that count repetitions, and the printed names of the repeated."""
 
 
 def caption(
     headline: str,
-    said: Said,
+    description: Caption,
     study: str,
     tables: Tables,
     scale: str | None = None,
     overrides: Sequence[str] = (),
 ) -> str:
-    """Return a figure's caption, in lines of a hundred letters, with a newline at its end.
+    """Return a figure's caption, in lines of at most 100 characters, with a newline at its end.
 
-    headline: what the figure is; said: what its drawing says of its marks; overrides: what was
-    typed to make it another figure.
+    headline: what the figure shows; description: its panels and marks; overrides: the parameters
+    that were typed.
     """
     try:
-        words = said if isinstance(said, str) else said(Present(tables))
+        words = description if isinstance(description, str) else description(Present(tables))
     except NoRows as absent:
         words = str(absent)
     drawn = f"drawn with {', '.join(overrides)}" if overrides else ""
-    about = "; ".join([*facts(study, tables), *([f"scale: {scale}"] if scale else [])])
-    parts = (headline, drawn, words, in_tables(words, tables, study), about)
+    data = "; ".join([*facts(study, tables), *([f"scale: {scale}"] if scale else [])])
+    parts = (headline, drawn, words, columns_named(words, tables, study), data)
     text = " ".join(filter(None, map(_sentence, parts))).replace(" %", "\u00a0%")
     return fill(text, 100, break_on_hyphens=False) + "\n"
 
 
-def in_tables(words: str, tables: Tables, study: str) -> str:
-    """Return what the tables call what these words speak of, where that cannot be guessed."""
+def columns_named(words: str, tables: Tables, study: str) -> str:
+    """Return which names in a text differ from the names in the tables.
+
+    A printed name that is also the name of a column is left out: it has several columns.
+    """
     names = names_of(study)
-    called = {column: names.column(column) for rows in tables.values() for column in rows}
+    printed = {column: names.column(column) for rows in tables.values() for column in rows}
     for rows in tables.values():
-        texts = {
-            each
-            for column in rows.select_dtypes(exclude="number")
-            for each in rows[column].unique()
-        }
-        called |= {each: names.value(each) for each in names.values if each in texts}
-    said = [
-        f"{printed} is {name}"
-        for name, printed in called.items()
-        if not _alike(name, printed)
-        and re.search(rf"(?<!\w){re.escape(printed)}(?!\w)", words, re.I)
-    ]
-    return f"in the tables {', '.join(said)}" if said else ""
+        columns = rows.select_dtypes(exclude="number")
+        texts = {text for column in columns for text in rows[column].unique()}
+        printed |= {value: names.value(value) for value in names.values if value in texts}
+    named = []
+    for name, text in sorted(printed.items(), key=lambda pair: -len(pair[1])):
+        words, count = re.subn(rf"(?<!\w){re.escape(text)}(?!\w)", "", words, flags=re.I)
+        if count and text not in printed and not _are_alike(name, text):
+            named.append(f'"{text}" is called {name}')
+    return f"in the tables, {'; '.join(named)}" if named else ""
 
 
-def _alike(name: str, printed: str) -> bool:
-    """Return whether each word of a name begins one of its printed name."""
+def _are_alike(name: str, printed: str) -> bool:
+    """Return whether each word of a name begins a word of its printed name."""
     return all(re.search(rf"\b{re.escape(word)}", printed, re.I) for word in name.split("_"))
 
 
-def dataset(rows: pd.DataFrame) -> str:
-    """Return the dataset of a study's rows, for a title, with the training images if it is a
-    part."""
-    first = rows.iloc[0]
-    name, part = DATASETS[first["data"]], first.get("train_images")
-    return name if pd.isna(part) else f"{name} ({int(part):,} training images)"
-
-
 def dataset_in(tables: Tables) -> str:
-    """Architecture and datasets of some tables, for a header; nothing for Gaussian inputs alone."""
-    values = _values(tables, "data")
+    """Return the datasets of some tables, for a header; nothing for Gaussian inputs alone."""
+    values, sizes = _values(tables, "data"), _values(tables, "train_images")
+    if values == ["gaussian"]:
+        return ""
     names = [DATASETS.get(value, value) for value in values]
-    parts = _values(tables, "train_images")
-    if len(names) == 1 and len(parts) == 1 and values != ["gaussian"]:
-        names = [f"{names[0]} ({int(parts[0]):,} training images)"]
-    return "" if values == ["gaussian"] else ", ".join(names)
+    if len(names) == len(sizes) == 1:
+        return f"{names[0]} ({int(sizes[0]):,} training images)"
+    return ", ".join(names)
 
 
 def _sentence(text: str) -> str:
@@ -119,20 +111,22 @@ def _sentence(text: str) -> str:
 
 
 def facts(study: str, tables: Tables) -> Iterator[str]:
-    """Data, sizes, replicates and seed of the runs behind some tables."""
-    own = {item.name for item in fields(config_of(study))}
+    """Yield data, sizes, replicates and seed of the runs behind some tables."""
+    parameters = {item.name for item in fields(config_of(study))}
     for column, name in SIZES.items():
-        if {column, f"{column}s"} & own and (values := _values(tables, column)):
+        if {column, f"{column}s"} & parameters and (values := _values(tables, column)):
             yield f"{name}: {_span(values)}"
-    if how_many := repeated(tables, own):
-        yield how_many
+    if count := repeated(tables, parameters):
+        yield count
     if seeds := _values(tables, "seed"):
         yield f"seed: {_span(seeds)}"
 
 
 def repeated(tables: Tables, among: Collection[str] = tuple(REPLICATES)) -> str:
-    """How many replicates, or chains, there are; nothing where tables do not say. among: the
-    columns that may."""
+    """Return the number of replicates, or of chains; nothing if no table has the number.
+
+    among: the columns that may have it.
+    """
     for column, name in REPLICATES.items():
         if column in among and (values := _values(tables, column)):
             return f"n = {_span(values)} {name}"
@@ -140,13 +134,13 @@ def repeated(tables: Tables, among: Collection[str] = tuple(REPLICATES)) -> str:
 
 
 def _values(tables: Tables, column: str) -> list:
-    """Return the different values of a column in the tables that have it, in order."""
-    found = [rows[column] for rows in tables.values() if column in rows and len(rows)]
-    return sorted(pd.concat(found).dropna().unique()) if found else []
+    """Return the sorted values of a column in the tables that have it."""
+    columns = [rows[column] for rows in tables.values() if column in rows and len(rows)]
+    return sorted(pd.concat(columns).dropna().unique()) if columns else []
 
 
 def _span(values: list) -> str:
-    """Words one after the other; of numbers one, two, or the first and the last."""
+    """Return the words joined by commas; of numbers one, two, or the first and the last."""
     if isinstance(values[0], str):
         return ", ".join(DATASETS.get(value, value) for value in values)
     numbers = [f"{value:,}" if value % 1 else f"{int(value):,}" for value in map(float, values)]

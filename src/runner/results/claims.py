@@ -1,7 +1,7 @@
-"""What a claim is: one statement, judged by the program over the tables of its figure.
+"""Claims: statements about a figure, judged by the program on the figure's tables.
 
-A claim is data: a statement, its source, and its rule, which is a quantity and a comparison. Both
-the verdict and the printed rule are made of the rule. In the `claims.py` of a study:
+A claim is data: a statement, its source, and its rule, a quantity with a comparison. Verdict and
+printed rule both come from the rule. In the `claims.py` of a study:
 
     CLAIMS = {
         "fig4": [
@@ -16,8 +16,8 @@ the verdict and the printed rule are made of the rule. In the `claims.py` of a s
     }
 
 One test decides all claims (`evidence.verdict`). A claim *holds* if numbers as favorable as ours
-would occur with a probability of at most 5 % if it were false. It *fails* if its opposite holds in
-this sense. Otherwise it is *undecided*.
+would occur with a probability of at most 5 % if the claim were false. A claim *fails* if its
+opposite holds in this sense. Otherwise the claim is *undecided*.
 """
 
 import hashlib
@@ -37,49 +37,47 @@ from runner.results.quantities import Rule, Tables
 from runner.results.rows import NoRows, Present
 
 Kind = Literal["paper", "illustration", "ours"]
-"""Whose statement it is: the paper's (an illustration, where the sizes at hand do not test it: a
-bound that is far from tight, or a hypothesis that they do not meet), or one of ours."""
+"""The author of a statement: the paper, or we. An illustration is a statement of the paper that our
+sizes do not test: a bound is far from tight, or a hypothesis is not met."""
 
 COLUMNS = (
     "figure", "claim", "kind", "statement", "source", "rule", "verdict", "measured", "note",
     "estimate", "low", "high", "unit", "n", "p_value", "point", "left_out", "data", "runs",
     "digest",
 )  # fmt: skip
-"""Of `<figure>.claims.csv`."""
+"""Columns of `<figure>.claims.csv`."""
 
 MOST_LEFT_OUT = 0.2
-"""Largest fraction of the measurements that may miss what a statement assumes: above it we do not
-judge."""
+"""Largest fraction of measurements that an assumption may exclude: above it we do not judge."""
 
 CLOSE = 0.9
-"""Three digits of numbers from here on, two below: many bounds are near one."""
+"""Numbers from CLOSE on have three digits, smaller numbers two: many bounds are near one."""
 
 
 class AllLeftOut(NoRows):
-    """No number of a claim meets what it assumes."""
+    """No number of a claim meets the assumption."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """What the tables say of a claim: the evidence at each point, a note, the excluded fraction."""
+class Measurement:
+    """The evidence for a claim at each point, with a note and the excluded fraction."""
 
     points: Sequence[Evidence]
     note: str = ""
     left_out: float = 0.0
     lost: Sequence[str] = ()
-    """The points at which no measurement meets what the claim assumes."""
+    """The points at which no measurement meets the assumption."""
     unmet: str = ""
-    """What is so in the excluded measurements: `the linear system lacks full rank`."""
+    """A property of the excluded measurements: `the linear system lacks full rank`."""
 
 
 @dataclass(frozen=True)
 class Claim:
     """A statement in our words, its source (paper, section or theorem), and its rule.
 
-    rule: several must all hold. needs: how many different values of a column the tables must have
-    before the statement can be judged ("at every depth" is no statement about one depth), beside
-    what its quantities need. note: what else is worth saying, of their columns: `MSE up to
-    {mse.max:.2g}`.
+    rule: one rule, or several rules that must all hold. needs: the number of different values that
+    a column must have ("at every depth" needs several depths), beside the needs of the quantities.
+    note: more numbers, from the columns of the quantities: `MSE up to {mse.max:.2g}`.
     """
 
     name: str
@@ -92,45 +90,45 @@ class Claim:
 
     def __post_init__(self) -> None:
         needs: dict[str, int] = {}
-        for each in (*(rule.quantity.needs for rule in self.rules), self.needs):
-            needs |= {name: max(count, needs.get(name, 0)) for name, count in each.items()}
+        for counts in (*(rule.quantity.needs for rule in self.rules), self.needs):
+            needs |= {name: max(count, needs.get(name, 0)) for name, count in counts.items()}
         object.__setattr__(self, "needs", needs)
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """All that must hold."""
+        """Return the rules that must all hold."""
         return (self.rule,) if isinstance(self.rule, Rule) else tuple(self.rule)
 
     @property
     def printed(self) -> str:
-        """The rule in words: what is said alike of several quantities is said once."""
-        alike: dict[str, list[str]] = {}
+        """Return the rules in words; quantities with the same comparison are joined by "and"."""
+        quantities: dict[str, list[str]] = {}
         for rule in self.rules:
-            said = f"{rule.comparison}{rule.quantity.place}"
-            alike.setdefault(said, []).append(str(rule.quantity))
+            words = f"{rule.comparison}{rule.quantity.place}"
+            quantities.setdefault(words, []).append(str(rule.quantity))
         parts = [
-            f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} {said}"
-            for said, names in alike.items()
+            f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} {words}"
+            for words, names in quantities.items()
         ]
         return "; ".join(parts)
 
     @property
     def attribution(self) -> str:
-        """The source, and whose the statement is where it is not simply the paper's."""
+        """Return the source, with the kind of the claim before it unless it is `paper`."""
         return self.source if self.kind == "paper" else f"{self.kind}; {self.source}"
 
     @property
     def digest(self) -> str:
-        """Sixteen digits of a hash of the printed rule, its bounds, its arguments and its sizes.
+        """Return sixteen digits of a hash of the printed rule, its bounds, arguments and needs.
 
-        What a quantity computes is guarded by its numbers over the tables of the reference.
+        The numbers of the reference guard the computation of a quantity.
         """
-        decided = [[asdict(each.comparison), each.quantity.arguments] for each in self.rules]
+        decided = [[asdict(rule.comparison), rule.quantity.arguments] for rule in self.rules]
         content = json.dumps([self.printed, decided, self.needs], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
-    def found(self, tables: Tables) -> Found:
-        """Return what the tables say. Raises NoRows where a quantity has no rows."""
+    def measure(self, tables: Tables) -> Measurement:
+        """Return the evidence of the tables. Raises NoRows if a quantity has no rows."""
         points: list[Evidence] = []
         frames, lost = [], set()
         excluded: dict[str, float] = {}
@@ -149,7 +147,7 @@ class Claim:
         note = self.note.format_map(_Columns(frames))
         note = "" if re.search(r"\bnan\b", note) else note
         most = max(excluded.values(), default=0.0)
-        return Found(points, note, most, sorted(lost), " or ".join(excluded))
+        return Measurement(points, note, most, sorted(lost), " or ".join(excluded))
 
 
 ours = partial(Claim, kind="ours")
@@ -157,7 +155,7 @@ illustration = partial(Claim, kind="illustration")
 
 
 class _Columns(dict):
-    """Columns of frames as a note says them: `{value.max:.2g}`, of the rows that have a number."""
+    """Columns of frames for the fields of a note, as `{value.max:.2g}`, without nan."""
 
     def __init__(self, frames: Iterable[pd.DataFrame]) -> None:
         rows = pd.concat(frames, ignore_index=True)
@@ -190,42 +188,41 @@ class Judgement:
 
 
 def claims_of(figure: str, study: str) -> list[Claim]:
-    """Return the claims of a figure, in their order; none where its study makes none."""
+    """Return the claims of a figure, in their order; empty if its study makes none."""
     return getattr(part_of(study, "claims"), "CLAIMS", {}).get(figure, [])
 
 
 def judgement(claim: Claim, tables: Tables) -> Judgement:
-    """Judge one claim over the tables of its figure; undecided where its rows are absent."""
+    """Judge one claim on the tables of its figure; undecided if its rows are absent."""
     if lacking := _lacking(claim, tables):
         return Judgement("undecided", lacking)
     try:
         with np.errstate(all="ignore"):  # a diverged run is data
-            found = claim.found(Present(tables))
+            measured = claim.measure(Present(tables))
     except NoRows as absent:
         left_out = float(isinstance(absent, AllLeftOut))
         return Judgement("undecided", str(absent), left_out=left_out)
-    decision, decisive = verdict(found.points)
-    notes = [found.note]
+    decision, decisive = verdict(measured.points)
+    notes = [measured.note]
     if decisive is None or not decisive.n:
         decision = "undecided"
         notes += [f"we have no number at {decisive.point}" if decisive and decisive.point else ""]
-    if found.lost:
+    if measured.lost:
         decision = "undecided"
-        notes += [f"in all measurements at {', '.join(found.lost)} {found.unmet}"]
-    if found.left_out:
-        notes += [f"in {percent(found.left_out)} of the measurements {found.unmet}"]
-    if found.left_out > MOST_LEFT_OUT:
+        notes += [f"in all measurements at {', '.join(measured.lost)} {measured.unmet}"]
+    if measured.left_out:
+        notes += [f"in {percent(measured.left_out)} of the measurements {measured.unmet}"]
+    if measured.left_out > MOST_LEFT_OUT:
         decision = "undecided"
         notes += [f"above {percent(MOST_LEFT_OUT)} we do not judge"]
     elif decision == "undecided" and decisive and decisive.n < decisive.needed:
         notes += [f"at least {decisive.needed} {decisive.of} are needed to decide"]
     note = "; ".join(filter(None, notes))
-    return Judgement(decision, note, decisive, found.left_out)
+    return Judgement(decision, note, decisive, measured.left_out)
 
 
 def _lacking(claim: Claim, tables: Tables) -> str:
-    """Return which of the values that a claim needs the tables do not have; empty if they have
-    them."""
+    """Return the column with too few values for a claim, in words; empty if all have enough."""
     for column, needed in claim.needs.items():
         present = max((t[column].nunique() for t in tables.values() if column in t), default=0)
         if present < needed:
@@ -236,37 +233,36 @@ def _lacking(claim: Claim, tables: Tables) -> str:
 
 
 def in_words(evidence: Evidence) -> str:
-    """Return the deciding number as people write it.
+    """Return the deciding number in words.
 
     `error of SGD: 0.61 (0.55 to 0.72), 8 networks, d = 5`; of a fraction `7 of 8 networks, d = 5`.
     """
     n, name, of = evidence.n, evidence.quantity, evidence.of
     if np.isnan(evidence.estimate):
-        said = f"{name}: no finite number, {n} {of}"
+        words = f"{name}: no finite number, {n} {of}"
     elif evidence.unit == "share":
         count = round(evidence.estimate * n)
-        said = f"all {n} {of}" if count == n else f"{count} of {n} {of}"
+        words = f"all {n} {of}" if count == n else f"{count} of {n} {of}"
     else:
         low, high = evidence.low, evidence.high
         limits = f" ({_short(low)} to {_short(high)})" if np.isfinite([low, high]).any() else ""
-        said = f"{name}: {_short(evidence.estimate)}{limits}, {n} {of}"
-    return ", ".join(filter(None, [said, evidence.point.replace("_", " ")]))
+        words = f"{name}: {_short(evidence.estimate)}{limits}, {n} {of}"
+    return ", ".join(filter(None, [words, evidence.point.replace("_", " ")]))
 
 
 def _short(value: float) -> str:
-    """Write a number with two digits, or with three from `CLOSE` on."""
+    """Return a number with two digits, or with three from CLOSE on."""
     return number(value, 3 if abs(value) >= CLOSE else 2)
 
 
 def percent(fraction: float) -> str:
-    """Write a fraction in percent, with a space that no line breaks at."""
+    """Return a fraction in percent, with a no-break space."""
     return f"{100 * fraction:.0f}\N{NO-BREAK SPACE}%"
 
 
 def judge(figure: str, claims: Iterable[Claim], tables: Tables) -> pd.DataFrame:
-    """Return the table of a figure's claims, one row per claim: what `<figure>.claims.csv`
-    holds."""
-    rows = [_row(figure, each, judgement(each, tables), tables) for each in claims]
+    """Return the table of `<figure>.claims.csv`, a row for each claim."""
+    rows = [_row(figure, claim, judgement(claim, tables), tables) for claim in claims]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -297,21 +293,21 @@ def _row(figure: str, claim: Claim, judged: Judgement, tables: Tables) -> dict[s
 
 
 def _rounded(value: float) -> float:
-    """Six digits: more would differ between machines."""
+    """Return a number with six digits: more would differ between machines."""
     return float(f"{value:.6g}")
 
 
 def values_of(tables: Tables, column: str) -> str:
     """Return the different values of a column in all tables, in order, in one text."""
-    found = {str(v) for table in tables.values() if column in table for v in table[column].unique()}
-    return " ".join(sorted(found))
+    values = (table[column].unique() for table in tables.values() if column in table)
+    return " ".join(sorted({str(value) for column_values in values for value in column_values}))
 
 
 def distinct(judged: pd.DataFrame) -> pd.DataFrame:
-    """Return the claims of several figures, each statement about the same numbers once.
+    """Return the claims of several figures, without repeated statements about the same numbers.
 
-    The same numbers have the same runs, or, since two figures may name their runs differently, the
-    same data and measured values.
+    Numbers are the same if they have the same runs, or the same data and measured values: two
+    figures may have different names for the same runs.
     """
     once = judged.drop_duplicates(["statement", "runs"])
     return once.drop_duplicates(["statement", "data", "measured"])

@@ -1,7 +1,7 @@
-"""What the `figures.py` of a study states: how its figures are drawn, and what is said of them.
+"""Drawings: how a study's figures are drawn, and the headers and captions of the pictures.
 
-A `figures.py` has a function for each drawing, the list of its figures, and `overview`, the preview
-of one run:
+The `figures.py` of a study has a function for each drawing, the list of its figures, and
+`overview`, the preview of one run:
 
     def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]: ...
 
@@ -18,9 +18,8 @@ of one run:
 
     def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]: ...
 
-The header above a picture says a finding only if its claims have the verdicts that it needs in the
-tables that are drawn. Otherwise the header says what is drawn. Scale `smoke` is too small to find
-anything.
+The header above a picture states a finding only if the claims have the finding's verdicts in the
+drawn tables. Otherwise the header says what is drawn. Scale `smoke` is too small for findings.
 """
 
 import json
@@ -36,28 +35,25 @@ from matplotlib.figure import Figure as MplFigure
 
 from runner.core.catalogue import package_of, part_of
 from runner.core.errors import InputError
-from runner.results.captions import Said, dataset_in, repeated
+from runner.results.captions import Caption, dataset_in, repeated
 from runner.results.rows import NoRows, Present, Tables
 from runner.results.style import GREY, sheet
+from runner.results.verdicts import MARKS
 
 Draw = Callable[[Tables], tuple[MplFigure, pd.DataFrame]]
-"""From tables to the picture and the table of the numbers drawn in it."""
+"""A function from tables to the picture and the table of the drawn numbers."""
 
 Shows = Mapping[str, Iterable[str]]
-"""Names of methods and the like, by their column."""
-
-MARKS = {"holds": ("✓", "hold", "#00664b"), "fails": ("✗", "fail", "#a84300")}
-MARKS |= {"undecided": ("?", "undecided", GREY)}
-"""Of a verdict: its sign, which grey print keeps, its plural, and its color."""
+"""Names, for example of methods, by their column."""
 
 DOT = "  ·  "
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence from the tables, and the claims without whose verdicts it is not said.
+    """A sentence about the tables, and the claims that must have the listed verdicts.
 
-    says: the sentence; all of its numbers are computed.
+    says: a function that returns the sentence; all of its numbers are computed.
     """
 
     says: Callable[[Tables], str]
@@ -67,12 +63,12 @@ class Finding:
 
     @property
     def rests_on(self) -> dict[str, str]:
-        """Return the verdict that the finding needs of each of its claims, by name."""
+        """Return the verdict that each claim must have, by name of the claim."""
         needed = {"holds": self.holds, "fails": self.fails, "undecided": self.undecided}
         return {claim: verdict for verdict, claims in needed.items() for claim in claims}
 
     def said(self, tables: Tables, verdicts: Mapping[str, str]) -> str:
-        """Return the sentence; nothing where a verdict is another, or rows are absent."""
+        """Return the sentence; empty if a claim has another verdict, or rows are absent."""
         if any(verdicts.get(claim) != needed for claim, needed in self.rests_on.items()):
             return ""
         try:
@@ -86,37 +82,32 @@ class Header:
     """The lines above a picture."""
 
     what: str
-    """Paper, figure, data, whose way of doing it, and how often it was repeated."""
+    """Paper, figure, data, whose procedure, and the number of replicates."""
     finding: str
-    """What was found, or what is drawn."""
+    """The finding, or what the picture shows."""
     counts: tuple[tuple[str, str], ...]
-    """How many claims hold, fail and are undecided, and what marks are: words and their colors."""
-
-    def as_words(self) -> dict[str, Any]:
-        """Return the lines as text, for pages that write them."""
-        return asdict(self) | {"counts": "".join(text for text, _ in self.counts)}
+    """Words and their colors: how many claims hold, fail and are undecided, and the marks."""
 
     def as_json(self) -> bytes:
-        """Return the lines as the content of `<figure>.header.json`."""
-        return json.dumps(self.as_words(), indent=1, ensure_ascii=False).encode()
+        """Return the lines as text, the content of `<figure>.header.json`."""
+        words = asdict(self) | {"counts": "".join(text for text, _ in self.counts)}
+        return json.dumps(words, indent=1, ensure_ascii=False).encode()
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """How a figure is drawn, and what is said of it.
+    """How a figure is drawn, and its header and caption.
 
-    whose: way of doing it: "as in the paper", "ours". findings: of these the header says in bold
-    the first that its claims allow. caption: what its panels show, and what its points, lines, bars
-    and bands are, or a function that says so from the tables. marks: what lines, dots and bands are
-    where nothing in the picture says it: "lines: medians, dots: replicates"; the header's first
-    line ends with it. shows: the names that it draws; rows of others are not given to it, and the
-    caption names them. unread: tables of its runs that neither it nor its claims read; the
-    reference does not keep them.
+    whose: the procedure, "as in the paper" or "ours". findings: the header shows the first that its
+    claims allow. caption: the description of panels, points, lines, bars and bands, or a function
+    that makes it from the tables. marks: a key, if the picture has none: "lines: medians, dots:
+    replicates". shows: the names to draw; the caption lists the other names. unread: tables of the
+    runs that neither drawing nor claims read; the reference does not keep them.
     """
 
     figure: str
     draw: Draw
-    caption: Said
+    caption: Caption
     whose: str = ""
     findings: Sequence[Finding] = ()
     marks: str = ""
@@ -124,7 +115,7 @@ class Drawing:
     unread: Sequence[str] = ()
 
     def __call__(self, tables: Tables) -> tuple[MplFigure, pd.DataFrame]:
-        """Draw the rows with the names that are shown; return the picture and the numbers."""
+        """Draw the rows of the names in `shows`; return the picture and the numbers."""
         return self.draw(self._shown(tables))
 
     def header(
@@ -137,52 +128,46 @@ class Drawing:
     ) -> Header:
         """Return the header of the picture.
 
-        headline: "paper B, figure 1: what is drawn"; judged: the claims as `claims.judge` gives
-        them; overrides: what was typed to make it another figure.
+        headline: "paper B, figure 1: ranks by depth"; judged: the table of `claims.judge`;
+        overrides: the parameters that were typed.
         """
         source, _, drawn = headline.partition(": ")
         verdicts = dict(zip(judged["claim"], judged["verdict"], strict=True))
         sentences = (finding.said(tables, verdicts) for finding in self.findings)
-        said = "" if scale == "smoke" else next(filter(None, sentences), "")
+        finding = "" if scale == "smoke" else next(filter(None, sentences), "")
         changed = f"with {', '.join(overrides)}" if overrides else ""
         what = filter(None, (source, dataset_in(tables), self.whose, changed, repeated(tables)))
         counts = [*_counts(judged)]
         if self.marks:
             counts.append((DOT * bool(counts) + self.marks, GREY))
-        return Header(upper(DOT.join(what)), upper(said or drawn or source), tuple(counts))
+        return Header(upper(DOT.join(what)), upper(finding or drawn or source), tuple(counts))
 
-    def said(self, tables: Tables) -> str:
-        """Return what the marks are, and which names are not in the picture."""
-        said = self.caption
-        words = said if isinstance(said, str) else said(self._shown(tables))
-        absent = self.left_out({column: _names(column, tables) for column in self.shows})
+    def description(self, tables: Tables) -> str:
+        """Return the description of panels and marks, and the names that are not drawn."""
+        caption = self.caption
+        words = caption if isinstance(caption, str) else caption(self._shown(tables))
+        names: dict[str, set[str]] = {column: set() for column in self.shows}
+        for rows in tables.values():
+            for column in {*names} & {*rows}:
+                names[column] |= {*rows[column].dropna().unique()}
+        absent = self.left_out(names)
         return f"{words} The picture does not show {absent}." if absent else words
 
     def left_out(self, names: Shows) -> str:
-        """Return which of the names are not shown, as text; empty where there are none."""
+        """Return which of the names are not drawn, as text; empty if all are drawn."""
         others = {
-            column: sorted(set(names[column]) - set(known)) for column, known in self.shows.items()
+            column: sorted({*names[column]} - {*known}) for column, known in self.shows.items()
         }
         return "; ".join(f"{column} {', '.join(some)}" for column, some in others.items() if some)
 
     def _shown(self, tables: Tables) -> Tables:
-        """Return the rows with the names that are shown."""
+        """Return the tables with the rows of the names in `shows`."""
         shown = {}
         for table, rows in tables.items():
             for column in set(self.shows) & set(rows):
                 rows = rows[rows[column].isin(self.shows[column])]
             shown[table] = rows
         return Present(shown)
-
-
-def _names(column: str, tables: Tables) -> set[str]:
-    """Return the values of a column in the tables that have it."""
-    return {
-        name
-        for rows in tables.values()
-        if column in rows
-        for name in rows[column].dropna().unique()
-    }
 
 
 def _counts(judged: pd.DataFrame) -> Iterator[tuple[str, str]]:
@@ -199,24 +184,23 @@ def _counts(judged: pd.DataFrame) -> Iterator[tuple[str, str]]:
 
 
 def upper(text: str) -> str:
-    """Return a text with a capital at its beginning; a symbol, as α, stays what it is."""
+    """Return a text with a capital at its beginning; symbols as α are not changed."""
     return text[:1].upper() + text[1:] if text[:1].isascii() else text
 
 
 def drawing_of(name: str, study: str) -> Drawing:
-    """Return the drawing of a figure. Raises InputError when its study's `figures.py` has none."""
+    """Return the drawing of a figure. Raises InputError if its study's `figures.py` has none."""
     for drawing in getattr(part_of(study, "figures"), "FIGURES", []):
         if drawing.figure == name:
             return drawing
-    place = f"{package_of(study).replace('.', '/')}/figures.py"
-    raise InputError(f"figure={name} has no drawing: FIGURES of {place} does not list it")
+    path = f"{package_of(study).replace('.', '/')}/figures.py"
+    raise InputError(f"figure={name} has no drawing: FIGURES of {path} does not list it")
 
 
 def draw(drawing: Draw, tables: Tables) -> tuple[MplFigure, pd.DataFrame]:
-    """Draw the picture and the numbers drawn; where all rows for it are absent, an empty panel that
-    says which.
+    """Return the picture and the drawn numbers; without rows, an empty panel that names the rows.
 
-    A panel alone stays empty where its rows are drawn `with or_empty(axes):`.
+    A single panel stays empty if its rows are drawn `with or_empty(axes):`.
     """
     try:
         with np.errstate(all="ignore"):  # a diverged run is data
@@ -229,7 +213,7 @@ def draw(drawing: Draw, tables: Tables) -> tuple[MplFigure, pd.DataFrame]:
 
 @contextmanager
 def or_empty(axes: Axes, *others: Axes) -> Iterator[None]:
-    """Draw what is within; where the rows for it are absent, the first axes say which."""
+    """Draw on some axes; if the rows are absent, the first axes say which rows."""
     try:
         yield
     except NoRows as absent:
@@ -239,6 +223,5 @@ def or_empty(axes: Axes, *others: Axes) -> Iterator[None]:
 
 
 def _leave_empty(axes: Axes, absent: NoRows) -> None:
-    """Write on the axes which rows are absent."""
     middle: Any = {"ha": "center", "va": "center", "transform": axes.transAxes}
     axes.text(0.5, 0.5, str(absent), color="grey", fontsize="small", wrap=True, **middle)

@@ -1,15 +1,19 @@
-"""What numbers say for a statement and against it, and the verdict over all points of a statement.
+"""Test a statement at each point, and decide the verdict over all points.
 
-A comparison (`Above`, `Below`, `Within`, `Always`) judges the numbers of one point (one width, one
-depth) and gives its `Evidence`: an estimate with its limits, and two p-values. `p_holds` is the
-probability of numbers as favorable as these if the statement is false, `p_fails` that of numbers
-as unfavorable if it is true. `verdict` makes *holds*, *fails* or *undecided* of all points.
+A comparison (`Above`, `Below`, `Within`, `Always`) tests the numbers of one point (one width, one
+depth) and returns `Evidence`: an estimate with its limits, and two p-values. `p_holds` is the
+probability of numbers at least as favorable if the statement is false. `p_fails` is the probability
+of numbers at least as unfavorable if the statement is true. `verdict` combines all points to
+*holds*, *fails* or *undecided*.
 
-Numbers are the rows of a frame: a `value` for each replicate, judged by the exact sign test, which
-asks nothing of their distribution (a diverged replicate, nan or inf, speaks for nobody, or for the
-other side); a `value` with its standard `error` from `n` chains, by Student's t; or a `count` of
-`n` cases, by the exact binomial test. Of several numbers of a replicate the worst speaks: the one
-that is least as the comparison has it.
+Numbers are the rows of a frame, of one of three kinds:
+
+- a `value` for each replicate: the exact sign test, without assumptions on the distribution. A
+  diverged replicate (nan, inf) counts for neither side, or for the other side.
+- a `value` with its standard `error` from `n` chains: Student's t test.
+- a `count` of `n` cases: the exact binomial test.
+
+If a replicate has several numbers, the test uses the number that is least favorable.
 """
 
 import re
@@ -22,23 +26,23 @@ import pandas as pd
 from scipy.special import bdtr, betaincinv, stdtr, stdtrit
 
 ERROR = 0.05
-"""Largest probability of each verdict but *undecided* where it is wrong."""
+"""Largest probability of a wrong *holds*, and of a wrong *fails*."""
 
 ROUNDING = 8 * float(np.finfo(float).eps)
-"""Relative difference up to which two numbers are one: their mean may differ from both by less."""
+"""Relative difference up to which two numbers count as equal."""
 
 Verdict = Literal["holds", "fails", "undecided"]
 
 Unit = Literal["difference", "ratio", "exponent", "share", "slope", "value"]
-"""What an estimate is."""
+"""The kinds of estimates."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the numbers say of a statement at one point.
+    """The result of a test at one point.
 
-    low and high are the limits of the estimate, each of one-sided error 5 % as in the rule: the
-    statement holds at the point when its bound is beyond them.
+    low and high are the limits of the estimate, each with one-sided error 5 %. The statement holds
+    at the point if its bound is beyond the limits.
     """
 
     estimate: float
@@ -49,19 +53,19 @@ class Evidence:
     p_holds: float
     p_fails: float
     bound: float = np.nan
-    """What the estimate is compared with."""
+    """The number that the estimate is compared with."""
     needed: int = 2
-    """The fewest such numbers that could decide."""
+    """The fewest numbers that could decide."""
     unit: Unit = "value"
     point: str = ""
     quantity: str = ""
-    """The name of what was measured."""
+    """The name of the measured quantity."""
     of: str = "replicates"
-    """What `n` counts."""
+    """The units that `n` counts."""
 
     @property
     def distance(self) -> float:
-        """How far the estimate is from its bound; of a ratio, the logarithm of the factor."""
+        """Return the distance of the estimate from its bound; for ratios, of the logarithms."""
         with np.errstate(all="ignore"):
             if self.unit == "ratio":
                 return float(np.abs(np.log(self.estimate / self.bound)))
@@ -69,29 +73,29 @@ class Evidence:
 
 
 def verdict(points: Sequence[Evidence]) -> tuple[Verdict, Evidence | None]:
-    """Return the verdict over all points, and the point that decides it.
+    """Return the verdict over all points, and the deciding point; None without points.
 
-    The statement holds when it holds at every point, each with error ERROR (an intersection-union
-    test: no correction), and fails when it fails at one of them after Holm's correction. The point
-    that decides is the weakest of those that hold, the strongest of those that fail (of equal
-    p-values, that nearest to its bound, and that farthest from it); None where there are no points.
+    The statement holds if it holds at every point, each with error ERROR (an intersection-union
+    test: no correction). It fails if it fails at one point after Holm's correction. The deciding
+    point of *holds* has the largest `p_holds`, of *fails* the smallest `p_fails`. Among equal
+    p-values the point nearest to its bound decides *holds*, the farthest point decides *fails*.
     """
     if not points:
         return "undecided", None
-    weakest = max(points, key=lambda each: (each.p_holds, -each.distance))
-    strongest = min(points, key=lambda each: (each.p_fails, -each.distance))
+    weakest = max(points, key=lambda point: (point.p_holds, -point.distance))
+    strongest = min(points, key=lambda point: (point.p_fails, -point.distance))
     if weakest.p_holds <= ERROR:
         return "holds", weakest
-    if strongest.p_fails <= ERROR / len(points):  # Holm's first step: is there any
+    if strongest.p_fails <= ERROR / len(points):  # Holm's first step
         return "fails", strongest
     return "undecided", weakest
 
 
 @dataclass(frozen=True)
 class Above:
-    """The numbers of a point are above a bound: their median, estimate or share.
+    """Compare the numbers of a point with a bound: median, estimate or share are above it.
 
-    bound: a number, or one of the point's own, as "1 - 1 / d" of its columns.
+    bound: a number, or a formula of the point's columns, as "1 - 1 / d".
     """
 
     bound: float | str
@@ -100,13 +104,13 @@ class Above:
         return f"above {_in_words(self.bound)}"
 
     def evidence(self, rows: pd.DataFrame) -> Evidence:
-        """Of the rows of one point."""
+        """Test the rows of one point; return estimate, limits and p-values."""
         return _test(_worst(rows, -rows["value"]), self.bound)
 
 
 @dataclass(frozen=True)
 class Below:
-    """The contrary of `Above`."""
+    """Compare the numbers of a point with a bound: median, estimate or share are below it."""
 
     bound: float | str
 
@@ -114,15 +118,15 @@ class Below:
         return f"below {_in_words(self.bound)}"
 
     def evidence(self, rows: pd.DataFrame) -> Evidence:
-        """Of the rows of one point."""
+        """Test the rows of one point; return estimate, limits and p-values."""
         return _contrary(_test(_worst(rows, rows["value"]), self.bound))
 
 
 @dataclass(frozen=True)
 class Within:
-    """The numbers of a point differ from `of` by less than a margin: two one-sided tests.
+    """Test that the numbers of a point differ from `of` by less than a margin: two one-sided tests.
 
-    The contrary, a median beyond the margin on either side, is tested at half the error each.
+    The opposite, a median beyond the margin, is tested at half the error on each side.
     """
 
     margin: float
@@ -132,7 +136,7 @@ class Within:
         return f"within {number(self.margin)} of {number(self.of)}"
 
     def evidence(self, rows: pd.DataFrame) -> Evidence:
-        """Of the rows of one point."""
+        """Test the rows of one point; return estimate, limits and p-values."""
         farthest = _worst(rows, (rows["value"] - self.of).abs())
         upper = Below(self.of + self.margin).evidence(farthest)
         lower = Above(self.of - self.margin).evidence(farthest)
@@ -145,12 +149,12 @@ class Within:
 
 @dataclass(frozen=True)
 class Always:
-    """Every number of a point is so: a theorem, an exact equality.
+    """Test that every number of a point satisfies a relation: a theorem, an exact equality.
 
-    One counterexample refutes it, one beyond its own `error` where numbers have errors. It holds
-    when no replicate has one and they are so many that, if half of all networks were some, they
-    would have shown one. The estimate is the share of replicates whose numbers are all so. A nan is
-    no counterexample, and its replicate does not count for the statement.
+    One counterexample, beyond its `error` if numbers have errors, refutes the statement. It holds
+    if no replicate has a counterexample and the replicates are enough: if half of all networks were
+    counterexamples, one would have appeared. The estimate is the share of replicates whose numbers
+    all satisfy the relation. A nan is no counterexample and does not support the statement.
     """
 
     relation: Literal["<", "<=", "=", ">=", ">"]
@@ -168,34 +172,34 @@ class Always:
         return f"always {self.WORDS[self.relation]} {number(self.bound)}"
 
     def evidence(self, rows: pd.DataFrame) -> Evidence:
-        """Of the rows of one point, which may be many for a replicate."""
+        """Test the rows of one point, any number for each replicate."""
         satisfied = self.satisfied(rows)
         refuted = bool((satisfied == 0).any())
-        every = satisfied.groupby(rows["replicate"]).agg(lambda each: each.min(skipna=False))
-        found = _binomial(int((every == 1).sum()), len(every), 0.5)
-        estimate = found.estimate if satisfied.notna().any() else np.nan
-        p_holds = 1.0 if refuted else found.p_holds
-        return replace(found, estimate=estimate, p_holds=p_holds, p_fails=float(not refuted))
+        every = satisfied.groupby(rows["replicate"]).agg(lambda group: group.min(skipna=False))
+        evidence = _binomial(int((every == 1).sum()), len(every), 0.5)
+        estimate = evidence.estimate if satisfied.notna().any() else np.nan
+        p_holds = 1.0 if refuted else evidence.p_holds
+        return replace(evidence, estimate=estimate, p_holds=p_holds, p_fails=float(not refuted))
 
     def satisfied(self, rows: pd.DataFrame) -> pd.Series:
-        """Return 1 where a number is so, 0 where it is not, and nan where it is not a number."""
+        """Return 1 for numbers that satisfy the relation, 0 for others, and nan for nan."""
         value, error = rows["value"].astype(float), rows.get("error", 0.0)
         at_most, at_least = value - error, value + error
-        so = {
+        satisfied = {
             "<": at_most < self.bound,
             "<=": at_most <= self.bound,
             "=": (at_most <= self.bound) & (at_least >= self.bound),
             ">=": at_least >= self.bound,
             ">": at_least > self.bound,
         }[self.relation]
-        return so.astype(float).where(at_most.notna() & at_least.notna())
+        return satisfied.astype(float).where(at_most.notna() & at_least.notna())
 
 
 Comparison = Above | Below | Within | Always
 
 
 def _worst(rows: pd.DataFrame, badness: pd.Series) -> pd.DataFrame:
-    """Of each replicate the row that is worst, or one without a number if there is one."""
+    """Return the least favorable row of each replicate, or a row without a number if any."""
     if "replicate" not in rows or rows["replicate"].is_unique:
         return rows
     ordered = rows.assign(badness=badness.astype(float).fillna(np.inf)).sort_values("badness")
@@ -207,16 +211,16 @@ def _in_words(bound: float | str) -> str:
 
 
 def number(value: float, digits: int = 6) -> str:
-    """Write a number with so many digits at most: `0.25`, `−3`, `1.07e7`, `1e-9`."""
+    """Return a number with at most so many digits: `0.25`, `−3`, `1.07e7`, `1e-9`."""
     text = re.sub(r"e\+?(-?)0*", r"e\1", f"{value:.{digits}g}")
     return re.sub("^-", "−", text)
 
 
 def _test(rows: pd.DataFrame, bound: float | str) -> Evidence:
-    """Test whether the numbers are above a bound, in the way that their columns ask for."""
+    """Test whether the numbers are above a bound; their columns determine the test."""
     if isinstance(bound, str):
         bound = float(rows.eval(bound).iloc[0])
-    if np.isnan(bound):  # nothing is above it, and nothing below
+    if np.isnan(bound):  # no number is above nan, or below
         return Evidence(np.nan, -np.inf, np.inf, len(rows), 1.0, 1.0, bound)
     if "error" in rows:
         if len(rows) > 1:
@@ -233,7 +237,7 @@ def _contrary(evidence: Evidence) -> Evidence:
 
 
 def _sign(values: np.ndarray, bound: float) -> Evidence:
-    """By the exact sign test. A nan or a number at the bound speaks for neither side."""
+    """Test by the exact sign test. A nan or a number at the bound counts for neither side."""
     n = len(values)
     low, high = median_limits(values)
     estimate = float(np.nanmedian(values)) if np.isfinite(values).any() else np.nan
@@ -244,7 +248,7 @@ def _sign(values: np.ndarray, bound: float) -> Evidence:
 
 
 def _binomial(count: int, n: int, bound: float) -> Evidence:
-    """By the exact binomial test, with the limits of Clopper and Pearson."""
+    """Test by the exact binomial test, with the limits of Clopper and Pearson."""
     chance = min(max(bound, 0.0), 1.0)
     low = betaincinv(count, n - count + 1, ERROR) if count else 0.0
     high = betaincinv(count + 1, n - count, 1 - ERROR) if count < n else 1.0
@@ -257,7 +261,7 @@ def _binomial(count: int, n: int, bound: float) -> Evidence:
 
 
 def _students(estimate: float, error: float, n: float, bound: float) -> Evidence:
-    """Student's t with n - 1 degrees of freedom. An error of zero or nan decides nothing."""
+    """Test by Student's t, n - 1 degrees of freedom. An error of zero or nan decides nothing."""
     if n < 2 or not (np.isfinite(estimate) and np.isfinite(error) and error > 0):
         return Evidence(estimate, -np.inf, np.inf, int(n), 1.0, 1.0, bound)
     reach = float(stdtrit(n - 1, 1 - ERROR)) * error
@@ -267,15 +271,15 @@ def _students(estimate: float, error: float, n: float, bound: float) -> Evidence
 
 
 def at_least(count: int, n: int, chance: float) -> float:
-    """Return the probability of at least so many successes in n trials of this chance each."""
+    """Return the probability of at least `count` successes in n trials with this chance each."""
     return float(bdtr(n - count, n, 1 - chance)) if count else 1.0
 
 
 def median_limits(values: np.ndarray) -> tuple[float, float]:
-    """Return the lower and the upper limit of a median, each of one-sided error at most ERROR.
+    """Return the lower and the upper limit of a median, each with one-sided error at most ERROR.
 
-    Order statistics, the inverse of the sign test; infinite with fewer than five values. A nan may
-    be anything: it counts as -inf for the lower, as inf for the upper limit.
+    The limits are order statistics, the inverse of the sign test, and infinite with fewer than five
+    values. A nan counts as -inf for the lower limit, as inf for the upper limit.
     """
     n = len(values)
     rank = sum(at_least(n - k, n, 0.5) <= ERROR for k in range(n)) - 1
@@ -287,14 +291,14 @@ def median_limits(values: np.ndarray) -> tuple[float, float]:
 
 
 def replicates_needed(points: int = 1) -> int:
-    """Return the fewest replicates by which a sign test can decide at one of so many points."""
+    """Return the fewest replicates for which a sign test can decide at one of so many points."""
     return int(np.ceil(np.log2(points / ERROR)))
 
 
 def slopes(table: pd.DataFrame, x: str, y: str, *, log: bool = False) -> pd.Series:
-    """Return the slope of y in x by least squares, for each replicate of a table; nan for one x.
+    """Return the slope of y in x by least squares, for each replicate; nan for a single x.
 
-    log: of log y in log x, the exponent.
+    log: return the exponent, the slope of log y in log x.
     """
     columns = table[["replicate", x, y]].astype(float)
     with np.errstate(all="ignore"):
@@ -311,9 +315,9 @@ def slopes(table: pd.DataFrame, x: str, y: str, *, log: bool = False) -> pd.Seri
 def slope_of_estimates(
     x: np.ndarray, estimates: np.ndarray, errors: np.ndarray
 ) -> tuple[float, float]:
-    """Return the slope of estimates in x, each weighted by its own standard error, and its error.
+    """Return the weighted slope of estimates in x, and its standard error.
 
-    The error comes from the errors of the estimates, never from the residuals of the fit.
+    Weights and error come from the errors of the estimates, never from the residuals of the fit.
     """
     weights = 1 / np.square(errors)
     centred = x - np.sum(weights * x) / weights.sum()

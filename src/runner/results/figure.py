@@ -1,8 +1,7 @@
-"""A figure as one command makes it: its runs, what is drawn of them, and which claims hold.
+"""A figure at a scale: its runs, its picture, its caption and its claims.
 
-What a figure draws is a set of runs. The figure is canonical when these are the runs of the plain
-command `figure=<figure> scale=<scale>`. Any other set has a name of its own, `<figure>-<hash8>`, so
-that neither overwrites the other.
+A figure is canonical if its runs are the runs of the plain command `figure=<figure> scale=<scale>`.
+A figure of other runs has another name, `<figure>-<hash8>`, so that no figure overwrites another.
 """
 
 import hashlib
@@ -30,24 +29,24 @@ from runner.runs.provenance import REFERENCE
 from runner.runs.run import Run, load, stale_note
 
 FILES = ("png", "pdf", "svg", "body.png", "header.json", "csv", "claims.csv", "caption.txt")
-"""What a figure is kept as, beside its provenance. The picture has its header; the body is without
-it, for pages that write the words of `header.json` as text."""
+"""Ends of the files of a figure, beside its provenance. `png` has the header; `body.png` has none,
+for pages that write the words of `header.json` as text."""
 
 
 @dataclass(frozen=True)
 class Figure:
     """A figure at a scale, with its runs.
 
-    overrides: what was typed to make it another than the canonical figure; style: `screen` or
-    `paper`. Methods that take `tables` use those of its runs when none are given, and then raise
-    InputError when a run is missing or damaged.
+    overrides: the parameters that were typed, none for the canonical figure; style: `screen` or
+    `paper`. Methods with a parameter `tables` read the tables of the runs if none are given. Then
+    they raise InputError if a run is missing or damaged.
     """
 
     figure: str
     scale: str
     overrides: tuple[str, ...]
     runs: tuple[Run, ...]
-    """The runs that it draws, complete or not."""
+    """The runs behind the figure, complete or not."""
     outputs: Path
     style: str = "screen"
 
@@ -77,83 +76,77 @@ class Figure:
 
     @property
     def headline(self) -> str:
-        """Return what the figure is: "paper B, figure 1: what is drawn"."""
+        """Return paper, figure and contents: "paper B, figure 1: ranks by depth"."""
         return headline("figure", self.figure)
 
     @cached_property
     def drawing(self) -> Drawing:
-        """Return how it is drawn. Raises InputError when its study has no drawing of it."""
+        """Return the drawing. Raises InputError if the study has no drawing of this figure."""
         return drawing_of(self.figure, self.study)
 
     @property
     def command(self) -> str:
-        """Return the command that makes it."""
+        """Return the command that makes the figure."""
         if self.is_canonical:
             return f"make {self.figure} SCALE={self.scale}"
         words = (f"figure={self.figure}", f"scale={self.scale}", *self.overrides)
         return shlex.join(["python", "-m", "runner", *words])
 
     def path(self, end: str) -> Path:
-        """Return the path of one of its files, `<outputs>/figures/<scale>/<name>.<end>`."""
+        """Return the path of a file, `<outputs>/figures/<scale>/<name>.<end>`."""
         return self.outputs / self.folder_name / self.scale / f"{self.name}.{end}"
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """Return the tables of its runs by name. Raises InputError when a run is missing."""
+        """Return the tables of the runs by name. Raises InputError if a run is missing."""
         return load(self.runs)
 
     def judge(self, tables: Tables | None = None) -> pd.DataFrame:
-        """Return one row for each claim: statement, rule, verdict, and what was measured."""
+        """Return a row for each claim: statement, rule, verdict and measured numbers."""
         listed = claims.claims_of(self.figure, self.study)
-        return claims.judge(self.name, listed, self._or_own(tables))
+        return claims.judge(self.name, listed, tables or self.tables())
 
     def header(self, tables: Tables | None = None, judged: pd.DataFrame | None = None) -> Header:
-        """Return the lines above the picture. judged: its claims on these tables, if known."""
-        tables = self._or_own(tables)
+        """Return the lines above the picture. judged: the claims on these tables, if known."""
+        tables = tables or self.tables()
         judged = self.judge(tables) if judged is None else judged
-        what = self.headline or self.name
-        return self.drawing.header(what, tables, judged, self.scale, self.overrides)
+        headline = self.headline or self.name
+        return self.drawing.header(headline, tables, judged, self.scale, self.overrides)
 
     def caption(self, tables: Tables | None = None) -> str:
-        """Return what a paper would print below the picture."""
-        drawing, what = self.drawing, self.headline or self.name
-        tables = self._or_own(tables)
+        """Return the text below the picture in a paper."""
+        drawing, tables = self.drawing, tables or self.tables()
         read = {name: rows for name, rows in tables.items() if name not in drawing.unread}
-        return caption(what, drawing.said, self.study, read, self.scale, self.overrides)
+        about = (self.study, read, self.scale, self.overrides)
+        return caption(self.headline or self.name, drawing.description, *about)
 
     def draw(self, tables: Tables | None = None, style: str | None = None) -> MplFigure:
-        """Return the picture, with its header on the screen and without it for print.
+        """Return the picture, with a header on the screen and without a header for print.
 
-        style: `screen` or `paper`; its own if none is given. Raises InputError for another.
+        style: `screen` or `paper`, by default the figure's. Raises InputError for another style.
         """
-        return self._draw(tables, style)[0]
+        return self.drawn(tables, style=style)[0]
 
     def numbers(self, tables: Tables | None = None) -> pd.DataFrame:
-        """Return the numbers drawn, as `<figure>.csv` has them."""
-        return self._draw(tables)[1]
-
-    def _draw(
-        self, tables: Tables | None, style: str | None = None
-    ) -> tuple[MplFigure, pd.DataFrame]:
-        """Return the picture and the numbers drawn in it."""
-        tables = self._or_own(tables)
-        with drawn_in(style or self.style):
-            return self.drawn(tables, self.header(tables), style)
+        """Return the drawn numbers, the table of `<figure>.csv`."""
+        return self.drawn(tables)[1]
 
     def drawn(
-        self, tables: Tables, header: Header, style: str | None = None
+        self, tables: Tables | None = None, header: Header | None = None, style: str | None = None
     ) -> tuple[MplFigure, pd.DataFrame]:
-        """Return the picture below its header, and the numbers, `with drawn_in(style):` around."""
-        picture, numbers = draw(self.drawing, tables)
-        settle(picture)
-        if isinstance(picture, Picture):
-            if (style or self.style) == "paper":
+        """Return the picture below its header, and the drawn numbers. Save it `with drawn_in`."""
+        tables, style = tables or self.tables(), style or self.style
+        header = header or self.header(tables)
+        with drawn_in(style):
+            picture, numbers = draw(self.drawing, tables)
+            settle(picture)
+            if isinstance(picture, Picture) and style == "paper":
                 print_at(picture)
-            else:
+            elif isinstance(picture, Picture):
                 picture.add_header(header.what, header.finding, header.counts)
         return picture, numbers
 
     def png(self, note: str = "") -> bytes:
-        """Return the picture of its own tables as PNG. note: ends the header's first line."""
+        """Return the picture of the figure's tables as PNG. note: ends the header's first line."""
         tables = self.tables()
         header = self.header(tables)
         header = replace(header, what=DOT.join(filter(None, (header.what, note))))
@@ -161,11 +154,11 @@ class Figure:
             return as_bytes(self.drawn(tables, header)[0])
 
     def save(self, tables: Tables | None = None) -> pd.DataFrame:
-        """Draw the picture and judge the claims; write all of FILES; return the claims.
+        """Draw the picture and judge the claims; write all FILES; return the claims.
 
-        Raises InputError when the style is unknown, or the folder cannot be written.
+        Raises InputError if the style is unknown, or the folder cannot be written.
         """
-        tables = self._or_own(tables)
+        tables = tables or self.tables()
         judged = self.judge(tables)
         header, caption = self.header(tables, judged), self.caption(tables)
         folder = self.path("png").parent
@@ -183,9 +176,9 @@ class Figure:
         return judged
 
     def make(self) -> str:
-        """Save the figure of its runs, with its provenance; return what is printed.
+        """Save the figure of its runs, with its provenance; return a report for the terminal.
 
-        Raises InputError when a run is missing or damaged, or the folder cannot be written.
+        Raises InputError if a run is missing or damaged, or the folder cannot be written.
         """
         try:
             tables = self.tables()
@@ -209,14 +202,17 @@ class Figure:
 
     @property
     def compare_command(self) -> str:
-        """Return the command that compares it with the reference."""
+        """Return the command that compares figures with the reference."""
         scale = [] if self.scale == "quick" else [f"SCALE={self.scale}"]
         outputs = [] if self.outputs == Path("outputs") else [f"OUTPUTS={self.outputs}"]
         return shlex.join(["make", "compare", *scale, *outputs])
 
     def provenance(self) -> dict[str, Any]:
-        """Return where the figure comes from: its command, and commit, machine and time of each
-        run; its seeds; the digests of the rules that stood before the runs were computed."""
+        """Return the origin of the figure: its command, its runs, its seeds, its earlier rules.
+
+        Each run has its commit, its machine and its time. `rules` has the digests of the rules that
+        were written before the runs were computed.
+        """
         runs = [describe(run) for run in self.runs]
         seconds = [run["seconds"] for run in runs if isinstance(run["seconds"], int | float)]
         return {
@@ -233,26 +229,25 @@ class Figure:
         }
 
     def is_current(self) -> bool:
-        """Return whether it was drawn from exactly its runs as they are now, in its style."""
+        """Return whether the files show the runs as they are now, in the figure's style."""
         keys = ("run", "tables", "stale")
         try:
             about = json.loads(self.path("provenance.json").read_text())
-            drawn = [[run[key] for key in keys] for run in about["runs"]]
-            same = (about["scale"], about["style"]) == (self.scale, self.style)
-            now = [[run[key] for key in keys] for run in map(describe, self.runs)]
+            is_same = (about["scale"], about["style"]) == (self.scale, self.style)
+            sides = (about["runs"], map(describe, self.runs))
+            before, now = ([[run[key] for key in keys] for run in runs] for runs in sides)
         except (OSError, ValueError, KeyError, TypeError, InputError):
             return False
-        return drawn == now and same and all(self.path(end).exists() for end in FILES)
+        return is_same and before == now and all(self.path(end).exists() for end in FILES)
 
     def not_drawn(self) -> str:
-        """Return what is said before runs are computed that it does not draw; empty without any.
+        """Return a warning about values that the figure will not draw; empty if it draws all.
 
-        Raises InputError when the figure has no drawing.
+        Raises InputError if the figure has no drawing.
         """
         names: dict[str, set[str]] = {column: set() for column in self.drawing.shows}
-        for run in self.runs:
+        for config in (run.config for run in self.runs):
             for column in names:
-                config = run.config
                 value = getattr(config, column, None) or getattr(config, f"{column}s", None) or []
                 names[column] |= {value} if isinstance(value, str) else set(value)
         absent = self.drawing.left_out(names)
@@ -260,21 +255,17 @@ class Figure:
             return ""
         return f"{self.figure} does not draw {absent}: only the tables will have it"
 
-    def _or_own(self, tables: Tables | None) -> Tables:
-        """Return these tables; without any those of its runs."""
-        return self.tables() if tables is None else tables
 
-
-OF_A_RUN = (
+RUN_FACTS = (
     "started", "ended", "seconds", "cpu_seconds", "peak_memory_bytes", "commit", "dirty", "code",
     "device", "device_name", "instructions", "threads", "versions",
 )  # fmt: skip
-"""What a figure's provenance says of each of its runs, out of theirs."""
+"""The facts of a run's provenance that a figure's provenance repeats."""
 
 
 def describe(run: Run) -> dict[str, Any]:
-    """Return what a figure's provenance says of one of its runs: name, seconds, machine, code."""
+    """Return a run's name, facts and tables, for the provenance of a figure."""
     about = run.provenance()
-    facts = {key: about.get(key) for key in OF_A_RUN} | {"stale": run.is_stale()}
+    facts = {key: about.get(key) for key in RUN_FACTS} | {"stale": run.is_stale()}
     tables = {name: table["sha256"] for name, table in run.result["tables"].items()}
     return {"run": str(run), **facts, "tables": tables}

@@ -1,9 +1,9 @@
-"""Rules before numbers: which verdicts are pre-registered.
+"""Pre-registration: record the rules of a figure before its runs are computed.
 
-The digests of a figure's rules are written beside the figure when its first run is about to be
-computed. A verdict is *pre-registered* if the digest of its rule was written down by then, and no
-numbers of the same seed had been stored for this figure under another rule, at any scale. Otherwise
-it is *exploratory*.
+The digests of a figure's rules are written beside the figure before its first run starts. A verdict
+is *pre-registered* under two conditions: the digest of its rule was written by then, and no numbers
+of the same seed were stored for this figure under another rule, at any scale. Otherwise it is
+*exploratory*.
 """
 
 import json
@@ -27,9 +27,9 @@ PREREGISTERED, EXPLORATORY = STANDINGS
 
 
 def register(figure: "runner.results.figure.Figure") -> None:
-    """Write down the digests of a figure's rules, before runs of it are computed.
+    """Write the digests of a figure's rules, before its runs are computed.
 
-    If a run has been begun, only the rules that were written down earlier and are unchanged count.
+    If a run was started before, only rules count that were written earlier and are unchanged.
     """
     rules = {claim.name: claim.digest for claim in claims_of(figure.figure, figure.study)}
     if any(run.folder.exists() for run in figure.runs):
@@ -42,7 +42,7 @@ def register(figure: "runner.results.figure.Figure") -> None:
 
 
 def registered(figure: "runner.results.figure.Figure") -> dict[str, str]:
-    """Return the digests that were written down before these runs were computed, by claim."""
+    """Return the digests that were written before the figure's runs were computed, by claim."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         content = json.loads(figure.path(END).read_text())
         if content["runs"] == _run_names(figure):
@@ -59,15 +59,15 @@ def rules_before_numbers(
     provenance: Mapping[str, Any],
     stored: Iterable[tuple[Mapping[str, Any], pd.DataFrame]],
 ) -> list[bool]:
-    """Return for each judged claim whether its rule was written down before its numbers were known.
+    """Return for each judged claim whether its rule was written before its numbers were known.
 
-    provenance: the figure's own; stored: provenance and claims of the figure in the reference, at
-    every scale.
+    provenance: the provenance of the figure; stored: provenance and claims of the figure in the
+    reference, at every scale.
     """
     seeds, known = set(provenance["seeds"]), dict(provenance["rules"])
     for earlier, claims in stored:
         if seeds & set(earlier.get("earlier_seeds", [])):
-            known = {}  # the rules of those numbers are not stored any more
+            known = {}  # the rules of the earlier numbers are lost
         if seeds & set(earlier["seeds"]):
             claims = claims[claims["standing"] == PREREGISTERED]
             same = set(zip(claims["claim"], claims["digest"], strict=True))
@@ -76,15 +76,15 @@ def rules_before_numbers(
 
 
 def earlier_seeds(provenance: Mapping[str, Any], replaced: Mapping[str, Any]) -> list[int]:
-    """Return the seeds that a figure had in the reference and has no longer.
+    """Return the seeds that a figure had in the reference and does not have now.
 
-    provenance: the figure's new one; replaced: the stored one, empty if there is none.
+    provenance: the new provenance; replaced: the stored one, empty if there is none.
     """
     seeds = {*replaced.get("earlier_seeds", []), *replaced.get("seeds", [])}
     return sorted(seeds - set(provenance["seeds"]))
 
 
 def with_standing(judged: pd.DataFrame, scale: str, preregistered: Iterable[bool]) -> pd.DataFrame:
-    """Return judged claims as the reference stores them: with their scale and their standing."""
+    """Return judged claims with scale and standing, as the reference stores them."""
     standing = np.where([*preregistered], PREREGISTERED, EXPLORATORY)
     return judged.assign(scale=scale, standing=standing)

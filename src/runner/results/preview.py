@@ -1,4 +1,4 @@
-"""The preview of one run: a picture and a summary of its tables, and how they are printed."""
+"""The preview of one run: a picture of its tables and a printed summary."""
 
 import warnings
 from contextlib import suppress
@@ -20,14 +20,14 @@ from runner.runs.run import Run, load
 
 
 def overview_of(study: str) -> Draw:
-    """Return the `overview` of a study; without one, the numbers against what varies."""
+    """Return the `overview` of a study; by default the numbers against the key that varies most."""
     return getattr(part_of(study, "figures"), "overview", partial(against_keys, study))
 
 
 def preview(run: Run) -> tuple[bytes, pd.DataFrame]:
-    """Return the overview of a complete run: a picture as PNG, and its summary."""
+    """Return the overview of a complete run: a picture as PNG, and a summary."""
     study, tables = run.config.study, load([run])
-    # A diverged run draws zeros, nan and inf, of which numpy and matplotlib warn.
+    # Numpy and matplotlib warn of the zeros, nan and inf of a diverged run.
     with drawn_in("screen"), np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         picture, summary = draw(overview_of(study), tables)
@@ -41,28 +41,25 @@ def preview(run: Run) -> tuple[bytes, pd.DataFrame]:
 
 
 def statistic(study: str, tables: Tables) -> str:
-    """Return what the numbers of a preview and of a sweep are: "median of n = 3 replicates".
+    """Return the statistic of a study's preview: "median of n = 3 replicates".
 
-    STATISTIC of the study's `figures.py` says what they are where they are no medians; an empty one
-    that they are of single replicates.
+    STATISTIC of the study's `figures.py` names another statistic; an empty STATISTIC means numbers
+    of single replicates.
     """
-    what = getattr(part_of(study, "figures"), "STATISTIC", "median")
-    return " of ".join(filter(None, (what, repeated(tables))))
+    word = getattr(part_of(study, "figures"), "STATISTIC", "median")
+    return " of ".join(filter(None, (word, repeated(tables))))
 
 
 def printed(table: pd.DataFrame, study: str) -> str:
-    """Return a table of a study as it is printed, with its printed names."""
+    """Return a table of a study as text, with printed names."""
     names = names_of(study)
-    texts = {
-        column: [names.value(v) if isinstance(v, str) else v for v in table[column]]
-        for column in table.select_dtypes(exclude="number")
-    }
-    rows = table.assign(**texts).rename(columns=names.column)
+    rows = table.map(lambda value: names.value(value) if isinstance(value, str) else value)
+    rows = rows.rename(columns=names.column)
     return rows.to_string(index=False, na_rep="", float_format="{:.4g}".format)
 
 
 def report(run: Run) -> str:
-    """Write `overview.png` of a complete run; return its summary and where its files are."""
+    """Write `overview.png` of a complete run; return its summary and the paths of its files."""
     png, summary = preview(run)
     with suppress(OSError):  # a complete run on a disk that is read only
         write_atomically(run.folder / "overview.png", png)
@@ -73,22 +70,14 @@ def report(run: Run) -> str:
     return "\n".join(lines)
 
 
-def summary_of(run: Run) -> pd.DataFrame:
-    """Return the summary of a complete run; without an overview of its study's the first table."""
-    if not hasattr(part_of(run.config.study, "figures"), "overview"):
-        return next(iter(load([run]).values()))
-    return preview(run)[1]
-
-
 def against_keys(study: str, tables: Tables) -> tuple[MplFigure, pd.DataFrame]:
-    """Draw the numbers of the first table against the key that varies most; return their
-    summary."""
+    """Return the numbers of the first table against the key that varies most, and a summary."""
     name, rows = next(iter(tables.items()))
     keys = rows_of(study)[name].keys
-    varied = [key for key in keys if key != "replicate" and rows[key].nunique() > 1] or keys
-    x = max(varied, key=lambda key: rows[key].nunique())
-    given = {*keys, *(item.name for item in fields(config_of(study)))}
-    numbers = rows[[column for column in rows.select_dtypes("number") if column not in given]]
+    varied = [key for key in keys if key != "replicate" and rows[key].nunique() > 1] or [*keys]
+    x = rows[varied].nunique().idxmax()
+    parameters = [item.name for item in fields(config_of(study))]
+    numbers = rows.select_dtypes("number").drop(columns=[*keys, *parameters], errors="ignore")
     height = max(1, -(-len(numbers.columns) // 3))
     picture, panels = sheet(height, 3, height=2.4 * height, gap=0.6)
     for panel in panels.flat[len(numbers.columns) :]:

@@ -1,16 +1,16 @@
-"""Quantities: what a claim is about, as numbers that a comparison judges.
+"""Quantities: the numbers that a claim is about.
 
-In the `quantities.py` of a study a function measures each, from the tables of a figure to a tidy
-frame: a `value` for each replicate (or with its standard `error` and `n`; or a `count` of `n`) and
-the columns of the point that it is at. The first line of its docstring is what the quantity is
-called wherever a rule is printed:
+In the `quantities.py` of a study a function for each quantity reads the tables of a figure. It
+returns a `value` for each replicate (or a value with its standard `error` and `n`, or a `count` of
+`n`), and the columns of the point. The first line of the docstring is the printed name of the
+quantity:
 
     @quantity(each=("d",), unit="ratio")
     def ratio(tables: Tables, top: str, bottom: str) -> pd.Series:
         \"""{top} / {bottom}\"""
 
-Called with its other arguments, which are plain data, it is a `Quantity`, and with a comparison
-that is the rule of a claim: `ratio("sgd", "construction").above(1)`.
+A call with the other arguments, plain data, returns a `Quantity`. With a comparison it is the rule
+of a claim: `ratio("sgd", "construction").above(1)`.
 """
 
 import inspect
@@ -41,15 +41,15 @@ from runner.results.rows import Tables, nonempty
 Numbers = Literal["replicates", "estimates", "counts"]
 
 NUMBERS = {"replicates": set(), "estimates": {"error", "n"}, "counts": {"count", "n"}}
-"""Columns of a quantity next to its `value`, by the kind of its numbers."""
+"""Columns of a quantity beside `value`, by the kind of numbers."""
 
 PLAIN = str | int | float | bool | tuple | None
-"""What an argument of a quantity may be: what can be printed, and fingerprinted."""
+"""Types of a quantity's arguments: they can be printed and hashed."""
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A function from tables to numbers, and its other arguments."""
+    """A function from tables to numbers, with its other arguments."""
 
     function: Callable[..., pd.DataFrame | pd.Series]
     arguments: Mapping[str, Any]
@@ -58,32 +58,32 @@ class Quantity:
     numbers: Numbers
     needs: Mapping[str, int]
     of: str = "replicates"
-    """What is counted, where the number of them is said."""
+    """Printed name of the units that `n` counts."""
     assumed: str = ""
-    """A condition on the results: on the columns of its frame."""
+    """A condition on the results, the columns of the frame."""
 
     def __str__(self) -> str:
         name = (self.function.__doc__ or "").split("\n")[0].rstrip(".")
-        said = {field for _, field, _, _ in string.Formatter().parse(name) if field} | {"where"}
+        printed = {field for _, field, _, _ in string.Formatter().parse(name) if field} | {"where"}
         defaults = inspect.signature(self.function).parameters
         words = {key: _in_words(value, self.names) for key, value in self.arguments.items()}
         others = [
             words[key] if value in self.names.values else f"{self.names.column(key)} = {words[key]}"
             for key, value in self.arguments.items()
-            if key not in said and value != defaults[key].default
+            if key not in printed and value != defaults[key].default
         ]
         return name.format(**words) + (f" ({', '.join(others)})" if others else "")
 
     @property
     def names(self) -> Names:
-        """The printed names of its paper, and before them those in PRINTED of its module."""
+        """Return the printed names of the paper; PRINTED of the module replaces names."""
         module = self.function.__module__
         printed = getattr(sys.modules[module], "PRINTED", {})
         return names_in(module.rpartition(".")[0]).with_others(printed)
 
     @property
     def place(self) -> str:
-        """What a rule says of where it is measured: ` at every d where m = d²`."""
+        """Return the points of a rule in words: ` at every d where m = d²`."""
         *first, last = map(self.names.column, self.each or ("",))
         every = f" at every {', '.join(first)}{' and ' if first else ''}{last}" if last else ""
         conditions = (str(self.arguments.get("where", "")), self.assumed)
@@ -91,25 +91,25 @@ class Quantity:
         return every + (f" where {self.names.condition(where)}" if where else "")
 
     def measure(self, tables: Tables) -> pd.DataFrame:
-        """Return all numbers, also where the assumption is not met. Raises NoRows without any."""
-        found = self.function(tables, **self.arguments)
-        rows = found.rename("value").reset_index() if isinstance(found, pd.Series) else found
-        others = {"error", "n", "count"} - NUMBERS[self.numbers]  # a table may have such columns
+        """Return all numbers, whether or not they meet the assumption. Raises NoRows if none."""
+        rows = self.function(tables, **self.arguments)
+        if isinstance(rows, pd.Series):
+            rows = rows.rename("value").reset_index()
+        others = {"error", "n", "count"} - NUMBERS[self.numbers]  # columns of the study's table
         rows = rows.drop(columns=list(others), errors="ignore")
         if self.numbers == "counts":
             rows = rows.assign(value=rows["count"] / rows["n"])
         return nonempty(rows, str(self))
 
     def given(self, condition: str) -> "Quantity":
-        """Return the same where a condition on the results is met, as "fits" or "numerical_rank ==
-        d".
+        """Return the quantity under a condition on the results, as "numerical_rank == d".
 
         Excluded measurements are counted. Conditions on sizes and methods belong in `where`.
         """
         return replace(self, assumed=condition)
 
     def assuming(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the numbers that meet the condition. Raises NoRows where none does."""
+        """Return the numbers that meet the condition. Raises NoRows if no number meets it."""
         if not self.assumed:
             return rows
         met = self.names.condition(self.assumed)
@@ -117,30 +117,30 @@ class Quantity:
 
     @property
     def unmet(self) -> str:
-        """What is so where the assumption is not met: `the linear system lacks full rank`."""
+        """Return the opposite of the assumption in words: `the linear system lacks full rank`."""
         known = self.names.unmet.get(self.assumed)
         return known or f"it is not true that {self.names.condition(self.assumed)}"
 
     def above(self, bound: float | str) -> "Rule":
-        """Return the rule that replicates, or an estimate, are above a bound."""
+        """Return the rule that the numbers are above a bound."""
         return Rule(self, Above(bound))
 
     def below(self, bound: float | str) -> "Rule":
-        """Return the rule that they are below it."""
+        """Return the rule that the numbers are below a bound."""
         return Rule(self, Below(bound))
 
     def within(self, margin: float, of: float = 0.0) -> "Rule":
-        """Return the rule that they differ from a number by less than a margin."""
+        """Return the rule that the numbers differ from `of` by less than a margin."""
         return Rule(self, Within(margin, of))
 
     def always(self, relation: Literal["<", "<=", "=", ">=", ">"], bound: float = True) -> "Rule":
-        """Return the rule that every number is so: `always("<=", 1)`."""
+        """Return the rule that every number satisfies a relation: `always("<=", 1)`."""
         return Rule(self, Always(relation, bound))
 
 
 def _in_words(value: Any, names: Names) -> str:
     if isinstance(value, tuple):
-        return names.values.get(value) or ", ".join(_in_words(each, names) for each in value)
+        return names.values.get(value) or ", ".join(_in_words(part, names) for part in value)
     if not isinstance(value, str):
         return number(value) if isinstance(value, float) else str(value)
     return names.column(value) if value in names.columns else names.value(value)
@@ -148,7 +148,7 @@ def _in_words(value: Any, names: Names) -> str:
 
 @dataclass(frozen=True)
 class Rule:
-    """A quantity and what is said of it: what a claim is judged by, and what is printed."""
+    """A quantity and its comparison, the printed condition of a claim."""
 
     quantity: Quantity
     comparison: Comparison
@@ -157,30 +157,27 @@ class Rule:
         return f"{self.quantity} is {self.comparison}{self.quantity.place}"
 
     def places(self, rows: pd.DataFrame) -> set[str]:
-        """Return the points of the quantity's frame, in words; none where it has one point."""
-        each = list(self.quantity.each)
-        points = rows[each].drop_duplicates().itertuples(index=False) if each else ()
+        """Return the points of the quantity's frame, in words; empty if there is one point."""
+        columns = [*self.quantity.each]
+        points = rows[columns].drop_duplicates().itertuples(index=False) if columns else ()
         return {self._point(values) for values in points}
 
     def _point(self, values: Iterable[Any]) -> str:
-        names = self.quantity.names
-        each = zip(self.quantity.each, values, strict=True)
-        return ", ".join(_place(symbol, value, names) for symbol, value in each)
+        names, pairs = self.quantity.names, zip(self.quantity.each, values, strict=True)
+        return ", ".join(_place(symbol, value, names) for symbol, value in pairs)
 
     def points(self, rows: pd.DataFrame) -> Iterator[Evidence]:
         """Yield the evidence at each point of the quantity's frame."""
-        each = self.quantity.each
-        groups = rows.groupby(list(each), dropna=False) if each else [((), rows)]
+        columns, name = [*self.quantity.each], str(self.quantity)
+        groups = rows.groupby(columns, dropna=False) if columns else [((), rows)]
         for values, group in groups:
-            place = self._point(values)
-            found = self.comparison.evidence(group)
-            unit = found.unit if found.unit == "share" else self.quantity.unit
-            name, of = str(self.quantity), self.quantity.of
-            yield replace(found, unit=unit, point=place, quantity=name, of=of)
+            point, evidence = self._point(values), self.comparison.evidence(group)
+            unit = evidence.unit if evidence.unit == "share" else self.quantity.unit
+            yield replace(evidence, unit=unit, point=point, quantity=name, of=self.quantity.of)
 
 
 def _place(symbol: str, value: Any, names: Names) -> str:
-    """`d = 5`; of a name alone, the name."""
+    """Return a value of a point in words: `d = 5`, or a name alone."""
     if isinstance(value, str):
         return names.value(value)
     return f"{names.column(symbol)} = {'∞' if np.isinf(value) else number(value)}"
@@ -194,12 +191,12 @@ def quantity(
     needs: Mapping[str, int] | None = None,
     of: str = "",
 ) -> Callable[[Callable[..., pd.DataFrame | pd.Series]], Callable[..., Quantity]]:
-    """Make the function below a quantity.
+    """Return a decorator that turns a function into a quantity.
 
-    each: the columns of the point that it is measured at, of which a rule says "at every d". unit:
-    what they are in; numbers: whether each is a replicate's, an estimate or a count. needs: how
-    many different values of a column it takes: an exponent in d is none of two widths. of: what is
-    counted, where that is not what the paper's replicates are.
+    each: the columns of a point; the rule prints "at every d". unit: the kind of the estimates.
+    numbers: replicates, estimates or counts. needs: the number of different values that a column
+    must have, for example of widths for an exponent. of: the counted units, by default the paper's
+    replicates.
     """
 
     def make(function: Callable[..., pd.DataFrame | pd.Series]) -> Callable[..., Quantity]:
@@ -215,7 +212,7 @@ def quantity(
             counted = of or replicates_in(function.__module__)
             return Quantity(function, arguments, each, unit, numbers, needs or {}, counted)
 
-        del bind.__wrapped__  # what is called has another signature
+        del bind.__wrapped__  # `bind` has another signature
         return bind
 
     return make

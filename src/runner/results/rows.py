@@ -1,8 +1,7 @@
-"""The rows that a claim is judged by or a panel shows, and what it means that they are absent.
+"""Select the rows of a claim or of a panel, and report absent rows.
 
-An overridden figure or a diverged run may leave a claim or a panel without its rows. Whoever
-selects them here need not ask: a claim that meets `NoRows` is undecided, a panel stays empty, and
-both say which rows are absent.
+Overrides and diverged runs may remove the rows of a claim or of a panel. The functions here then
+raise `NoRows`: the claim is undecided, the panel stays empty, and both name the absent rows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,11 +17,11 @@ Rows = TypeVar("Rows", pd.DataFrame, pd.Series)
 
 
 class NoRows(Exception):
-    """Rows that a claim or a panel needs are not there; the message says which."""
+    """Rows of a claim or of a panel are absent; the message names the rows."""
 
 
 class Present(dict[str, pd.DataFrame]):
-    """The tables that have rows. Raises NoRows for any other."""
+    """The tables that have rows; another table raises NoRows."""
 
     def __init__(self, tables: Mapping[str, pd.DataFrame]) -> None:
         super().__init__({name: rows for name, rows in tables.items() if len(rows)})
@@ -32,14 +31,14 @@ class Present(dict[str, pd.DataFrame]):
 
 
 def nonempty(rows: Rows, what: str) -> Rows:
-    """Return the rows themselves. Raises NoRows, "no `what`", when there are none."""
+    """Return the rows unchanged. Raises NoRows, "no `what`", if there are none."""
     if rows.empty:
         raise NoRows(f"no {what}")
     return rows
 
 
 def select(rows: pd.DataFrame, **values: Any) -> pd.DataFrame:
-    """Return the rows whose columns have these values. Raises NoRows when there are none."""
+    """Return the rows whose columns have these values. Raises NoRows if there are none."""
     for column, value in values.items():
         rows = rows[rows[column] == value]
     wanted = ", ".join(f"{column}={value}" for column, value in values.items())
@@ -47,15 +46,14 @@ def select(rows: pd.DataFrame, **values: Any) -> pd.DataFrame:
 
 
 def finite(rows: Rows, *columns: Any) -> Rows:
-    """Return the rows themselves, or the values of a series, which needs no columns.
+    """Return the rows unchanged, or a series unchanged, which needs no columns.
 
-    Raises NoRows when a number in the columns is nan or infinite.
+    Raises NoRows if a number in the columns is nan or infinite.
     """
     numbers = rows.to_frame() if isinstance(rows, pd.Series) else rows[list(columns)]
     for column, values in numbers.items():
-        bad = ~np.isfinite(values.astype(float))
-        if bad.any():
-            raise NoRows(f"{column} is not finite in {bad.sum()} of {len(rows)} rows")
+        if bad := (~np.isfinite(values.astype(float))).sum():
+            raise NoRows(f"{column} is not finite in {bad} of {len(rows)} rows")
     return rows
 
 
@@ -67,8 +65,8 @@ def last_epoch(training: pd.DataFrame) -> pd.DataFrame:
 def spread(rows: pd.DataFrame, keys: list[str], columns: Sequence[str]) -> pd.DataFrame:
     """Return one row per combination of `keys`, with three columns for each of `columns`.
 
-    The median over the replicates, and their smallest and largest as `<column>_low` and
-    `<column>_high`. A nan counts for none of them.
+    The columns are the median over the replicates, and the smallest and the largest value as
+    `<column>_low` and `<column>_high`. All three ignore nan.
     """
     grouped = rows.groupby(keys, sort=False, dropna=False)[list(columns)]
     parts = {"": grouped.median(), "_low": grouped.min(), "_high": grouped.max()}

@@ -1,12 +1,12 @@
-"""The grammar of all figures: sheet, header, panels, looks, names at the lines, rails, guides.
+"""Draw the parts of all figures: sheet, header, panels, lines and their names, rails, guides.
 
 A sheet is 8.4 inches wide: at 200 dpi 1,680 pixels, two for each of the 840 of a README. A point is
 1.4 px there and 0.7 px at half width, so no text is smaller than 10. Lengths are in inches.
 
-A picture is a `matplotlib.figure.Figure` that pyplot knows nothing of: no backend is chosen, no
-window opened, and one that a notebook's cell ends with shows itself. The colors are from Okabe and
-Ito (Color Universal Design, 2008), safe for color blindness. Because print may be grey, two series
-of a panel differ in two of lightness, width, dashes, marker and place.
+A picture is a `matplotlib.figure.Figure` without pyplot: drawing chooses no backend and opens no
+window. A notebook shows a picture that ends a cell. The colors are from Okabe and Ito (Color
+Universal Design, 2008), safe for color blindness. Because print may be grey, two series of a panel
+differ in two of lightness, width, dashes, marker and place.
 """
 
 import logging
@@ -39,14 +39,14 @@ from runner.core.errors import InputError, nearest
 from runner.runs.files import write_atomically
 
 WIDTH, HEAD, PAGE = 8.4, 1.35, 6.75
-"""Of a sheet; the most that a header takes above it; of a printed page (as of ICML)."""
+"""Width of a sheet, largest height of its header, width of a printed page (as of ICML)."""
 SMALL, BASE, LARGE = 10.0, 11.0, 13.0
 INK, GREY, SHADE, PALE = "#1a1a1a", "#6b6b6b", "#f0f0f0", "#d4d4d4"
 BLUE, NAVY, SKY, GREEN, OLIVE = "#0072B2", "#12305c", "#56B4E9", "#009E73", "#7f8a00"
 ORANGE, VERMILION, RUST, BROWN, PURPLE = "#E69F00", "#D55E00", "#9C3A00", "#4F1C00", "#AA3377"
 DASHED, DOTTED = (0, (4, 1.6)), (0, (1, 1.4))
 RIM = [withStroke(linewidth=2.5, foreground="white")]
-"""Around a name, so that it can be read where it crosses a line."""
+"""White rim around a name: the name stays readable where it crosses a line."""
 
 SCREEN: dict[str, Any] = (
     dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), INK)
@@ -63,16 +63,16 @@ PAPER: dict[str, Any] = SCREEN | {
     "font.family": ["STIXGeneral", "DejaVu Sans"],  # Times; signs that it lacks from the second
     "mathtext.fontset": "stix",
 }
-"""For print: as wide as a page and in the font of LaTeX's Times; the header is left to the text."""
+"""Style for print: as wide as a page, in the font of LaTeX's Times, without a header."""
 
 STYLES: dict[str, Any] = {"screen": SCREEN, "paper": PAPER}
 
 
 @contextmanager
 def drawn_in(style: str) -> Iterator[None]:
-    """Draw and save what is within in this style, whatever the user's `matplotlibrc` says.
+    """Draw and save pictures in a style, whatever the user's `matplotlibrc` says.
 
-    Raises InputError when there is no such style.
+    Raises InputError if there is no style of this name.
     """
     if style not in STYLES:
         raise InputError(f"style={style} is unknown: {nearest(style, STYLES)}")
@@ -83,26 +83,26 @@ def drawn_in(style: str) -> Iterator[None]:
 
 
 class Picture(Figure):
-    """A figure that no backend and no window knows: a body, and above it room for a header."""
+    """A figure without a window: a body, and above the body room for a header."""
 
     room, head = HEAD, 0.0
-    """Inches above the body: of the room, and what of it the header takes."""
+    """Inches above the body: the room for a header, and the height of the header."""
 
     def savefig(self, fname: Any, *, header: bool = True, **options: Any) -> None:
-        """Save the body, with the header that it has unless `header` is false."""
+        """Save the body, with the header above it unless `header` is false."""
         width, height = self.get_size_inches()
         top = height - self.room + self.head * header
         super().savefig(fname, **{"bbox_inches": Bbox([[0, 0], [width, top]])} | options)
 
     def _repr_png_(self) -> bytes:
-        """Return what a notebook shows."""
+        """Return the PNG that a notebook shows."""
         return as_bytes(self)
 
     def add_header(self, what: str, finding: str, counts: Sequence[tuple[str, str]]) -> None:
         """Write three lines above the body.
 
-        what: paper, figure, data, and whose way it is; finding: in bold, broken into two lines if
-        it is too long for one; counts: words and their colors, one after the other.
+        what: paper, figure, data and procedure; finding: in bold, in two lines if one is too short;
+        counts: words and their colors, one after the other.
         """
         total, left = self.get_figheight(), 0.1 / self.get_figwidth()
         lines = in_two(finding)
@@ -119,11 +119,11 @@ class Picture(Figure):
 
 
 DATED = {"png": "Software", "pdf": "CreationDate", "svg": "Date"}
-"""The metadata by format that equal pictures would differ in; files are written without."""
+"""The metadata that would differ between equal pictures, by format: files are written without."""
 
 
 def as_bytes(picture: Figure, end: str = "png", **options: Any) -> bytes:
-    """Return the content of a picture's file. end: png, pdf or svg; options: as of `savefig`."""
+    """Return the content of a picture's file. end: png, pdf or svg; options: for `savefig`."""
     content = BytesIO()
     picture.savefig(content, format=end, metadata={DATED[end]: None}, **options)
     return content.getvalue()
@@ -132,23 +132,34 @@ def as_bytes(picture: Figure, end: str = "png", **options: Any) -> bytes:
 def save(
     picture: Figure,
     path: Path,
-    ends: Sequence[str] = ("png", "pdf", "svg", "body.png"),
+    ends: Sequence[str] = ("png", "body.png", "pdf", "svg"),
     write: Callable[[Path, bytes], None] = write_atomically,
 ) -> None:
     """Write `path`.<end> for each of `ends`: equal tables give equal files."""
-    logging.getLogger("fontTools").setLevel(logging.ERROR)  # it doubts the dates of matplotlib's
+    logging.getLogger("fontTools").setLevel(logging.ERROR)  # warns about the dates of fonts
     for end in ends:
         bare = {"header": False} if end == "body.png" and isinstance(picture, Picture) else {}
+        if end == "svg":
+            _round_positions(picture)
         content = as_bytes(picture, end.rpartition(".")[2], **bare)
         write(path.with_name(f"{path.name}.{end}"), content)
-        picture.set_layout_engine(None)  # it is laid out; "none" would go through it once more
+        picture.set_layout_engine(None)  # "none" would lay out once more
+
+
+def _round_positions(picture: Figure) -> None:
+    """Round the positions of the axes: the layout's solver differs in their last digits.
+
+    An SVG names its clip paths after the exact positions.
+    """
+    for axes in picture.axes:
+        axes.set_position(np.round(axes.get_position(original=True).bounds, 10))
 
 
 def in_two(text: str, longest: float = 8.15) -> list[str]:
-    """Return a finding in one line, or in two of similar length, broken behind a sign where that is
-    near, and never between a number and its % or an = and its sides.
+    """Return a finding in one line, or in two lines of similar length.
 
-    longest: inches of a line.
+    A break behind a comma or semicolon is preferred. No break separates a number from its %, or the
+    sides of an =. longest: inches of a line.
     """
     bold = get_font(findfont(FontProperties(family="DejaVu Sans", weight="bold")))
     bold.set_size(LARGE, 72)
@@ -171,7 +182,7 @@ def in_two(text: str, longest: float = 8.15) -> list[str]:
 
 
 def canvas(height: float) -> Picture:
-    """Return an empty picture that lays itself out. height: of its body."""
+    """Return an empty picture with automatic layout. height: inches of its body."""
     total = height + HEAD
     room = (0, 0, 1, (height - 0.1) / total)
     layout = ConstrainedLayoutEngine(rect=room, w_pad=0.07, h_pad=0.06, wspace=0.04)
@@ -180,10 +191,11 @@ def canvas(height: float) -> Picture:
 
 def sheet(rows=1, cols=2, *, height=4.4, left=0.75, right=0.25, gap=0.3, between=1.05, top=0.45,
           ratios=(), heights=(), **options: Any) -> tuple[Picture, np.ndarray]:  # fmt: skip
-    """Return a picture of rows and columns of axes; what it is and says goes into its header.
+    """Return a picture of rows and columns of axes.
 
-    height: of its body; gap, right: room for labels and names; between, top: for titles; ratios,
-    heights: of columns and rows to each other; options: as of `Figure.subplots`.
+    height: inches of its body; gap, right: room for labels and names; between, top: room for
+    titles; ratios, heights: relative widths of columns and heights of rows; options: for
+    `Figure.subplots`.
     """
     bottom, total = 0.62, height + HEAD
     wide = (WIDTH - left - right - gap * (cols - 1)) / cols
@@ -196,7 +208,7 @@ def sheet(rows=1, cols=2, *, height=4.4, left=0.75, right=0.25, gap=0.3, between
 
 
 def panel(axes: Axes, letter: str, title: str, x: str = "") -> None:
-    """Its letter, what the height of a point says, and what the axis below is."""
+    """Label a panel: bold letter, title of the y axis above it, label of the x axis."""
     place: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
     place |= {"annotation_clip": False, "in_layout": False}
     axes.annotate(letter, (0, 1), (0, 9), fontsize=LARGE, fontweight="bold", **place)
@@ -206,9 +218,9 @@ def panel(axes: Axes, letter: str, title: str, x: str = "") -> None:
 
 @dataclass(frozen=True)
 class Look:
-    """How a method looks in all figures of its paper.
+    """The look of a method in all figures of its paper.
 
-    The hue is its family's, the form the member's; what is ours is hollow.
+    The color shows the family, marker and dashes the member; our additions are hollow.
     """
 
     color: str
@@ -218,8 +230,7 @@ class Look:
     hollow: bool = False
 
     def line(self, axes: Axes, x: Any, y: Any, **options: Any) -> None:
-        """A line with markers, which a white rim parts from what they lie on; a single point has
-        one."""
+        """Draw a line with rimmed markers; a single finite point always has a marker."""
         face, edge, rim = ("white", self.color, 1.8) if self.hollow else (self.color, "white", 0.8)
         look = {"linestyle": self.dashes, "linewidth": self.width, "marker": self.marker}
         look |= {"markerfacecolor": face, "markeredgecolor": edge, "markeredgewidth": rim}
@@ -229,23 +240,23 @@ class Look:
         axes.plot(x, y, color=self.color, **look)
 
     def each(self, axes: Axes, x: Any, y: Any, alpha: float = 0.45) -> None:
-        """Every replicate, as a dot."""
+        """Draw every replicate as a dot."""
         axes.plot(x, y, ".", color=self.color, alpha=alpha, ms=5.5, mew=0, zorder=1.5)
 
     def band(self, axes: Axes, x: Any, low: Any, high: Any) -> None:
-        """The whole range of the replicates."""
+        """Draw a band over the whole range of the replicates."""
         axes.fill_between(x, low, high, color=self.color, alpha=0.2, linewidth=0)
 
     @property
     def ink(self) -> str:
-        """The color of its name: darker where the line's is too light for letters."""
+        """Return the color of the name: darker than a line that is too light for letters."""
         rgb = np.array(to_rgb(self.color))
         return to_hex(rgb * min(1.0, 0.36 / (rgb @ (0.3, 0.59, 0.11) + 1e-9)))
 
     def name(self, axes: Axes, x: float, y: float, text: str, **options: Any) -> None:
-        """Its name at a point of the data, absent where the axes do not reach.
+        """Write a name at a point of the data, unless the point is outside of the axes.
 
-        options: as of a text; `transform` in place of the data's coordinates.
+        options: for the text; `transform` replaces the data's coordinates.
         """
         options = {"color": self.ink, "ha": "center", "va": "center"} | options
         options |= {"path_effects": RIM, "in_layout": False}
@@ -255,14 +266,13 @@ class Look:
             axes.annotate(text, (x, y), annotation_clip=True, **options)
 
     def note(self, axes: Axes, x: float, y: float, text: str, **options: Any) -> None:
-        """Small words at a place of the axes, from 0 to 1: what marks are. options: as of a
-        text."""
+        """Write a small note at x, y from 0 to 1 of the axes. options: for the text."""
         place = {"transform": axes.transAxes, "ha": "left", "size": SMALL, "linespacing": 1.2}
         self.name(axes, x, y, text, **place | options)
 
     def name_at(self, axes: Axes, x: Any, y: Any, text: str, at: float, away=(0.0, 9.0),
                 **options: Any) -> None:  # fmt: skip
-        """Its name beside its own line. at: the place along x; away: points from the line."""
+        """Write a name beside its line. at: the value of x; away: points from the line."""
         scaled = axes.transScale.transform(np.column_stack([np.asarray(x, float), y]))
         spot = axes.transScale.transform([(at, scaled[0, 1])])[0, 0]
         height = np.interp(spot, *scaled[np.argsort(scaled[:, 0])].T)
@@ -276,12 +286,12 @@ PLAIN, QUIET = Look(INK), Look(GREY, "", DOTTED, 1.2)
 
 
 def guide(axes: Axes, x: Any, y: Any) -> None:
-    """A line that nothing was measured for, below the others: a bound, a law."""
+    """Draw a line without measurements, below the others: a bound, a theoretical law."""
     QUIET.line(axes, x, y, zorder=1, scalex=False, scaley=False)
 
 
 def level(axes: Axes, y: float, text: str = "", at: float = 0.02, above: bool = True) -> None:
-    """A guide across the axes, and its name. at: where that begins, as a share of the axes."""
+    """Draw a horizontal guide with its name. at: where the name begins, from 0 to 1."""
     axes.axhline(y, color=GREY, linestyle=DOTTED, linewidth=QUIET.width, zorder=1)
     place: Any = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
     place |= {"xytext": (0, 4 if above else -4), "va": "bottom" if above else "top"}
@@ -289,23 +299,21 @@ def level(axes: Axes, y: float, text: str = "", at: float = 0.02, above: bool = 
 
 
 def frame(axes: Axes, left: float, right: float, low: float, high: float, across: Any) -> None:
-    """Draw a frame around what the headline speaks of. across: transform of its coordinates."""
-    place: Any = {"transform": across, "clip_on": False, "zorder": 5}
-    axes.add_patch(
-        Rectangle((left, low), right - left, high - low, fill=False, color=GREY, lw=1.0, **place)
-    )
+    """Draw a frame around the result of the headline. across: transform of its coordinates."""
+    look: Any = {"fill": False, "color": GREY, "lw": 1.0, "clip_on": False, "zorder": 5}
+    size = (right - left, high - low)
+    axes.add_patch(Rectangle((left, low), *size, transform=across, **look))
 
 
 def shades(values: Iterable[Any], *colors: str) -> dict[Any, str]:
-    """Return a color for each of some ordered values, along a ramp of colors from light to
-    dark."""
+    """Return a color for each of the ordered values, along a ramp from light to dark."""
     values = list(values)
     ramp = LinearSegmentedColormap.from_list("", colors)
     return {v: to_hex(ramp(i / max(1, len(values) - 1))) for i, v in enumerate(values)}
 
 
 def ticks(axis: Axis, values: Iterable[float], labels: Sequence[str] | None = None) -> None:
-    """Ticks where they are wanted, as plain numbers or with labels, and no others."""
+    """Set the ticks of an axis, as plain numbers or with labels, without minor ticks."""
     values = list(values)
     axis.set_ticks(values, labels or [f"{value:,.6g}" for value in values])
     axis.set_minor_locator(NullLocator())
@@ -313,10 +321,10 @@ def ticks(axis: Axis, values: Iterable[float], labels: Sequence[str] | None = No
 
 def rail(axes: Axes, end: float, far: float, text="≈ 0", *, lanes=1, log=True,
          axis="y") -> Callable:  # fmt: skip
-    """Return a scale from far to its end and, beyond, a rail without one, for the exact or the
-    diverged.
+    """Set a scale from `far` to `end`, and beyond `end` a rail for exact or diverged values.
 
-    Returns what places values: place(values, lane) puts nan and those beyond the end on the rail.
+    Returns the function that places values: place(values, lane) puts nan and values beyond the end
+    on a lane of the rail.
     """
     to: Any = np.log10 if log else np.asarray
     back: Any = (lambda power: 10.0**power) if log else np.asarray
@@ -339,8 +347,8 @@ def rail(axes: Axes, end: float, far: float, text="≈ 0", *, lanes=1, log=True,
 
 
 def name_ends(axes: Axes, ends: Sequence[tuple[float, str, Look]]) -> None:
-    """Names (height, text, look) at the right, pushed apart; when the axis has its limits."""
-    ends = [each for each in ends if np.isfinite(each[0])]
+    """Write names (height, text, look) at the right, pushed apart. Set the axis limits before."""
+    ends = [end for end in ends if np.isfinite(end[0])]
     shown = axes.transData.transform([(axes.get_xlim()[1], y) for y, _, _ in ends] or [(1, 1)])
     placed = ((shown[:, 1] - axes.bbox.y0) / axes.bbox.height)[: len(ends)]
     line = 1.22 * BASE * axes.figure.dpi / 72 / axes.bbox.height
@@ -356,8 +364,11 @@ def name_ends(axes: Axes, ends: Sequence[tuple[float, str, Look]]) -> None:
 
 
 def settle(picture: Figure) -> None:
-    """Make linear every logarithmic axis that has nothing positive to show, as of diverged runs:
-    matplotlib fails to draw it. One within a decade has more ticks. No axis has minor ticks."""
+    """Remove minor ticks, and mend the logarithmic axes of a picture.
+
+    An axis without a positive value (of diverged runs) becomes linear: matplotlib fails to draw it.
+    An axis within one decade gets more ticks.
+    """
     for axes in picture.axes:
         for axis, limits, change in (
             (axes.xaxis, axes.get_xlim(), axes.set_xscale),
@@ -366,7 +377,7 @@ def settle(picture: Figure) -> None:
             if axis.get_scale() == "log" and not 0 < min(limits) < max(limits) < inf:
                 change("linear")
             low, high = sorted(limits)
-            shown = [each for each in axis.get_majorticklocs() if low <= each <= high]
+            shown = [tick for tick in axis.get_majorticklocs() if low <= tick <= high]
             if isinstance(axis.get_major_locator(), LogLocator) and len(shown) < 2:
                 axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
                 axis.set_major_formatter("{x:,g}")
@@ -374,7 +385,7 @@ def settle(picture: Figure) -> None:
 
 
 def print_at(picture: Picture, width: float = PAGE) -> None:
-    """Shrink a drawn picture with all that is in it, to be printed as wide as a page."""
+    """Shrink a drawn picture and all its artists to the width of a printed page."""
     share = width / picture.get_figwidth()
     picture.room, picture.head = picture.room * share, picture.head * share
     picture.set_size_inches(*(picture.get_size_inches() * share))
@@ -383,9 +394,9 @@ def print_at(picture: Picture, width: float = PAGE) -> None:
             axis.set_tick_params(labelsize=SMALL * share, length=3.5 * share, width=0.8 * share)
             axis.labelpad *= share
     for artist in picture.findobj():
-        for what in ("linewidth", "linewidths", "markersize", "markeredgewidth", "fontsize"):
-            if what != "linewidths" and hasattr(artist, f"set_{what}"):
-                getattr(artist, f"set_{what}")(np.multiply(getattr(artist, f"get_{what}")(), share))
+        for size in ("linewidth", "markersize", "markeredgewidth", "fontsize"):
+            if hasattr(artist, f"set_{size}"):
+                getattr(artist, f"set_{size}")(np.multiply(getattr(artist, f"get_{size}")(), share))
         if isinstance(artist, Annotation) and artist.anncoords == "offset points":
             x, y = artist.get_position()
             artist.set_position((x * share, y * share))

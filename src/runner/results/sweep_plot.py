@@ -1,18 +1,18 @@
-"""The picture of a sweep, and what the command prints when a sweep or many figures end.
+"""The picture of a sweep, and the report at the end of a sweep or of many figures.
 
     sweep = Sweep(runs)
-    plot = sweep.choose()                     # what is drawn: the study's headline numbers
+    plot = sweep.choose()                     # the headline numbers of the study
     plot = sweep.choose("depth", ["matrix_rank"], "normalization")
     plot.points                               # a row for each dot
     draw(plot)                                # the picture
 
 The parameter with the most values is the horizontal axis, the next is the color, the next has a
 panel for each value. Seeds beside other parameters are replicates. The `figures.py` of a study
-names its headline numbers by column, or by table and column where several tables have it:
+names its headline numbers by column, or by table and column if several tables have the column:
 
     HEADLINE = ["matrix_rank", "training.test_accuracy"]
 
-Without these names, or where no such number is measured by what is asked for, the first numbers are
+By default, or if no table with the requested keys has a headline number, the first numbers are
 drawn.
 """
 
@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -33,8 +33,7 @@ from runner.core.catalogue import headline as catalogue_headline
 from runner.core.errors import InputError, nearest
 from runner.core.studies import column_types
 from runner.results import captions, style
-from runner.results.drawing import DOT
-from runner.results.figure import Figure
+from runner.results.drawing import DOT, upper
 from runner.results.labels import names_of
 from runner.results.preview import printed
 from runner.runs.files import write_atomically
@@ -42,23 +41,28 @@ from runner.runs.inventory import find, short_hash
 from runner.runs.query import condition_for, differing
 from runner.runs.run import Run, load, readable
 
+if TYPE_CHECKING:
+    import runner.results.figure
+
 MOST_NUMBERS, MOST_PANELS, MOST_TICKS, MOST_LINES = 4, 4, 8, 20
-"""Limits: numbers that a picture chooses itself, parameter values with a panel each, values written
-below an axis, lines of the printed table (`runs export` has all runs)."""
+"""Limits: headline numbers in a picture, panels in a row, labels of an axis, lines of the table."""
 
 COLORS = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE, style.SKY,
           style.INK, style.OLIVE)  # fmt: skip
 MARKERS, DASHES = "osD^vPXh", ("-", style.DASHED, style.DOTTED, (0, (6, 1.5, 1, 1.5)))
 
+Looks = dict[tuple[Any, str], style.Look]
+"""The look of each color and method."""
+
 
 @dataclass(frozen=True)
 class SweepPlot:
-    """What a picture shows.
+    """The contents of a picture.
 
-    x, color, panel: columns of `points`. color is `line`, the method of a row, where no parameter
-    has the color; panel is `number` where each number has one panel. points: a row for each dot,
-    with its `line`, `run`, `number` and `value`. name: of the files, the same for the same runs.
-    notes: how many runs, what is missing, which part of the tables is drawn.
+    x, color, panel: columns of `points`. Without a parameter for it, color is `line`, the method of
+    a row, and panel is `number`. points: a row for each dot, with `line`, `run`, `number` and
+    `value`. name: of the files, the same for the same runs. notes: the number of runs, missing
+    runs, and the part of the tables that is drawn.
     """
 
     study: str
@@ -73,7 +77,7 @@ class SweepPlot:
 
 
 class Sweep:
-    """Runs of one study, complete or not, with the tables of those that are complete."""
+    """Runs of one study, complete or not, with the tables of the complete runs."""
 
     def __init__(self, runs: Iterable[Run]) -> None:
         """Load the tables. Raises InputError for several studies, or no complete run."""
@@ -84,15 +88,15 @@ class Sweep:
             listed = f"{len(self.complete)} of {', '.join(studies)}"
             raise InputError(f"not complete runs of one study: {listed}")
         self.study, self.tables = studies[0], load(self.complete)
-        self.differ = differing(self.runs)
+        self.swept = differing(self.runs)
         self.names = names_of(self.study)
         self.repeated = captions.repeated(self.tables)
 
     def numbers(self, keys: set[str]) -> dict[str, tuple[str, str]]:
-        """Return table and column of each number by `table.column` and by `column`, of the tables
-        that have these keys.
+        """Return table and column of each number by `table.column` and by `column`.
 
-        A column without its table is that of `metrics`, else of the last table that has it.
+        Only tables with these keys count. `column` alone means the table `metrics`, or the last
+        table with the column.
         """
         numbers: dict[str, tuple[str, str]] = {}
         classes = sorted(rows_of(self.study).items(), key=lambda item: item[0] == "metrics")
@@ -104,36 +108,39 @@ class Sweep:
         return numbers
 
     def headline(self, numbers: Iterable[str]) -> list[str]:
-        """Return which of these numbers stand for a run: HEADLINE of the study, else the first."""
+        """Return the headline numbers: HEADLINE of the study, else the first numbers."""
         named = getattr(part_of(self.study, "figures"), "HEADLINE", ())
-        found = [name for name in named if name in numbers]
-        return (found or [name for name in numbers if "." in name])[:MOST_NUMBERS]
+        known = [name for name in named if name in numbers]
+        return (known or [name for name in numbers if "." in name])[:MOST_NUMBERS]
 
-    def points(self, asked: Iterable[str], swept: list[str], roles: Sequence[str]) -> pd.DataFrame:
+    def points(self, numbers: list[str], swept: list[str], roles: list[str]) -> pd.DataFrame:
         """Return a row for each dot of these numbers, with the values of the swept parameters."""
         values, parts = pd.DataFrame({name: self.values(name) for name in swept}), []
-        for number in asked:
+        for number in numbers:
             table, column = self.numbers(set())[number]
             keys = rows_of(self.study)[table].keys
-            own = [name for name in swept if name not in keys]
-            rows = self.tables[table].drop(columns=own, errors="ignore").join(values[own], on="run")
+            added = [name for name in swept if name not in keys]
+            rows = (
+                self.tables[table]
+                .drop(columns=added, errors="ignore")
+                .join(values[added], on="run")
+            )
             rows = rows.assign(number=number, value=self.tables[table][column] * 1.0)
             parts.append(_at_the_end(rows, keys, roles))
         return pd.concat(parts, ignore_index=True)
 
     def values(self, name: str) -> pd.Series:
-        """Return a parameter by run: numbers where all are, also lists of one, else texts."""
+        """Return a parameter by run, as numbers if all values are finite numbers, else as texts."""
         values = {run.folder.name: readable(getattr(run.config, name)) for run in self.runs}
         numbers = pd.to_numeric(pd.Series(values), errors="coerce")
         return numbers if np.isfinite(numbers).all() else pd.Series(values)
 
     def table(self) -> pd.DataFrame:
-        """Return a line for each run and method: swept parameters, medians of the headline numbers
-        where the run ends, and the hash of the run."""
-        points = self.points(self.headline(self.numbers(set())), self.differ, self.differ)
+        """Return a line for each run and method: parameters, medians at the end, and the hash."""
+        points = self.points(self.headline(self.numbers(set())), self.swept, self.swept)
         kinds = _join(", ".join(points["by"].unique()).split(", "))
         points["line"] = [_join(map(self.names.value, line.split(", "))) for line in points["line"]]
-        keys = [*self.differ, "line", "run", "number"]
+        keys = [*self.swept, "line", "run", "number"]
         medians = points.groupby(keys, sort=False, dropna=False)["value"].median()
         table = medians.unstack("number", sort=False).reset_index()
         table["run"] = table.pop("run").map(short_hash)
@@ -141,50 +148,47 @@ class Sweep:
         short = table.columns.str.rpartition(".").get_level_values(2)
         return table.set_axis(short, axis=1) if short.is_unique else table
 
-    def choose(
-        self, x: str | None = None, y: Sequence[str] = (), color: str | None = None
-    ) -> SweepPlot:
-        """Choose what is drawn.
+    def choose(self, x: str | None = None, y: Sequence[str] = (), color: str | None = None
+               ) -> SweepPlot:  # fmt: skip
+        """Choose the contents of a picture.
 
         x, color: a parameter, or a key of a table (a layer, a method); y: columns of numbers.
-        Raises InputError where a name does not exist, no number varies, or more parameters differ
-        than a picture has room for.
+        Raises InputError if a name does not exist, no number varies, or more parameters differ than
+        a picture has room for.
         """
-        wanted, parameters = [name for name in (x, color) if name], list(vars(self.runs[0].config))
+        wanted, parameters = [name for name in (x, color) if name], [*vars(self.runs[0].config)]
         numbers = self.numbers({*wanted} - {*parameters})
         known = {*parameters}.union(*(rows_of(self.study)[table].keys for table in self.tables))
-        asked = y or self.headline(numbers)
-        pairs = [*((name, known) for name in wanted), *((name, numbers) for name in asked or [""])]
+        chosen = [*y] or self.headline(numbers)
+        pairs = [*((name, known) for name in wanted), *((name, numbers) for name in chosen or [""])]
         for name, names in pairs:
             if name not in names:
                 what = " by ".join(dict.fromkeys([name or "number", *wanted]))
                 raise InputError(f"{self.study} has no {what}: {nearest(name, names)}")
-        swept = [name for name in parameters if name in {*self.differ, *wanted}]
+        swept = [name for name in parameters if name in {*self.swept, *wanted}]
         roles = _roles(pd.DataFrame({name: self.values(name) for name in swept}), x, color)
-        points = self.points(asked, swept, roles)
+        points = self.points(chosen, swept, roles)
         numeric = [role for role in roles if _is_number(points[role])]
         groups = ["number", "line", *(role for role in roles if role not in numeric)]
-        measured = points.groupby(groups)["value"].transform("count") > 0
-        values = points.groupby("number")["value"]
-        varies = values.transform(lambda part: part.nunique(dropna=False)) > 1
-        points = points[measured & (varies | bool(y))].sort_values(numeric, kind="stable")
+        is_measured = points.groupby(groups)["value"].transform("count") > 0
+        varies = points.groupby("number")["value"].transform("nunique", dropna=False) > 1
+        points = points[is_measured & (varies | bool(y))].sort_values(numeric, kind="stable")
         if points.empty:
-            raise InputError(
-                f"no number of {self.study} varies with {roles[0]}: {', '.join(asked)}"
-            )
-        differ, missing = _join(map(_label, self.differ)), len(self.runs) - len(self.complete)
-        notes = [f"{len(self.runs)} runs" + f" by {differ}" * bool(differ)]
+            listed = ", ".join(chosen)
+            raise InputError(f"no number of {self.study} varies with {roles[0]}: {listed}")
+        missing, swept_words = len(self.runs) - len(self.complete), _join(map(_label, self.swept))
+        notes = [f"{len(self.runs)} runs" + f" by {swept_words}" * bool(swept_words)]
         notes[0] += f", {missing} missing" * bool(missing)
         notes += filter(None, points["at"].unique())
         notes += [f"lines: median of {self.repeated}, dot: one of them"] * bool(self.repeated)
         identity = repr([wanted, y, sorted(run.folder.name for run in self.runs)]).encode()
         name = f"{self.study}-{roles[0]}-{hashlib.sha256(identity).hexdigest()[:8]}"
-        x_column, hue, panel = [*roles, *["line", "number"][len(roles) - 1 :]]
-        shown = points["number"].str.rpartition(".")[2].unique()
-        headline = f"{_join(map(self.names.column, shown))} against {self.names.column(roles[0])}"
-        headline = headline[:1].upper() + headline[1:]
+        drawn = points["number"].str.rpartition(".")[2].unique()
+        axis = self.names.column(roles[0])
+        headline = upper(f"{_join(map(self.names.column, drawn))} against {axis}")
         marks = "; ".join(["Lines are medians, dots single replicates", *notes])
         caption = captions.caption(f"{headline} ({self.study})", marks, self.study, self.tables)
+        x_column, hue, panel = [*roles, *["line", "number"][len(roles) - 1 :]]
         return SweepPlot(self.study, name, x_column, hue, panel, points, headline, notes, caption)
 
 
@@ -194,33 +198,32 @@ def _roles(values: pd.DataFrame, x: str | None, color: str | None) -> list[str]:
     free = [name for name in swept if name not in (x, color)]
     free.sort(key=lambda name: (not _is_number(values[name]), -values[name].nunique()))
     if not (x or free):
-        raise InputError(
-            "the runs differ in no parameter: choose a column for the horizontal axis, as --x layer"
-        )
+        hint = "choose a column for the horizontal axis, as --x layer"
+        raise InputError(f"the runs differ in no parameter: {hint}")
     roles = [given or free.pop(0) for given in (x, color, None) if given or free]
     if free or (len(roles) > 2 and values[roles[2]].nunique() > MOST_PANELS):
-        raise InputError(
-            f"too many parameters for one picture: the runs differ in {', '.join(swept)};"
-            f" choose a part, for example --where '{[*roles, *free][-1]} == ...'"
-        )
+        differ = f"too many parameters for one picture: the runs differ in {', '.join(swept)}"
+        part = f"choose a part, for example --where '{[*roles, *free][-1]} == ...'"
+        raise InputError(f"{differ}; {part}")
     return roles
 
 
 def _at_the_end(rows: pd.DataFrame, keys: Iterable[str], roles: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of a number at the end of each run: at the last layer, epoch or grid point.
+    """Return the rows of a number at the end of each run: last layer, epoch or grid point.
 
-    `line` names the method of a row, `by` its columns, `at` which part of the table is drawn.
+    `line` names the method of a row, `by` the columns of the method, `at` the drawn part of the
+    table.
     """
     keys = [key for key in keys if key not in (*roles, "replicate")]
     kinds = [key for key in keys if not _is_number(rows[key]) and rows[key].nunique() > 1]
     steps = rows.groupby(["run", *kinds])[keys].nunique().max()
-    followed = [key for key in keys if steps[key] > 1]
-    for name in followed:
-        groups = rows.groupby(["run", *kinds], dropna=False)[name]
-        rows = rows[(rows[name] == groups.transform("max")) | rows[name].isna()]
-    at = [f"at the last {_join(map(_label, followed))}"] if followed else []
+    ordered = [key for key in keys if steps[key] > 1]
+    for name in ordered:
+        last = rows.groupby(["run", *kinds], dropna=False)[name].transform("max")
+        rows = rows[(rows[name] == last) | rows[name].isna()]
+    at = [f"at the last {_join(map(_label, ordered))}"] if ordered else []
     while len(kinds) > 1 and len(rows[kinds].drop_duplicates()) > len(COLORS):
-        kinds.remove(widest := max(kinds, key=lambda kind: rows[kind].nunique()))
+        kinds.remove(widest := rows[kinds].nunique().idxmax())
         at += [f"over every {_label(widest)}"]
     lines = [", ".join(map(str, values)) for values in rows[kinds].to_numpy()]
     rows = rows.assign(by=", ".join(kinds), line=lines, at="; ".join(at))
@@ -232,8 +235,8 @@ def _is_number(values: pd.Series) -> bool:
     return pd.api.types.is_numeric_dtype(values) and values.dtype != bool
 
 
-def _label(name: Any) -> str:
-    return f"{name:g}" if isinstance(name, float) else str(name).replace("_", " ")
+def _label(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def _join(names: Iterable[str]) -> str:
@@ -242,24 +245,24 @@ def _join(names: Iterable[str]) -> str:
 
 def draw(plot: SweepPlot) -> style.Picture:
     """Return the picture with its header; draw and save it in a style of `style`."""
-    points, names = plot.points, names_of(plot.study)
-    values = [] if plot.panel == "number" else list(points[plot.panel].unique())
-    numbers = points["number"].unique()
-    cells = [(number, value) for number in numbers for value in values or [number]]
-    columns = len(values) or (3 if len(cells) == 3 else min(len(cells), 2))
-    rows, looks = -(-len(cells) // columns), _looks(plot)
+    points, names, looks = plot.points, names_of(plot.study), _looks(plot)
+    values = [None] if plot.panel == "number" else points[plot.panel].unique()
+    cells = [(number, value) for number in points["number"].unique() for value in values]
+    columns = 3 if len(cells) == 3 else min(len(cells), 2)
+    columns = columns if values[0] is None else len(values)
+    rows = -(-len(cells) // columns)
     kinds = [plot.color.removeprefix("line"), *", ".join(points["by"].unique()).split(", ")]
     title = fill(_join(map(names.column, kinds)), 24)
     parts = {key: [key[0], *key[1].split(", ")] for key in looks}
     labels = {key: fill(_join(map(names.value, part)), 24) for key, part in parts.items()}
     longest = max(map(len, "\n".join([title, *labels.values()]).split("\n")))
     room: dict[str, Any] = {"height": 3.2 * rows, "right": 0.75 + 0.1 * longest if title else 0.25}
-    room |= {"gap": 0.65, "sharey": "row" if values else "none"}
+    room |= {"gap": 0.65, "sharey": "none" if values[0] is None else "row"}
     picture, grid = style.sheet(rows, columns, **room)
     for letter, axes, (number, value) in zip("abcdefghijklmnop", grid.flat, cells, strict=False):
         _draw_panel(plot, axes, points[points["number"] == number], value, looks)
         above = names.column(number.rpartition(".")[2])
-        above += f", {names.column(plot.panel)} {value}" * bool(values)
+        above += "" if value is None else f", {names.column(plot.panel)} {value}"
         style.panel(axes, letter, above, names.column(plot.x))
     for axes in grid.flat[len(cells) :]:
         axes.set_axis_off()
@@ -274,11 +277,11 @@ def draw(plot: SweepPlot) -> style.Picture:
     return picture
 
 
-def _looks(plot: SweepPlot) -> dict[tuple[Any, str], style.Look]:
-    """Return how each method of each color looks.
+def _looks(plot: SweepPlot) -> Looks:
+    """Return the look of each method of each color.
 
-    Markers and dashes tell the methods apart, or the colors where there is one method. What LOOKS
-    of the study's `figures.py` has looks as in the figures of the paper.
+    Markers and dashes distinguish the methods, or the colors if there is one method. Keys of LOOKS
+    in the study's `figures.py` have the same look as in the figures of the paper.
     """
     hues, lines = (list(plot.points[column].unique()) for column in (plot.color, "line"))
     known = getattr(part_of(plot.study, "figures"), "LOOKS", {})
@@ -293,9 +296,10 @@ def _looks(plot: SweepPlot) -> dict[tuple[Any, str], style.Look]:
     return looks
 
 
-def _draw_panel(plot: SweepPlot, axes: Axes, points: pd.DataFrame, value: Any,
-                looks: dict[tuple[Any, str], style.Look]) -> None:  # fmt: skip
-    """Draw the points of a number that have this value of the panels; the axes are for all."""
+def _draw_panel(
+    plot: SweepPlot, axes: Axes, points: pd.DataFrame, value: Any, looks: Looks
+) -> None:
+    """Draw the points of a number. value: the panel's value of `plot.panel`; None draws all."""
     names, is_number = list(points[plot.x].unique()), _is_number(points[plot.x])
     place, size = _y_axis(axes, points["value"]), 5 if len(names) <= MOST_TICKS else 0
     axes.set_xscale(**(_scale(points[plot.x]) if is_number else {"value": "linear"}))
@@ -303,8 +307,8 @@ def _draw_panel(plot: SweepPlot, axes: Axes, points: pd.DataFrame, value: Any,
         labels = [names_of(plot.study).value(name).replace(" ", "\n") for name in names]
         style.ticks(axes.xaxis, names if is_number else range(len(names)), labels)
     is_inside = points.groupby("run")[plot.x].nunique().max() > 1
-    shown = points[points[plot.panel] == value]
-    for key, part in shown.groupby([plot.color, "line", *["run"] * bool(is_inside)], sort=False):
+    drawn = points if value is None else points[points[plot.panel] == value]
+    for key, part in drawn.groupby([plot.color, "line", *["run"] * bool(is_inside)], sort=False):
         aside = ([*looks].index(key[:2]) - (len(looks) - 1) / 2) * min(0.14, 0.7 / len(looks))
         x = part[plot.x] if is_number else part[plot.x].map(names.index) + aside
         look, values = looks[key[:2]], part["value"].where(np.isfinite(part["value"]), np.inf)
@@ -314,8 +318,7 @@ def _draw_panel(plot: SweepPlot, axes: Axes, points: pd.DataFrame, value: Any,
 
 
 def _y_axis(axes: Axes, values: pd.Series) -> Callable[[Any], Any]:
-    """Set the scale of the axis, with a rail where values have diverged; return what places
-    values."""
+    """Set the axis, with a rail for diverged values; return the function that places values."""
     finite = values[np.isfinite(values)]
     scale, low, high = _scale(finite), finite.min(), finite.max()
     if 0 < len(finite) < len(values):
@@ -327,8 +330,10 @@ def _y_axis(axes: Axes, values: pd.Series) -> Callable[[Any], Any]:
 
 
 def _scale(values: pd.Series) -> dict[str, Any]:
-    """Return the scale of an axis: logarithmic where the values span two decades, or each is as
-    many times the one before, as of 2, 4, 8; with zeros symlog."""
+    """Return the scale of an axis, logarithmic for values of equal ratios or over two decades.
+
+    Values with zeros get the scale symlog, negative values a linear scale.
+    """
     positive = np.sort(values[values > 0].unique())
     steps = positive[1:] / positive[:-1]
     if (values < 0).any() or steps.prod() < 100 and (len(steps) < 2 or np.ptp(steps) > 1e-9):
@@ -340,46 +345,43 @@ def _scale(values: pd.Series) -> dict[str, Any]:
 def write(plot: SweepPlot, outputs: Path, out: Path | None = None) -> Path:
     """Write the picture; return its path.
 
-    out: its file. Without it the picture goes, with the numbers drawn and a caption, into
+    out: the file of the picture. By default picture, drawn numbers and caption go into
     `<outputs>/sweeps/`, under a name that is the same for the same runs.
     """
     path = out or outputs / "sweeps" / f"{plot.name}.png"
     path.parent.mkdir(parents=True, exist_ok=True)
-    ends = [path.suffix[1:]] if out else ["png", "pdf"]
     with style.drawn_in("screen"):
-        style.save(draw(plot), path.with_suffix(""), ends)
+        style.save(draw(plot), path.with_suffix(""), [path.suffix[1:]] if out else ["png", "pdf"])
     if not out:
         write_atomically(path.with_suffix(".csv"), plot.points.to_csv(index=False).encode())
         write_atomically(path.with_suffix(".caption.txt"), plot.caption.encode())
     return path
 
 
-def summary(drawn: Sequence[Figure]) -> str:
+def summary(drawn: Sequence["runner.results.figure.Figure"]) -> str:
     """Return a table of figures, with the seconds of their runs and their verdicts, and totals."""
     verdicts, lines = ["holds", "fails", "undecided"], []
     for figure in drawn:
         counts = pd.read_csv(figure.path("claims.csv"))["verdict"].value_counts()
         seconds = sum(run.provenance().get("seconds", 0) for run in figure.runs)
-        line = {"figure": figure.name, "runs": len(figure.runs), "seconds": round(seconds)}
-        lines.append(line | {verdict: counts.get(verdict, 0) for verdict in verdicts})
+        line = [figure.name, len(figure.runs), round(seconds)]
+        lines.append(line + [counts.get(verdict, 0) for verdict in verdicts])
     table = pd.DataFrame(lines, columns=["figure", "runs", "seconds", *verdicts])
     totals = ", ".join(f"{table[verdict].sum()} {verdict}" for verdict in verdicts)
     return f"{table.to_string(index=False)}\nclaims: {totals}; {len(drawn)} figures"
 
 
 def ending(runs: Sequence[Run]) -> str:
-    """Return what is printed when a sweep has ended, and draw its picture.
+    """Return the report at the end of a sweep, and draw its picture.
 
-    For each study with complete runs: a table of them, their folder, commands that go on from
-    there, and the path of the picture.
+    Each study with complete runs has a table of the runs, their folder, commands for the next
+    steps, and the path of the picture.
     """
     studies = sorted({run.config.study for run in runs if run.is_complete()})
-    return "\n\n".join(
-        _ending_of([run for run in runs if run.config.study == study]) for study in studies
-    )
+    return "\n\n".join(_report([r for r in runs if r.config.study == study]) for study in studies)
 
 
-def _ending_of(runs: list[Run]) -> str:
+def _report(runs: list[Run]) -> str:
     sweep = Sweep(runs)
     complete, study, folder = sweep.complete, sweep.study, sweep.complete[0].folder.parent
     table, outputs = sweep.table(), folder.parent.parent

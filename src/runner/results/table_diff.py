@@ -29,17 +29,17 @@ import pandas as pd
 from runner.core.studies import Row
 
 CHANCE = 5.0
-"""Standard errors that are chance: thousands of numbers are compared, and a smaller bound would
-name some of them."""
+"""Standard errors that chance explains: a smaller bound would name some of thousands of numbers."""
 
 DRIFT = 1e-3
-"""Relative difference that other hardware may make in a number without a spread of its own: many
-steps amplify the rounding of one."""
+"""Relative difference between machines in a number without spread: many steps amplify rounding."""
 
 ROUNDING = 1e-9
-"""Difference that is rounding and no more, relative to a number or, where that is smaller, to one:
-inputs, weights and losses are of order one, and what ought to be zero beside them (the error of an
-exact construction, 1e-13) is another number on every processor."""
+"""Largest difference by rounding, relative to the larger of the number and one.
+
+Inputs, weights and losses are of order one. Numbers that should be zero, for example the error of
+an exact construction (1e-13), differ between processors.
+"""
 
 FAR = 100.0
 """Standard deviations at which a single replicate is damaged rather than unlucky."""
@@ -49,19 +49,19 @@ ERROR_OF_ERROR = 1 / 8
 
 COLUMNS = ("column", "equal", "rounding", "differ", "largest", "at", "beyond", "deviation", "where")
 ROWS = "(rows)"
-"""The line of a comparison that is about the rows themselves."""
+"""The name of the line about the rows."""
 
 ORDER, SIDE = "order of rows", "side"
 
 
 def compare(own: pd.DataFrame, kept: pd.DataFrame, row_class: type[Row] | None) -> pd.DataFrame:
-    """Compare two tables; return a line for the rows (ROWS), then one for each common column.
+    """Compare two tables; return a line for the rows (ROWS), then a line for each common column.
 
-    own, kept: A and B, of which B is the reference. row_class: of both tables; None if it is gone.
+    own, kept: A and B; B is the reference. row_class: of both tables; None if it was deleted.
     `equal`, `rounding` and `differ` count rows, `largest` is the largest difference relative to the
-    larger number (inf for no numbers), `at` names its row. `beyond` counts the points that differ
-    by more than chance, `deviation` is the largest difference as a fraction of the tolerance,
-    `where` names its point.
+    larger number (inf for texts), `at` names its row. `beyond` counts the points that differ by
+    more than chance, `deviation` is the largest difference as a fraction of the tolerance, `where`
+    names its point.
     """
     keys = ["run", *(row_class.keys if row_class else ())]
     keys = [key for key in keys if key in own and key in kept]
@@ -93,67 +93,59 @@ def compare(own: pd.DataFrame, kept: pd.DataFrame, row_class: type[Row] | None) 
         at = where = ""
         if (distance > ROUNDING).any():
             worst = distance.idxmax()
-            at = f"{_place(rows.loc[worst], keys)}: {_pair(a[worst], b[worst])}"
+            at = f"{_row_name(rows.loc[worst], keys)}: {_pair(a[worst], b[worst])}"
         if (share > 1).any():
             worst, row = share.idxmax(), judged.loc[share.idxmax()]
-            place = _place(rows.loc[worst], keys if row["single"] else point_keys)
-            where = f"{place}: {_pair(row['own'], row['kept'])}"
+            point = _row_name(rows.loc[worst], keys if row["single"] else point_keys)
+            where = f"{point}: {_pair(row['own'], row['kept'])}"
         lines.append(_line(name, distance, share, points, at, where))
     return pd.DataFrame(lines, columns=list(COLUMNS))
 
 
-def _line(
-    column: str, distance: pd.Series, share: pd.Series, points: pd.Series, at: str, where: str
-) -> dict[str, Any]:
-    """Return the line of a column.
+def _line(column: str, distance: pd.Series, share: pd.Series, points: pd.Series, *texts: str
+          ) -> tuple[Any, ...]:  # fmt: skip
+    """Return the line of a column, in the order of COLUMNS.
 
-    distance: relative difference of each row; share: its difference as a fraction of the tolerance.
+    distance: relative difference of each row; share: its difference as a fraction of the tolerance;
+    texts: `at` and `where`.
     """
-    return {
-        "column": column,
-        "equal": int((distance == 0).sum()),
-        "rounding": int(((distance > 0) & (distance <= ROUNDING)).sum()),
-        "differ": int((distance > ROUNDING).sum()),
-        "largest": distance.max() if len(distance) else 0.0,
-        "at": at,
-        "beyond": int(points[share > 1].nunique()),
-        "deviation": share.max() if len(share) else 0.0,
-        "where": where,
-    }
+    equal, rounding = (distance == 0).sum(), (distance <= ROUNDING).sum()
+    counts = (equal, rounding - equal, len(distance) - rounding)
+    largest, deviation = (side.max() if len(side) else 0.0 for side in (distance, share))
+    beyond = points[share > 1].nunique()
+    return column, *map(int, counts), largest, texts[0], beyond, deviation, texts[1]
 
 
-def _compare_rows(
-    rows: pd.DataFrame, keys: list[str], row_class: type[Row] | None
-) -> dict[str, Any]:
-    """Return the line about the rows: which of them one table lacks, or has twice.
+def _compare_rows(rows: pd.DataFrame, keys: list[str], row_class: type[Row] | None
+                  ) -> tuple[Any, ...]:  # fmt: skip
+    """Return the line about the rows: rows that one table lacks, or has twice.
 
-    Some rows are not in every replicate: then only replicates that one table lacks, and rows that
-    it has twice, are more than chance.
+    If rows need not be in every replicate, chance explains the absence of single rows, but not of
+    replicates.
     """
-    alone = rows[SIDE] != "both"
-    beyond, text = alone, ""
+    alone = beyond = rows[SIDE] != "both"
+    text = ""
     if row_class and not row_class.in_every_replicate and "replicate" in keys:
-        replicates = [set(rows.loc[rows[SIDE] != only, "replicate"])
-                      for only in ("left_only", "right_only")]  # fmt: skip
-        lost = rows["replicate"].isin(replicates[0] ^ replicates[1])
-        beyond = alone & (lost | (rows[ORDER] > 0))
+        in_a, in_b = (
+            {*rows.loc[rows[SIDE] != other, "replicate"]} for other in ("right_only", "left_only")
+        )
+        beyond = alone & (rows["replicate"].isin(in_a ^ in_b) | (rows[ORDER] > 0))
     if alone.any():
         first = rows[beyond if beyond.any() else alone].iloc[0]
         again = "again, " if first[ORDER] and keys else ""
         counts = rows[SIDE].value_counts()
         text = f"{counts['left_only']} only in A, {counts['right_only']} only in B"
-        text += f": {again}{_place(first, keys)}"
+        text += f": {again}{_row_name(first, keys)}"
     distance, share = (mask.map({True: np.inf, False: 0.0}) for mask in (alone, beyond))
     return _line(ROWS, distance, share, rows.index.to_series(), text, text)
 
 
-def _compare_numbers(
-    a: pd.Series, b: pd.Series, points: pd.Series, error: pd.Series | None, is_estimate: bool
-) -> pd.DataFrame:
-    """Return for each row the numbers that differ most, and their difference as a `share` of the
-    tolerance: medians of its point or, if `single`, the row's own number.
+def _compare_numbers(a: pd.Series, b: pd.Series, points: pd.Series, error: pd.Series | None,
+                     is_estimate: bool) -> pd.DataFrame:  # fmt: skip
+    """Return for each row two numbers, and their difference as a `share` of the tolerance.
 
-    Points at which other rows are finite than in the reference are left to `_compare_values`.
+    The numbers are the medians of the row's point or, if `single`, the numbers of the row.
+    `_compare_values` judges points with other finite rows than in the reference.
     """
     same = (np.isfinite(a) == np.isfinite(b)).groupby(points).transform("all")
     a, b = (side.where(np.isfinite(side) & same) for side in (a, b))
@@ -177,11 +169,11 @@ def _compare_numbers(
 
 
 def _compare_values(a: pd.Series, b: pd.Series, points: pd.Series) -> pd.DataFrame:
-    """Return both values of each row and, if they disagree, how many rows do as a `share` of the
-    number by chance.
+    """Return both values of each row and, if they differ, a `share` above zero.
 
-    Compared are truth values and texts; of numbers, whether they are finite. The number by chance
-    is that of two independent draws from the reference (b), each from the rows of its point.
+    `share` is the number of different rows as a fraction of the number by chance: in two
+    independent draws from the reference (b), each from the rows of its point. Numbers differ here
+    only if one of them is not finite.
     """
     kinds = [a, b]
     if _is_number(a) and _is_number(b):
@@ -201,18 +193,19 @@ def _is_number(column: pd.Series) -> bool:
     return column.dtype.kind in "iuf"
 
 
-def _place(row: pd.Series, keys: Sequence[str]) -> str:
+def _row_name(row: pd.Series, keys: Sequence[str]) -> str:
+    """Return the keys of a row, with their values."""
     return ", ".join(f"{key}={row[key]}" for key in keys or [ORDER])
 
 
 def _pair(a: Any, b: Any) -> str:
-    """Return two values that differ, to as many digits as show it."""
+    """Return two different values, with enough digits to show the difference."""
     short = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in (a, b)]
     return " and ".join(short if short[0] != short[1] else map(str, (a, b)))
 
 
 def distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return of each pair the difference relative to the larger; inf for what is no number.
+    """Return the difference of each pair relative to the larger number; inf for different texts.
 
     Two nans are equal, and so are two infinities of one sign.
     """
@@ -226,9 +219,9 @@ def distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def alike(compared: pd.DataFrame) -> str:
-    """Say how alike the numbers of several tables are.
+    """Return how alike the numbers of several tables are, in words.
 
-    compared: lines of `compare`, with the tables in the column `table`.
+    compared: lines of `compare`, with a column `table`.
     """
     if not compared["equal"].any():
         return "nothing to compare"
@@ -243,23 +236,23 @@ def alike(compared: pd.DataFrame) -> str:
 
 
 def fault(table: pd.DataFrame, row_class: type[Row]) -> str | None:
-    """Return what is wrong with the rows of a table of several runs; None when nothing is.
+    """Return the fault in the rows of a table of several runs; None if there is none.
 
-    Wrong are two rows of the same keys, a point without all replicates of its run, and fewer or
-    more of them than its parameter `replicates` says.
+    Faults are two rows of the same keys, a point without all replicates of its run, and a number of
+    replicates other than the parameter `replicates`.
     """
     keys = ["run", *row_class.keys]
     twice = table[table.duplicated(keys)]
     if len(twice):
-        return f"{len(twice)} rows twice: {_place(twice.iloc[0], keys)}"
+        return f"{len(twice)} rows twice: {_row_name(twice.iloc[0], keys)}"
     if "replicate" not in keys or not row_class.in_every_replicate:
         return None
-    if "judged" in table:  # beside those that choices are made on
+    if "judged" in table:  # other replicates only choose learning rates
         table = table[table["judged"]]
     for run, rows in table.groupby("run"):
         replicates = set(rows["replicate"])
         first, count = min(replicates), len(replicates)
-        # Replicates that rates are chosen on are counted after those that are judged.
+        # Replicates that choose learning rates have the numbers after the judged replicates.
         if "replicates" in rows and first == 0:
             count = int(rows["replicates"].iloc[0])
         points = rows.groupby([key for key in keys if key != "replicate"], dropna=False)

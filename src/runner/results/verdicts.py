@@ -1,16 +1,23 @@
-"""Verdicts as lines of text: what a command prints at its end, and `runner show`."""
+"""Verdicts as lines of text, for the end of a command and for `runner show`."""
 
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from runner.results.drawing import MARKS
+from runner.results.style import GREY
 
 KINDS = {"paper": "", "ours": " (ours)", "illustration": " (an illustration)"}
 
+MARKS = {
+    "holds": ("✓", "hold", "#00664b"),
+    "fails": ("✗", "fail", "#a84300"),
+    "undecided": ("?", "undecided", GREY),
+}
+"""Sign of a verdict (readable in grey print), its plural, and its color."""
+
 MOST_CLAIMS = 14
-"""Lines, but for claims that do not hold: those are always shown."""
+"""Most lines of claims, except that claims that do not hold are always shown."""
 
 STATEMENT = 72
 """The column at which the measured numbers begin if the statement is shorter."""
@@ -19,60 +26,56 @@ STANDINGS = {
     "pre-registered": "the rule stood before these numbers",
     "exploratory": "numbers of this seed were known before the rule was what it is",
 }
-"""Of kept verdicts."""
+"""Standings of stored verdicts, and their meaning."""
 
 
 def lines(judged: pd.DataFrame, path: Path, scale: str) -> list[str]:
-    """Return a line for each claim, the papers' own first, and how many hold, fail and are
-    undecided.
+    """Return a line for each claim, the paper's claims first, and a summary.
 
-    judged: as `claims.judge` gives it, or as it is kept; with the column `standing` the last line
-    says which are pre-registered. path: of its CSV file, which the last line but one
-    names where claims that hold are left out.
+    judged: the table of `claims.judge`, or the stored one; path: its CSV file, named if claims that
+    hold are left out.
     """
-    ordered = judged.sort_values(
-        "kind", key=lambda kind: kind.map(list(KINDS).index), kind="stable"
-    )
-    of_interest = (
-        ordered["verdict"] != "holds" if scale != "smoke" else ordered["verdict"] == "fails"
-    )
+    ordered = judged.iloc[judged["kind"].map([*KINDS].index).argsort(kind="stable")]
+    fails, holds = ordered["verdict"] == "fails", ordered["verdict"] == "holds"
+    is_important = fails if scale == "smoke" else ~holds
     if len(ordered) > MOST_CLAIMS:
-        room = MOST_CLAIMS - 1 - of_interest.sum()
-        ordered = ordered[of_interest | ((~of_interest).cumsum() <= room)]
-    said = [line(row, scale) for row in ordered.itertuples()]
+        room = MOST_CLAIMS - 1 - is_important.sum()
+        ordered = ordered[is_important | ((~is_important).cumsum() <= room)]
+    texts = [line(row, scale) for row in ordered.itertuples()]
     if left := len(judged) - len(ordered):
-        what = "" if scale == "smoke" else f" that hold{'s' * (left == 1)}"
-        said.append(f"… and {left} more{what}: {path}")
-    return [*said, summary(judged, scale)] if len(judged) else []
+        verdict = "" if scale == "smoke" else f" that hold{'s' * (left == 1)}"
+        texts.append(f"… and {left} more{verdict}: {path}")
+    return [*texts, summary(judged, scale)] if len(judged) else []
 
 
 def line(row: Any, scale: str = "") -> str:
-    """Return a claim and what was measured: `✓ holds      statement   error: 0.61 (0.55 to 0.72), 8
-    networks`."""
+    """Return a claim, its measured numbers, and the reason if the claim is undecided.
+
+    `✓ holds      statement   error: 0.61 (0.55 to 0.72), 8 networks`. At scale smoke all claims
+    have one reason, which the summary gives.
+    """
     begin = f"{MARKS[row.verdict][0]} {row.verdict:<9}  {row.statement}{KINDS[row.kind]}"
-    return f"{begin:<{13 + STATEMENT}}   {_measured(row, scale)}".rstrip()
-
-
-def _measured(row: Any, scale: str) -> str:
-    """Return the deciding number, and of an undecided claim the reason, which at scale smoke is
-    said for all."""
-    is_said = row.verdict == "undecided" and scale != "smoke"
-    return "; ".join(filter(None, [row.measured, row.note if is_said else ""]))
+    reason = row.note if row.verdict == "undecided" and scale != "smoke" else ""
+    measured = "; ".join(filter(None, [row.measured, reason]))
+    return f"{begin:<{13 + STATEMENT}}   {measured}".rstrip()
 
 
 def summary(judged: pd.DataFrame, scale: str) -> str:
     """Return how many claims hold, fail and are undecided, in sentences, with their standing."""
-    words = {"holds": ("holds", "hold"), "fails": ("fails", "fail")}
-    words["undecided"] = ("is undecided", "are undecided")
-    counts = {verdict: int((judged["verdict"] == verdict).sum()) for verdict in words}
-    parts = [f"{n} {words[verdict][n > 1]}" for verdict, n in counts.items() if n]
+    verbs = {
+        "holds": ("holds", "hold"),
+        "fails": ("fails", "fail"),
+        "undecided": ("is undecided", "are undecided"),
+    }
+    counts = judged["verdict"].value_counts().to_dict()
+    parts = [f"{counts[key]} {verbs[key][counts[key] > 1]}" for key in verbs if key in counts]
     number, _, rest = parts[0].partition(" ")
-    parts[0] = f"{number} {'claim' if number == '1' else 'claims'} {rest}"
-    said = f"{', '.join(parts)}."
+    noun = "claim" if number == "1" else "claims"
+    text = f"{', '.join([f'{number} {noun} {rest}', *parts[1:]])}."
     if scale == "smoke":
         small = " smoke is too small to judge: scale=quick is the first that can."
-        return said + small * (counts["undecided"] > 0)
-    return f"{said} {_standing(judged['standing'])}" if "standing" in judged else said
+        return text + small * ("undecided" in counts)
+    return f"{text} {_standing(judged['standing'])}" if "standing" in judged else text
 
 
 def _standing(standings: pd.Series) -> str:

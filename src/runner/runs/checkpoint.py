@@ -1,4 +1,4 @@
-"""The checkpoint of an unfinished run: it is bound to its run, its code, and the rows before it."""
+"""The checkpoint of an unfinished run, bound to the run, the code, and the rows before it."""
 
 import hashlib
 import json
@@ -16,11 +16,11 @@ from runner.runs.tables import Extent, sha256_of
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a run stood; with nothing in it, the start.
+    """State of an unfinished run; without tables and state, the start.
 
-    run: its name; code: the fingerprint of the code; device: the kind that it was written on;
-    seconds, cpu_seconds: worked so far, by the clock and by the processor; tables: what each table
-    held; state: the study's, None at the start.
+    run: the run's name; code: the fingerprint of the code; device: kind of the device; seconds,
+    cpu_seconds: time of computing so far, by the clock and by the processor; tables: the extent of
+    each table; state: the study's tensors, None at the start.
     """
 
     run: str
@@ -40,24 +40,20 @@ class Checkpoint:
             save_file(self.state, part, {"about": json.dumps(about)})
 
     def read(self, path: Path) -> "Checkpoint":
-        """Return the checkpoint at `path`, if it is of the run, the code and the kind of device of
-        this one, and nothing was changed.
+        """Return the checkpoint at `path`, if run, code and kind of device are those of this one.
 
-        Raises FileNotFoundError when there is none, ValueError, which says why, when it must not be
-        used; other exceptions when the file is damaged.
+        Raises FileNotFoundError if there is none, ValueError with the reason if the checkpoint must
+        not be used, other exceptions if the file is damaged.
         """
         with safe_open(path, "pt") as file:
             about = json.loads(file.metadata()["about"])
             state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        if about["run"] != self.run:
-            raise ValueError(f"it is of the run {about['run']}")
-        if about["code"] != self.code:
-            raise ValueError("the code has changed since")
-        if about["device"] != self.device:
-            raise ValueError(f"it is of the device {about['device']}, not {self.device}")
+        for name in ("run", "code", "device"):
+            if about[name] != getattr(self, name):
+                raise ValueError(f"its {name} is {about[name]}, not {getattr(self, name)}")
         if about["state"] != digest(state):
             raise ValueError("its numbers have changed")
-        tables = {name: Extent(**each) for name, each in about["tables"].items()}
+        tables = {name: Extent(**extent) for name, extent in about["tables"].items()}
         for name, extent in tables.items():
             table = path.with_name(f"{name}.csv")
             if table.parent != path.parent or sha256_of(table, extent.bytes) != extent.sha256:

@@ -1,4 +1,4 @@
-"""How long runs take: as they took before, here or for the reference."""
+"""How long runs take, by the times of earlier runs, here or for the reference."""
 
 import json
 import logging
@@ -16,7 +16,7 @@ log = logging.getLogger("runner")
 
 
 def expected_seconds(run: Run) -> float:
-    """Return how long the run takes: as it took before, here or for the reference; inf: unknown."""
+    """Return the seconds that the run took before, here or for the reference; inf if unknown."""
     before = run.provenance()
     if before.get("status") != "complete":
         before = of_reference().get(str(run), {})
@@ -25,17 +25,16 @@ def expected_seconds(run: Run) -> float:
 
 
 def announcement(jobs: list[Job], abreast: int) -> str:
-    """Return what the jobs will cost, in words; nothing where the reference does not tell.
+    """Return how long the jobs will take; empty if the reference has not all of their times.
 
-    abreast: how many run side by side.
+    abreast: how many jobs run side by side.
     """
     known = [of_reference().get(str(job.run), {"device": ""}) for job in jobs]
-    if not known or any(about.get("device", "cpu") != "cpu" for about in known):
+    device = jobs[0].settings.device if jobs else "none"
+    is_on_cpu = device == "cpu" or device == "auto" and not DRIVER.exists()
+    if not is_on_cpu or any(run.get("device", "cpu") != "cpu" for run in known):
         return ""
-    wish = jobs[0].settings.device
-    if not (wish == "cpu" or wish == "auto" and not DRIVER.exists()):
-        return ""
-    seconds = [about["seconds"] for about in known]
+    seconds = [run["seconds"] for run in known]
     cores = min(len(jobs), abreast, os.cpu_count() or 1)
     took = duration(max(sum(seconds) / cores, *seconds))
     return f"{took}{f' on {cores} cores' * (cores > 1)} (from the reference's times)"
@@ -44,11 +43,11 @@ def announcement(jobs: list[Job], abreast: int) -> str:
 @cache
 def of_reference() -> dict[str, dict[str, Any]]:
     """Return the provenance of all runs behind the kept figures, by the name of the run."""
-    found: dict[str, dict[str, Any]] = {}
+    by_name: dict[str, dict[str, Any]] = {}
     for path in REFERENCE.glob("*/*/provenance.json"):
         try:
             runs = json.loads(path.read_text())["runs"]
-            found |= {run["run"]: run for run in runs if float(run["seconds"]) >= 0}
+            by_name |= {run["run"]: run for run in runs if float(run["seconds"]) >= 0}
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             log.info("%s cannot be read (%s): its times are not known", path, type(error).__name__)
-    return found
+    return by_name

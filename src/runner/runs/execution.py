@@ -1,6 +1,6 @@
-"""A run from its configuration to its result: claimed, resumed, computed, checkpointed, completed.
+"""Execute a run: take its lock, resume it, compute and checkpoint it, write its result.
 
-To be read from `execute` down.
+Read this module from `execute` down.
 """
 
 import json
@@ -36,23 +36,22 @@ from runner.runs.run import CHECKPOINT, RESULT, WEIGHTS, WRITTEN, Run, is_whole,
 from runner.runs.tables import TableWriter, rows_in, sha256_of
 
 KEPT = "kept weights/"
-"""How the names of the weights begin that a checkpoint holds beside the state of the study."""
+"""The prefix of the weights' names in a checkpoint, beside the state of the study."""
 
-SEEN = re.compile(r"x|[HZ]\d*")
-"""What is measured of a network and no weight of it: inputs, hidden activations, preactivations."""
+ACTIVATIONS = re.compile(r"x|[HZ]\d*")
+"""The names of inputs, hidden activations and preactivations, which are no weights."""
 
 log = logging.getLogger("runner")
 log.setLevel(logging.INFO)  # run.log tells the whole story, whatever the caller's level
 
 
 def execute(run: Run, settings: Settings, turn: int = 0, n_jobs: int = 1) -> None:
-    """Bring the run to completion: start it, go on with it, or leave it when it is complete.
+    """Complete the run: start it, resume it, or leave it if it is complete.
 
-    A complete run that is computed again is kept until the new attempt is complete. turn: its
-    number in a sweep; n_jobs: how many runs share this machine. Raises InputError when the folder
-    cannot be written, the device is not there, the tracker not installed or the memory ends,
-    RunFailed when the study raises, Busy when another process computes the run and `settings.wait`
-    is false.
+    A complete run that is computed again is kept until the new attempt is complete. turn: the run's
+    number in a sweep; n_jobs: how many runs share this machine. Raises InputError if the folder
+    cannot be written, the device or the tracker is missing, or the memory is full, RunFailed if the
+    study raises, Busy if another process computes the run and `settings.wait` is false.
     """
     device = machine.device(settings.device, turn, n_jobs)
     if not run.is_wanted(settings):
@@ -78,10 +77,10 @@ def execute(run: Run, settings: Settings, turn: int = 0, n_jobs: int = 1) -> Non
 
 
 def _replace_by_attempt(run: Run) -> bool:
-    """Put the complete attempt in `run.again` in the place of the run; return whether there is one.
+    """Replace the run by a complete attempt in `run.again`; return whether there is one.
 
-    Files of the user in the folder stay. A kill at any step leaves the complete attempt, which the
-    next call puts in place. Only for who holds the lease.
+    The user's files in the folder stay. A kill at any step leaves the complete attempt, which the
+    next call puts in place. Only the owner of the lease may call this function.
     """
     if not is_whole(run.again):
         return False
@@ -96,29 +95,29 @@ def _replace_by_attempt(run: Run) -> bool:
 
 @contextmanager
 def _logged_to(folder: Path) -> Iterator[None]:
-    """Write the log to the folder's `run.log` as well. Raises InputError when it takes no files."""
+    """Write the log to the folder's `run.log`, too. Raises InputError if no file can be written."""
     try:
         files.remove_parts(folder)
-        written = (folder / "run.log").open("a", encoding="utf-8", errors="backslashreplace")
+        path = folder / "run.log"
+        handler = logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise InputError(f"{folder} cannot be written ({error.strerror})") from error
-    handler = logging.StreamHandler(written)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
-    handler.addFilter(lambda record: record.name != progress.OF_ALL)
+    handler.addFilter(lambda record: record.name != progress.SWEEP_LOG)
     log.addHandler(handler)
-    with written:
-        try:
-            yield
-        finally:
-            log.removeHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        handler.close()
 
 
 @dataclass
 class _Attempt:
     """One attempt at a run, from its config file to its result or its error.
 
-    folder: where it leaves them, the run's or `run.again`. require_lock: raises Busy once another
-    process has the run.
+    folder: the run's folder or `run.again`. require_lock: function that raises Busy once another
+    process has taken the run.
     """
 
     run: Run
@@ -137,13 +136,13 @@ class _Attempt:
         self.tracking = trackers.Tracking(self.run, settings.tracker, settings.folder())
 
     def carry_out(self, n_jobs: int) -> None:
-        """Run the study and leave its result, or its error and where it stopped."""
-        run, exhausted = self.run, False
+        """Run the study and write its result, or its error and a checkpoint."""
+        run = self.run
         try:
             with machine.shared(self.device, self.settings.threads, n_jobs):
                 self.study = module_of(run.config.study)
-                own = run.config.measure if isinstance(run.config, TrainingConfig) else None
-                self.function = function_at(own) if own else None
+                name = run.config.measure if isinstance(run.config, TrainingConfig) else None
+                self.function = function_at(name) if name else None
                 self.about["code"] = run.code()  # of what was imported
                 self.about |= provenance.describe(self.device)
                 self.tracking.start(self.about)
@@ -158,21 +157,21 @@ class _Attempt:
             self._fail(" ".join(str(error).split()))
             raise
         except (Exception, SystemExit) as error:
-            exhausted = machine.is_exhausted(error)
-            if not exhausted:
-                with suppress(OSError):  # a full disk may be what went wrong
-                    self._fail(traceback.format_exc())
-                raise RunFailed(
-                    f"{run} failed: {type(error).__name__}: {error}\n"
-                    f"  traceback: {self.folder / 'error.txt'}"
-                ) from error
+            if machine.is_exhausted(error):
+                traceback.clear_frames(error.__traceback__)  # they hold what fills the memory
+                machine.free_memory()
+                text = f"ran out of memory on {self.device}: smaller sizes take less"
+                self._fail(text)
+                hint = f"(runner study={run.config.study} --help lists them)"
+                raise InputError(f"{run} {text}\n  {hint}") from None
+            with suppress(OSError):  # a full disk may be what went wrong
+                self._fail(traceback.format_exc())
+            raise RunFailed(
+                f"{run} failed: {type(error).__name__}: {error}\n"
+                f"  traceback: {self.folder / 'error.txt'}"
+            ) from error
         finally:
-            self.tracking.end("failed" if exhausted else self.status)
-        if exhausted:  # only here, behind the handler, is free what the error held on to
-            machine.free_memory()
-            text = f"ran out of memory on {self.device}: smaller sizes take less"
-            self._fail(text)
-            raise InputError(f"{run} {text}\n  (runner study={run.config.study} --help lists them)")
+            self.tracking.end(self.status)
 
     def _begin(self) -> None:
         """Continue from the last usable checkpoint, or start from the beginning."""
@@ -225,35 +224,35 @@ class _Attempt:
         progress.log.info("complete: %s in %.1f s", self.run, time.monotonic() - self.began)
 
     def _go_on(self, start: Checkpoint) -> None:
-        """Take over a checkpoint. Raises ValueError where weights are wanted that it has not."""
+        """Resume from a checkpoint. Raises ValueError if wanted weights are missing in it."""
         state = start.state or {}
         if self.settings.keep_weights > (KEPT in state):
             raise ValueError("it has no weights to keep")
-        kept = {name: state.pop(name) for name in list(state) if name.startswith(KEPT)}
+        weights = {name: state.pop(name) for name in list(state) if name.startswith(KEPT)}
         if self.settings.keep_weights:
-            self.weights = {n.removeprefix(KEPT): t for n, t in kept.items() if n != KEPT}
+            self.weights = {n.removeprefix(KEPT): t for n, t in weights.items() if n != KEPT}
         self.start = start
 
     def _take(
         self, network: str, replicate: int, time: float, make: Callable[[], dict[str, Tensor]]
     ) -> Iterator[Measured]:
-        """Remember the weights that a study hands over, and measure, as far as that is wanted."""
+        """Store a network's weights, and yield the user's measurements of it, as far as wanted."""
         if not (self.function or self.settings.keep_weights):
             return
         with torch.no_grad():
             tensors = {name: tensor.detach().clone() for name, tensor in make().items()}
         for name, tensor in tensors.items() if self.settings.keep_weights else ():
-            if not SEEN.fullmatch(name):
-                own = tensor.to("cpu", copy=True).contiguous()  # the function may change tensors
-                self.weights[f"{network}/replicate={replicate}/{name}"] = own
+            if not ACTIVATIONS.fullmatch(name):
+                copy = tensor.to("cpu", copy=True).contiguous()  # the function may change tensors
+                self.weights[f"{network}/replicate={replicate}/{name}"] = copy
         if self.function:
-            found = self.function(tensors)
-            numbers = found if isinstance(found, dict) else {self.function.__name__: found}
+            result = self.function(tensors)
+            numbers = result if isinstance(result, dict) else {self.function.__name__: result}
             for name, value in numbers.items():
                 yield Measured(network, replicate, float(time), name, float(value))
 
     def _weights(self) -> dict[str, Any]:
-        """Write the weights that were kept; return what the result says of them."""
+        """Write the stored weights; return their entry in the result."""
         path = self.folder / WEIGHTS
         path.unlink(missing_ok=True)
         if not self.weights:
@@ -267,40 +266,40 @@ class _Attempt:
         return {"weights": {"bytes": path.stat().st_size, "sha256": sha256_of(path)}}
 
     def _load_data(self, name: str, seed: int, checksums: list[str] | None = None) -> Dataset:
-        """Return the dataset; the provenance has the content of its files from then on."""
+        """Return the dataset, and add the checksums of its files to the provenance."""
         data = load(name, self.settings.source, self.settings.data_folder, seed, checksums)
         self.about["data"] |= data.files
         self._mark("running")
         return data
 
     def _checkpoint(self, make_state: Callable[[], dict[str, Tensor]]) -> None:
-        """Store the state of the study, if the last time was long enough ago."""
+        """Write a checkpoint if the last one is older than `checkpoint_seconds`."""
         if time.monotonic() - self.saved < self.settings.checkpoint_seconds:
             return
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in make_state().items()}
         if self.settings.keep_weights:
             state |= {KEPT: torch.tensor(True), **{KEPT + n: t for n, t in self.weights.items()}}
-        kept: dict[str, Any] = {"tables": self.tables.flush(), "state": state, **self._spent()}
+        changes: dict[str, Any] = {"tables": self.tables.flush(), "state": state, **self._spent()}
         self.require_lock()
-        replace(self.start, **kept).write(self.folder / CHECKPOINT)
+        replace(self.start, **changes).write(self.folder / CHECKPOINT)
         self.saved = time.monotonic()
 
     def _spent(self) -> dict[str, float]:
-        """Return the seconds of work so far, by the clock and of all threads of this process.
+        """Return the seconds of computing so far, by the clock and by the processor.
 
-        The latter are not lengthened by other work on the machine.
+        Other work on the machine does not lengthen the processor's seconds.
         """
         now, cpu = time.monotonic(), time.process_time()
         return {"seconds": now - self.began, "cpu_seconds": cpu - self.cpu_began}
 
     def _fail(self, text: str) -> None:
-        """Leave what went wrong, in `error.txt`; its last line says it in short."""
+        """Write the error to `error.txt`; its last line is the message."""
         self.require_lock()
         write_atomically(self.folder / "error.txt", text.encode(errors="backslashreplace"))
         self._mark("failed")
 
     def _mark(self, status: str) -> None:
-        """Write the provenance with the run's status; seconds are of work, memory is in bytes."""
+        """Write the provenance with the run's status, the seconds of computing and the memory."""
         self.require_lock()
         self.status = status
         spent = {name: round(seconds, 3) for name, seconds in self._spent().items()}
@@ -311,7 +310,7 @@ class _Attempt:
 
 
 def _now() -> str:
-    """Date and time, UTC."""
+    """Return date and time, UTC."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 

@@ -1,4 +1,4 @@
-"""Files that are replaced in one step."""
+"""Replace files in one step."""
 
 import errno
 import os
@@ -20,7 +20,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
-    """Give a file to write, which takes the place of `path` in one step once it is on the disk.
+    """Yield a file to write, which replaces `path` in one step once it is on the disk.
 
     A link is followed, and the mode of an old file is kept. A pipe or a device is written into.
     Raises OSError for a read-only file.
@@ -46,7 +46,7 @@ def replaced(path: Path) -> Iterator[Path]:
 
 
 def remove_parts(folder: Path) -> None:
-    """Remove the files that a killed process was writing in a folder where no other writes."""
+    """Remove the unfinished files of a killed process. No process may be writing in the folder."""
     for path in folder.iterdir():
         if PART.fullmatch(path.name):
             path.unlink(missing_ok=True)

@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from runner.core.catalogue import rows_of, studies
 from runner.core.errors import InputError
@@ -16,6 +15,7 @@ from runner.runs import lock
 from runner.runs.run import (
     AGAIN,
     NAME,
+    OF_CODE,
     RESULT,
     WEIGHTS,
     Run,
@@ -29,17 +29,16 @@ from runner.runs.run import (
 from runner.runs.tables import read_table
 
 STATUSES = ("complete", "running", "interrupted", "failed", "dead", "absent")
-"""dead: its process ended without a message. absent: no file says that it was ever begun."""
+"""dead: its process ended without a message. absent: no file says that the run was ever begun."""
 
 
 @dataclass(frozen=True)
 class RunInfo:
     """A run as its folder shows it, or an attempt to compute a complete run again.
 
-    config: None if it cannot be read, or is of another version. seconds: worked so far; nan if
-    unknown. code: of a complete run, as of `run.whose_code`: today's, other, unknown. ended: when
-    its last file was written; None while it is running. again: the status of the attempt to compute
-    it again; None without one.
+    config: None if it cannot be read, or is of another version. seconds: time of computing so far;
+    nan if unknown. is_stale: whether the run is complete and not known to be computed by today's
+    code. ended: None if the run is running, or the time is unknown.
     """
 
     folder: Path
@@ -47,8 +46,13 @@ class RunInfo:
     status: str
     seconds: float
     code: str
+    """Whose code has computed the complete run, as of `whose_code`; empty for any other run."""
     ended: datetime | None
-    again: str | None
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the run is complete and not known to be computed by today's code."""
+        return self.code in OF_CODE
 
     @property
     def home(self) -> Path:
@@ -57,12 +61,12 @@ class RunInfo:
 
     @property
     def study(self) -> str:
-        """The name of its study, which may no longer exist."""
-        return self.home.parent.name
+        """The name of the study, which may no longer exist."""
+        return self.folder.parent.name
 
     @property
     def hash8(self) -> str:
-        """The end of its name, which tells it from the others."""
+        """The hash at the end of the folder's name."""
         return short_hash(self.home.name)
 
     @property
@@ -74,46 +78,31 @@ class RunInfo:
         return name["knobs"] if name else self.home.name
 
     @property
-    def is_stale(self) -> bool:
-        """Whether it is complete, and not known to be by today's code."""
-        return self.code in ("other", "unknown")
-
-    @property
-    def weights(self) -> int:
-        """The bytes of its kept weights; 0 without any."""
-        path = self.folder / WEIGHTS
-        return path.stat().st_size if path.is_file() else 0
-
-    @property
     def run(self) -> Run:
         """The run, in this very folder. Raises InputError as `run_in` does."""
         return run_in(self.folder)
 
 
 def short_hash(name: str) -> str:
-    """Return the hash, and the number behind it, of the name of a run's folder."""
-    found = NAME.fullmatch(name)
-    return f"{found['hash']}{found['number'] or ''}" if found else name
+    """Return the hash in the name of a run's folder; any other name as it is."""
+    match = NAME.fullmatch(name)
+    return match["hash"] if match else name
 
 
 def home_of(folder: Path) -> Path:
-    """Return the folder of a run, given it or the folder where the run is computed again."""
+    """Return the folder of a run, given this folder or the folder of an attempt."""
     return folder.with_name(folder.name.removesuffix(AGAIN))
 
 
-def attempt_at(folder: Path) -> Path:
-    """Return the folder where the run of a folder is computed again."""
-    return folder.with_name(folder.name + AGAIN)
-
-
-def folders(outputs: Path, study: str = "*") -> list[Path]:
+def folders(outputs: Path, study: str = "*", attempts: bool = False) -> list[Path]:
     """Return the folders of all runs, or of one study's, by name, whatever is left in them.
 
-    Raises InputError if there is no such folder of outputs.
+    attempts: return the folders where complete runs are computed again. Raises InputError if the
+    folder of outputs does not exist.
     """
     require_readable(outputs)
-    paths = outputs.glob(f"runs/{study}/*")
-    return sorted(path for path in paths if os.path.isdir(path) and path == home_of(path))
+    paths = [path for path in outputs.glob(f"runs/{study}/*") if os.path.isdir(path)]
+    return sorted(path for path in paths if path.name.endswith(AGAIN) == attempts)
 
 
 def find(outputs: Path, study: str = "*") -> list[RunInfo]:
@@ -122,56 +111,37 @@ def find(outputs: Path, study: str = "*") -> list[RunInfo]:
 
 
 def describe(folder: Path) -> RunInfo:
-    """Return what a folder shows of its run, or of an attempt to compute it again."""
-    home, attempt, config = home_of(folder), attempt_at(folder), None
+    """Return what a folder shows of a run, or of an attempt to compute it again."""
+    config, seconds, ended = None, math.nan, None
     with suppress(InputError):
         config = read_config(folder)
-    about = read_provenance(folder)
-    is_held = lock.is_held(home)
-    status = status_of(folder, is_held)
-    again = "absent"
-    if attempt.is_dir() and not attempt.is_symlink():
-        again = status_of(attempt, is_held)
-    code, seconds = "", math.nan
-    if status == "complete" and folder == home and home.parent.name in studies():
-        code = whose_code(about, home.parent.name, config)
-    with suppress(TypeError, ValueError, OverflowError):
-        seconds = float(about["seconds"]) if "seconds" in about else math.nan
-    ended = None if status == "running" else _last_change(folder)
-    return RunInfo(
-        folder, config, status, seconds, code, ended, None if again == "absent" else again
-    )
+    provenance = read_provenance(folder)
+    status = status_of(folder, lock.is_held(home_of(folder)))
+    is_known = status == "complete" and folder.parent.name in studies()
+    code = whose_code(provenance, config) if is_known and config is not None else "unknown"
+    code = code if is_known else ""
+    with suppress(KeyError, TypeError, ValueError, OverflowError):
+        seconds = float(provenance["seconds"])
+    with suppress(KeyError, TypeError, ValueError, OverflowError):
+        if status != "running":
+            ended = datetime.fromisoformat(provenance["ended"]).astimezone()
+    return RunInfo(folder, config, status, seconds, code, ended)
 
 
-def status_of(folder: Path, is_held: bool | None) -> str:
-    """Return the status of a run, one of STATUSES.
-
-    is_held: whether a process works on the run; None if unknown. A run that has begun and not ended
-    is dead only if no process works on it.
-    """
+def status_of(folder: Path, is_held: bool) -> str:
+    """Return the status of a run, one of STATUSES. is_held: whether a process works on the run."""
     if os.path.isfile(folder / RESULT):
         return "complete"
     if is_held:
         return "running"
-    said = read_provenance(folder).get("status")
-    if said in ("running", "complete"):  # complete: without the result that is written last
-        return "dead" if is_held is False else "running"
-    return said if said in ("interrupted", "failed") else "absent"
-
-
-def _last_change(folder: Path) -> datetime | None:
-    """Return when the result was written, or the last other file if there is no result."""
-    # The folder may be about to go, and a time beyond all years.
-    with suppress(OSError, ValueError, OverflowError):
-        result = folder / RESULT
-        written = [result] if result.is_file() else [*folder.glob("[!.]*")]
-        if written:
-            return datetime.fromtimestamp(max(path.stat().st_mtime for path in written))
-    return None
+    status = read_provenance(folder).get("status")
+    if status in ("running", "complete"):  # complete: without the result that is written last
+        return "dead"
+    return status if status in ("interrupted", "failed") else "absent"
 
 
 def run_in(folder: Path) -> Run:
-    """Return the run in a folder, wherever that is, whatever its name.
+    """Return the run in a folder, wherever the folder is, whatever its name.
 
     Raises InputError if `config.yaml` is damaged or of another version.
     """
@@ -181,35 +151,35 @@ def run_in(folder: Path) -> Run:
 
 
 def problem(folder: Path) -> str | None:
-    """Return what is wrong with a run's files, in one line; None when nothing is."""
+    """Return what is wrong with a run's files, in one line; None if nothing is."""
     try:
         run = run_in(folder)
-        name, study = NAME.fullmatch(folder.name), run.config.study
-        if (folder.parent.name, name and name["own"]) != (study, run_name(run.config)):
-            return f"{folder}: config.yaml describes the run {run_name(run.config)} of {study}"
-        if os.path.isfile(attempt_at(folder) / RESULT):
-            attempt = attempt_at(folder)
-            return f"{attempt} is complete and not in its place: the run's command puts it there"
+        study, name = run.config.study, run_name(run.config)
+        if (folder.parent.name, folder.name) != (study, name):
+            return f"{folder}: config.yaml describes the run {name} of {study}"
+        if os.path.isfile(run.again / RESULT):
+            return f"{run.again} is complete and not in its place: the run's command puts it there"
         status = run.provenance().get("status")
         if not run.result_path.exists():
             # Before its end there is nothing to verify.
             return f"{run.result_path} is gone" if status == "complete" else None
         if status != "complete":
             return f"{folder / 'provenance.json'} is not that of a complete run"
-        return _damage(folder, study, run.result)
+        return _damage(run)
     except InputError as error:
         return " ".join(str(error).splitlines())
     except (KeyError, TypeError, AttributeError, ValueError, OSError):
         return f"{folder / RESULT} is damaged"
 
 
-def _damage(folder: Path, study: str, result: dict[str, Any]) -> str | None:
+def _damage(run: Run) -> str | None:
     """Return which file of a complete run is not as its result says."""
+    result, folder = run.result, run.folder
     for name, expected in result["tables"].items():
         read_table(folder / f"{name}.csv", expected)
     if "weights" in result and not holds(folder / WEIGHTS, result["weights"]):
         return f"{folder / WEIGHTS} is damaged"
     tables = {path.stem for path in folder.glob("*.csv")}
-    if missing := set(rows_of(study)) & tables - set(result["tables"]):
+    if missing := set(rows_of(run.config.study)) & tables - set(result["tables"]):
         return f"{folder / RESULT} says nothing of {', '.join(sorted(missing))}.csv"
     return None if (folder / "run.log").exists() else f"{folder / 'run.log'} is gone"

@@ -1,4 +1,4 @@
-"""A job: a run to be, and how it is to be computed; where it runs, and what it leaves behind."""
+"""A job: a run, its settings, and the attempt to compute it."""
 
 import time
 from contextlib import suppress
@@ -15,7 +15,7 @@ from runner.runs.run import Run
 
 @dataclass(frozen=True)
 class Job:
-    """One run to be: what it computes and how, and the overrides that Hydra composes it from."""
+    """A run with its settings, and the overrides from which Hydra composes both."""
 
     config: StudyConfig
     settings: Settings
@@ -27,7 +27,7 @@ class Job:
         return Run(self.config, self.settings.folder())
 
     def __reduce__(self) -> tuple:
-        """Go to another process by values: what makes the study known there is in the catalogue."""
+        """Pickle by values: the catalogue of the other process knows the study's class."""
         return _job, (self.config.study, vars(self.config), self.settings, self.overrides)
 
 
@@ -36,9 +36,9 @@ def _job(study: str, values: dict[str, Any], settings: Settings, overrides: tupl
 
 
 def complete(job: Job, turn: int = 0, n_jobs: int = 1) -> Run:
-    """Bring the run of a job to completion, and return it.
+    """Complete the run of a job, and return the run.
 
-    turn, n_jobs: number of the job in its sweep, and how many run side by side.
+    turn: number of the job in its sweep; n_jobs: how many jobs run side by side.
     """
     from runner.runs.execution import execute  # late, with torch: where all is complete, none runs
 
@@ -48,7 +48,7 @@ def complete(job: Job, turn: int = 0, n_jobs: int = 1) -> Run:
 
 
 class Attempt:
-    """A job that is launched, and what its run was before: old results are none of this attempt."""
+    """A launched job, with the state of its run before: older results do not count."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -57,11 +57,11 @@ class Attempt:
         self.begun = time.time()
 
     def is_done(self) -> bool:
-        """Return whether the run has been completed since."""
+        """Return whether the run has been completed since the launch."""
         return self._result() != self.before and self.job.run.is_complete()
 
     def error(self) -> str:
-        """Return the last line of what the run has failed with since; empty: it has not."""
+        """Return the last line of the run's error since the launch; empty without one."""
         run = self.job.run
         last = run.again if run.again.is_dir() else run.folder
         with suppress(OSError, IndexError):
@@ -71,9 +71,8 @@ class Attempt:
         return ""
 
     def _result(self) -> tuple[int, int] | None:
-        """Return what tells one `result.json` from another; None where there is none."""
-        try:
-            about = self.job.run.result_path.stat()
-        except OSError:
-            return None
-        return about.st_ino, about.st_mtime_ns
+        """Return inode and time of `result.json`; None if there is none."""
+        with suppress(OSError):
+            stat = self.job.run.result_path.stat()
+            return stat.st_ino, stat.st_mtime_ns
+        return None

@@ -1,4 +1,4 @@
-"""One process at a time works on a folder, on all the machines that share it.
+"""Let one process at a time work on a folder, on all the machines that share the folder.
 
 A lease beside the folder names its owner, who refreshes it while it works. A dead owner on this
 machine is known at once, one elsewhere by its silence. A lease asks of a file system only that a
@@ -19,17 +19,14 @@ from runner.core.errors import Busy, InputError
 log = logging.getLogger("runner")
 
 LEASE_SECONDS = 60.0
-"""An owner elsewhere that has been silent for so long has died. One number for all processes."""
-
-CLOCKS_DIFFER = 10
-"""A lease that has been silent for so many times its length is dead by the clock of any machine."""
+"""An owner on another machine that has been silent for so long is dead. All processes use it."""
 
 PATIENCE = 0.1
-"""Seconds until a living owner is known to be one."""
+"""Seconds until a living owner is known to be alive."""
 
 
 def lease_path(folder: Path) -> Path:
-    """Return the file of a folder's lease, which stands beside it: the folder may be replaced."""
+    """Return the file of a folder's lease, beside the folder, since the folder may be replaced."""
     return folder.with_name(f".{folder.name}.lease")
 
 
@@ -41,10 +38,10 @@ def _lease(folder: Path) -> SoftFileLease:
 def held(folder: Path, wait: bool, what: str) -> Iterator[Callable[[], None]]:
     """Hold the folder for this process; a dead owner holds nothing.
 
-    Gives a function that raises Busy once the lease is lost: this process was silent for so long
-    that another has taken it for dead. wait: for a living owner; else Busy is raised, at once or,
-    where the owner has been silent, once it is known to live. what: what is computed there. Raises
-    InputError when no file can be written beside it.
+    Yields a function that raises Busy once the lease is lost, because this process was silent for
+    too long. wait: wait for a living owner, else raise Busy: at once, or once a silent owner is
+    known to live. what: name of the run in messages. Raises InputError if no file can be written
+    beside the folder.
     """
     lease, busy = _lease(folder), Busy(f"{what} is being computed by another process")
 
@@ -70,20 +67,17 @@ def held(folder: Path, wait: bool, what: str) -> Iterator[Callable[[], None]]:
         lease.release()
 
 
-def is_held(folder: Path) -> bool | None:
-    """Return whether a process works on the folder; what a dead one has left there goes.
+def is_held(folder: Path) -> bool:
+    """Return whether a process works on the folder, and remove the lease of a dead process.
 
-    None where that is unknown: the owner is silent for longer than it may be, but not for so long
-    that clocks that differ would not explain it.
+    An owner on another machine counts as dead once its lease is older than LEASE_SECONDS.
     """
     try:
-        silent = time.time() - lease_path(folder).stat().st_mtime
+        age = time.time() - lease_path(folder).stat().st_mtime
     except OSError:
         return False
     try:
         _lease(folder).acquire(timeout=PATIENCE).lock.release()
     except OSError:  # a Timeout, or nothing can be written there
-        if silent < LEASE_SECONDS:
-            return True
-        return None if silent < CLOCKS_DIFFER * LEASE_SECONDS else False
+        return age < LEASE_SECONDS
     return False

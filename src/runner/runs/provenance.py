@@ -1,4 +1,4 @@
-"""Where numbers come from: code, commit, command, versions, device, time and memory of a run."""
+"""The provenance of a run: code, commit, command, versions, device, time and memory."""
 
 import hashlib
 import importlib.metadata
@@ -8,11 +8,10 @@ import re
 import resource
 import subprocess
 import sys
-import sysconfig
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,36 +37,30 @@ COMMAND = "RUNNER_COMMAND"
 DRIVER = Path("/proc/driver/nvidia/version")
 """Where Linux tells the version of NVIDIA's driver, without asking a GPU that may hang."""
 
-LIBRARY = Path(os.__file__).parent
-"""Python's own library."""
+AMONG = re.compile(r"\b(site|dist)-packages\b")
+"""What is in the paths of installed packages."""
 
-PACKAGES = (
-    "torch",
-    "numpy",
-    "scipy",
-    "numba",
-    "pandas",
-    "hydra-core",
-    "omegaconf",
-    "scikit-learn",
-)
+PACKAGES = ["torch", "numpy", "scipy", "numba", "pandas", "hydra-core", "omegaconf", "scikit-learn"]
+"""The packages whose versions are stored."""
 
 
 def git(*arguments: str) -> str | None:
-    """Return what git prints in this checkout; None where it fails, or is not there.
+    """Return what git prints in this checkout; None if git fails or is missing.
 
-    Hooks of git and some editors export where their own repository is: that is not passed on.
+    Hooks of git and some editors export the place of another repository. These variables are not
+    passed on.
     """
     if not (REPOSITORY / "src" / "runner").is_dir():  # installed, maybe inside another checkout
         return None
     command = ["git", "-C", str(REPOSITORY), *arguments]
-    own = {name: os.environ[name] for name in os.environ if not re.match("GIT_(?!CONFIG)", name)}
-    own["GIT_OPTIONAL_LOCKS"] = "0"  # others may be at work there
+    variables = {k: v for k, v in os.environ.items() if not re.match("GIT_(?!CONFIG)", k)}
+    variables["GIT_OPTIONAL_LOCKS"] = "0"  # other processes may use git at the same time
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, env=own)
-    except (OSError, subprocess.TimeoutExpired):
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=20, env=variables, check=True
+        ).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
 
 
 @cache
@@ -78,25 +71,21 @@ def commit() -> dict[str, Any]:
 
 
 def command_line() -> str:
-    """Return the command as it was typed; else that the package was imported, and by what."""
+    """Return the command as it was typed, or which program imported the package."""
     program = Path(sys.argv[0]).name
     return os.environ.get(COMMAND, f"import runner ({program or 'Python'})")
 
 
 def describe(device: "torch.device") -> dict[str, Any]:
-    """Return what is known before a run: commit, command, versions, device and instructions."""
+    """Return the commit, the command, versions, device and processor's instructions."""
     import torch
 
-    versions = {"python": platform.python_version(), **dict.fromkeys(PACKAGES)}
-    for package in PACKAGES:
-        with suppress(importlib.metadata.PackageNotFoundError):
-            versions[package] = importlib.metadata.version(package)
-    versions |= gpu_versions(device)
+    versions = {package: importlib.metadata.version(package) for package in PACKAGES}
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else processor()
     return {
         **commit(),
         "command": command_line(),
-        "versions": versions,
+        "versions": {"python": platform.python_version()} | versions | gpu_versions(device),
         "device": str(device),
         "device_name": name,
         "instructions": instructions(),
@@ -105,7 +94,7 @@ def describe(device: "torch.device") -> dict[str, Any]:
 
 
 def gpu_versions(device: "torch.device") -> dict[str, str | None]:
-    """Return the versions of CUDA, cuDNN and the driver; nulls where no GPU computes."""
+    """Return the versions of CUDA, cuDNN and the driver; nulls if no GPU computes."""
     import torch
 
     if device.type != "cuda":
@@ -119,7 +108,7 @@ def gpu_versions(device: "torch.device") -> dict[str, str | None]:
 
 
 def processor() -> str:
-    """Return the processor's name where Linux tells it, else its architecture."""
+    """Return the processor's name on Linux, else the architecture."""
     name = re.search(r"^model name\s*:\s*(.+)$", _text(Path("/proc/cpuinfo")), re.MULTILINE)
     return name[1] if name else platform.machine()
 
@@ -133,16 +122,16 @@ def _text(path: Path) -> str:
 
 
 def instructions() -> dict[str, str]:
-    """Return what the processor's sums are made with, by whom: with others, they round differently.
+    """Return the instruction set of torch, and the BLAS libraries of NumPy and SciPy.
 
-    The instruction set of torch, and the BLAS libraries of NumPy and SciPy with the processor that
-    each takes this one for (OpenBLAS chooses by it, or by OPENBLAS_CORETYPE).
+    Sums round differently with others. OpenBLAS chooses its kernels by the processor, or by
+    OPENBLAS_CORETYPE: its choice is part of the name.
     """
     import scipy.linalg  # noqa: F401  its library is loaded with it
     import torch
 
     libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
-    names = {f"{each['internal_api']} {each.get('architecture', '')}".strip() for each in libraries}
+    names = {f"{lib['internal_api']} {lib.get('architecture', '')}".strip() for lib in libraries}
     return {"torch": torch.backends.cpu.get_cpu_capability(), "blas": ", ".join(sorted(names))}
 
 
@@ -157,193 +146,148 @@ def peak_memory(device: "torch.device") -> dict[str, int]:
 
 
 @cache
-def code_of(study: str, own: tuple[str, ...] = ()) -> str:
+def code_of(study: str, functions: tuple[str, ...] = ()) -> str:
     """Return sixteen digits that change when the code of a study does.
 
-    They cover `config.py` and `study.py` of the study and what these import, as `fingerprint` says.
-    own: functions of the user's that a run's parameters name, whose modules count as well. Raises
-    InputError when there is no such study, or a module cannot be read.
+    They cover `config.py` and `study.py` of the study and what these import, as `covered` says.
+    functions: the user's functions that a run's parameters name, `module:function`. Raises
+    InputError if there is no such study, or a module cannot be read.
     """
     package = package_of(study)
-    modules = {place.partition(":")[0] for place in own}
+    modules = {function.partition(":")[0] for function in functions}
     return fingerprint({f"{package}.config", f"{package}.study"}, modules)
 
 
-def fingerprint(modules: set[str], own: Iterable[str] = ()) -> str:
+def fingerprint(modules: set[str], others: Iterable[str] = ()) -> str:
     """Return sixteen digits that change when the code does that `covered` returns."""
-    texts, versions = covered(modules, own)
+    texts = covered(modules, others)
     parts = [f"{name}\n{texts[name]}\n" for name in sorted(texts)]
-    parts += [f"{version}\n" for version in sorted(versions)]
     return hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
 
 
-def covered(modules: set[str], own: Iterable[str] = ()) -> tuple[dict[str, str], set[str]]:
-    """Return the code of modules and of all that they import, by name, and versions of packages.
+def covered(modules: set[str], others: Iterable[str] = ()) -> dict[str, str]:
+    """Return the code of modules and of all that they import, by name.
 
     Imports count wherever they stand in the text, and through other modules. Layout, comments and
-    words, which `what_counts` lists, are left out. What the user's modules import of installed
-    packages and of Python's own library counts by its version. The provenance has the versions of
-    what this package imports. own: the user's modules, which may be of an installed package. Raises
-    InputError where one of these is missing, or a module's text is not Python's.
+    words, which `what_counts` lists, are left out. Installed packages that the user's modules
+    import count by name and version. others: modules of the user's, which may be of an installed
+    package. Raises InputError if one of these is missing, or a module's text is not Python's.
     """
     texts: dict[str, str] = {}
-    versions: set[str] = set()
     ours = {"runner", *map(_root, modules)}
-    waiting: list[tuple[str, Path | None]] = [(name, None) for name in sorted({*modules, *own})]
+    first = {*modules, *others}
+    waiting = [(name, Path()) for name in sorted(first)]
     seen: set[str] = set()
     while waiting:
         name, beside = waiting.pop()
+        root = _root(name)
         if name in seen:
             continue
         seen.add(name)
-        if _root(name) not in ours and (version := _installed(_root(name))):
-            versions.add(version)
+        if root not in ours and _is_installed(root):
+            texts[root] = _version_of(root)
             continue
-        try:
-            text = source_of(name, beside)
-        except ModuleNotFoundError as error:
-            if beside is None:
-                raise InputError(f"{name}: {error}") from error
-            continue  # what can be done without
-        place = _place(name, beside)
-        package = name if place.is_dir() else name.rpartition(".")[0]
-        if _root(name) != "runner" and "." in name:
-            waiting.append((name.rpartition(".")[0], beside or place.parent))
-        if text is None:
+        file, text = _file_of(name, beside), source_of(name, beside)
+        if text is None and name in first:
+            raise InputError(f"there is no module {name}")
+        package = name if file and file.stem == "__init__" else name.rpartition(".")[0]
+        folder = file.parent if file else beside
+        if root != "runner" and "." in name:
+            waiting.append((name.rpartition(".")[0], folder))
+        if text is None:  # a folder, a function, or an import that the code can do without
             continue
         try:
             texts[name] = written(text)
-            found = sorted(imports(package, text))
+            imported = sorted(imports(package, text))
         except (SyntaxError, ValueError, RecursionError) as error:
             raise InputError(f"{name} cannot be read: {error}") from error
-        if _root(name) == "runner":
-            found = [each for each in found if _root(each) in ours]
-        waiting += [(each, place.parent) for each in found]
-    return texts, versions
+        waiting += [
+            (other, folder) for other in imported if root != "runner" or _root(other) in ours
+        ]
+    return texts
 
 
 def _root(name: str) -> str:
     return name.partition(".")[0]
 
 
-def _installed(package: str) -> str | None:
-    """Return an installed package, or Python's own library, with its version; None for the user's.
+@cache
+def _is_installed(package: str) -> bool:
+    """Return whether a package is an installed one or Python's own."""
+    is_pythons = package in sys.stdlib_module_names
+    return is_pythons or any(AMONG.search(str(base)) for base in _bases(package))
 
-    A module among the installed ones that no package owns is the user's.
+
+@cache
+def _version_of(package: str) -> str:
+    """Return the version of an installed package, or of Python for a module of its library."""
+    for name in (package, *importlib.metadata.packages_distributions().get(package, [])):
+        with suppress(importlib.metadata.PackageNotFoundError):
+            return importlib.metadata.version(name)
+    return platform.python_version()
+
+
+def _file_of(name: str, beside: Path) -> Path | None:
+    """Return the file of a module, without importing it; None if there is none.
+
+    beside: a folder in which the module is looked for, too.
     """
-    spec = _spec(package)
-    if spec is None:
-        return None
-    place = Path(next(iter(spec.submodule_search_locations or ()), spec.origin or ""))
-    if _is_among_installed(place):
-        owners = sorted(set(_owners(tuple(sys.path)).get(package, ())))
-        return " ".join(f"{each} {importlib.metadata.version(each)}" for each in owners) or None
-    if spec.origin in ("built-in", "frozen") or place.is_relative_to(LIBRARY):
-        return f"python {sysconfig.get_python_version()}"
+    package, *rest = name.split(".")
+    for base in _bases(package, beside):
+        path = base.joinpath(*rest)
+        for file in (path / "__init__.py", path.with_suffix(".py")):
+            if file.is_file():
+                return file
     return None
 
 
 @cache
-def _owners(path: tuple[str, ...]) -> Mapping[str, list[str]]:
-    """Return the installed packages, as pip names them, by what one imports; path: sys.path."""
-    return importlib.metadata.packages_distributions()
+def _bases(package: str, beside: Path = Path()) -> list[Path]:
+    """Return the folders of a package, or the file of a module without its ending."""
+    spec = None
+    with suppress(ValueError):  # a module that a program has made, as `__main__` may be
+        spec = find_spec(package)
+    if spec is None:
+        return [beside / package]
+    if spec.submodule_search_locations:
+        return list(map(Path, spec.submodule_search_locations))
+    return [Path(spec.origin or package).with_suffix("")]
 
 
-def _is_among_installed(place: Path) -> bool:
-    return not {"site-packages", "dist-packages"}.isdisjoint(place.parts)
+_sources: dict[str, str] = {}
+"""The texts of modules as they were imported or, before that, looked at."""
 
 
-_sources: dict[str, str | None] = {}
-"""The texts of modules as they were imported or, before that, looked at; None: there is none."""
+def source_of(name: str, beside: Path = Path()) -> str | None:
+    """Return the text of a module; None if there is none. beside: as of `_file_of`."""
+    if name not in _sources:
+        if (file := _file_of(name, beside)) is None:
+            return None
+        _sources[name] = file.read_text("utf-8", "replace")
+    return _sources[name]
 
 
-class _Remembering:
-    """A finder that finds nothing, and remembers the text of each module that is being imported.
+class _Recorder:
+    """A finder that finds nothing, and stores the text of each module that is being imported.
 
-    Its file may change at any time from then on; numbers come from what was imported. Other
-    installed packages are left out: they count by their versions.
+    A file may change at any time after its import. Numbers come from the imported text.
     """
 
     @staticmethod
-    def find_spec(name: str, path: Iterable[str] | None, target: object = None) -> None:
-        """Remember a module's text, as Python asks for it; another text makes fingerprints anew."""
-        path = None if path is None else list(path)
-        if path is None and name in sys.stdlib_module_names:
-            return
+    def find_spec(name: str, path: Any, target: object = None) -> None:
+        """Store a module's text as Python asks for the module; a new text voids fingerprints."""
         is_ours = name.startswith("runner.")
-        if path is not None and not is_ours and any("-packages" in each for each in path):
+        if _root(name) in sys.stdlib_module_names or not is_ours and AMONG.search(str(path)):
             return
         spec = PathFinder.find_spec(name, path)
-        if spec is None or not spec.has_location or spec.origin is None:
-            return
-        place = _without_ending(spec)
-        if is_ours or not _is_among_installed(place):
-            text = _text_of(place)
+        file = Path(spec.origin if spec and spec.origin else "")
+        if file.suffix == ".py" and (is_ours or not AMONG.search(str(file))):
+            text = file.read_text("utf-8", "replace")
             if _sources.get(name) != text:
                 _sources[name] = text
                 code_of.cache_clear()
 
 
-def source_of(name: str, beside: Path | None = None) -> str | None:
-    """Return the text of a module; None for what is no module of Python's.
-
-    beside: a folder in which it is looked for, too. Raises ModuleNotFoundError when there is no
-    such package.
-    """
-    if name not in _sources:
-        _sources[name] = _text_of(_place(name, beside))
-    return _sources[name]
-
-
-def _place(name: str, beside: Path | None = None) -> Path:
-    """Return the folder of a package, or the file of a module without its ending."""
-    package, *rest = name.split(".")
-    folders = _folders(package, beside)
-    places = [folder.joinpath(*rest) for folder in folders]
-    return next((place for place in places if _is_there(place)), places[0])
-
-
-@cache
-def _folders(package: str, beside: Path | None) -> list[Path]:
-    """Return where a package is, or a module alone, without its ending.
-
-    Raises ModuleNotFoundError when there is none.
-    """
-    spec = _spec(package)
-    if spec is not None and spec.submodule_search_locations:
-        return list(map(Path, spec.submodule_search_locations))
-    if spec is not None:
-        return [_without_ending(spec)]
-    if beside is not None and _is_there(beside / package):
-        return [beside / package]
-    raise ModuleNotFoundError(f"there is no package {package}")
-
-
-def _spec(package: str) -> ModuleSpec | None:
-    try:
-        return find_spec(package)
-    except ValueError:  # made by a program, as `__main__` may be
-        return None
-
-
-def _without_ending(spec: ModuleSpec) -> Path:
-    """Return the folder of a package, or the file of a module without its ending."""
-    origin = Path(spec.origin or spec.name)
-    return origin.parent if spec.submodule_search_locations else origin.with_suffix("")
-
-
-def _is_there(place: Path) -> bool:
-    return place.is_dir() or place.with_suffix(".py").is_file()
-
-
-def _text_of(place: Path) -> str | None:
-    path = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
-    try:
-        return path.read_text("utf-8", "replace")
-    except OSError:
-        return None
-
-
 for _name in [name for name in sys.modules if name.startswith("runner.")]:
     source_of(_name)  # what has been imported this very moment
-sys.meta_path.insert(0, _Remembering)
+sys.meta_path.insert(0, _Recorder)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +15,14 @@ from runner.runs.run import UNNAMED, Run, readable
 
 
 def facts(info: RunInfo) -> dict[str, Any]:
-    """Return what is known of a run, as JSON has it: infinite numbers are text."""
-    parameters = {} if info.config is None else vars(info.config)
+    """Return what is known of a run, as JSON: infinite numbers are text."""
+    parameters = vars(info.config) if info.config else {}
     return {
         "study": info.study,
         "knobs": info.knobs,
         "hash": info.hash8,
         "status": info.status,
-        "again": info.again,
         "stale": info.is_stale,
-        "weights_bytes": info.weights,
         "seconds": None if math.isnan(info.seconds) else info.seconds,
         "ended": info.ended.isoformat(timespec="seconds") if info.ended else None,
         "folder": str(info.folder),
@@ -35,9 +33,9 @@ def facts(info: RunInfo) -> dict[str, Any]:
     }
 
 
-def listing(found: Sequence[RunInfo]) -> pd.DataFrame:
-    """Return a row for each run: its facts and its parameters, lists as in names of runs."""
-    rows = [facts(info) for info in found]
+def listing(infos: Sequence[RunInfo]) -> pd.DataFrame:
+    """Return a row for each run: facts and parameters, lists as in names of runs."""
+    rows = [facts(info) for info in infos]
     for row in rows:
         parameters = row.pop("parameters")
         row |= {key: _cell(value) for key, value in parameters.items() if key not in row}
@@ -49,40 +47,39 @@ def _cell(value: Any) -> Any:
 
 
 def chosen(
-    found: Sequence[RunInfo],
-    studies: Iterable[str] = (),
-    statuses: Iterable[str] = (),
-    where: Iterable[str] = (),
+    infos: Sequence[RunInfo],
+    studies: Sequence[str] = (),
+    statuses: Sequence[str] = (),
+    where: Sequence[str] = (),
     stale: bool = False,
 ) -> list[RunInfo]:
-    """Return the runs of any of the studies, in any of the statuses; all where none is given.
+    """Return the runs of any of the studies, in any of the statuses; all if none is given.
 
     where: conditions on the columns of `listing`, as of `pandas.DataFrame.query`. stale: only
     complete runs of other code. Raises InputError for a study or a status that does not exist, and
     for a condition that cannot be evaluated.
     """
-    known = {info.study for info in found} | set(catalogue.studies())
+    known = {info.study for info in infos} | set(catalogue.studies())
     for option, names, choices in (("study", studies, known), ("status", statuses, STATUSES)):
         for name in names:
             if name not in choices:
                 raise InputError(f"--{option} {name} is unknown: {nearest(name, choices)}")
-    infos = [
+    chosen_infos = [
         info
-        for info in found
+        for info in infos
         if (not studies or info.study in studies)
         and (not statuses or info.status in statuses)
         and (info.is_stale or not stale)
     ]
     for condition in where:
-        infos = [info for info, fits in zip(infos, _fits(infos, condition), strict=True) if fits]
-    return infos
+        if chosen_infos:  # else there are no columns
+            fits = _fits(listing(chosen_infos), condition)
+            chosen_infos = list(compress(chosen_infos, fits))
+    return chosen_infos
 
 
-def _fits(infos: Sequence[RunInfo], condition: str) -> Iterable[bool]:
-    """Return for each run whether it fits a condition."""
-    rows = listing(infos)
-    if rows.empty:
-        return []
+def _fits(rows: pd.DataFrame, condition: str) -> pd.Series:
+    """Return for each row of a listing whether it fits a condition."""
     try:
         fits = rows.eval(condition, engine="python", local_dict={}, global_dict={})
         if not (isinstance(fits, pd.Series) and fits.isin([True, False]).all()):
@@ -100,19 +97,19 @@ def _fits(infos: Sequence[RunInfo], condition: str) -> Iterable[bool]:
 
 def differing(runs: Sequence[Run]) -> list[str]:
     """Return the parameters in which runs of one study differ, in the order of the study."""
-    names = [item.name for item in fields(runs[0].config) if item.name not in UNNAMED]
+    names = [name for name in vars(runs[0].config) if name not in UNNAMED]
     return [name for name in names if len({str(getattr(run.config, name)) for run in runs}) > 1]
 
 
-def condition_for(runs: Sequence[Run], found: Iterable[RunInfo]) -> str:
-    """Return a short condition that chooses these runs of one study out of all found ones.
+def condition_for(runs: Sequence[Run], infos: Iterable[RunInfo]) -> str:
+    """Return a short condition that chooses these runs of one study among others.
 
-    It chooses others too where no parameter by itself tells them apart.
+    It chooses others too if no parameter by itself tells them apart.
     """
     folders, swept, parts = {run.folder for run in runs}, differing(runs), []
-    others = [info.config for info in found if info.folder not in folders and info.config]
+    others = [info.config for info in infos if info.folder not in folders and info.config]
     others = [config for config in others if config.study == runs[0].config.study]
-    names = [item.name for item in fields(runs[0].config) if item.name not in UNNAMED]
+    names = [name for name in vars(runs[0].config) if name not in UNNAMED]
     for name in sorted(names, key=lambda name: name not in swept):
         values = [getattr(run.config, name) for run in runs]
         left = [config for config in others if getattr(config, name) in values]
@@ -127,17 +124,19 @@ def condition_for(runs: Sequence[Run], found: Iterable[RunInfo]) -> str:
 def named(text: str, outputs: Path) -> RunInfo:
     """Return the one run that a text names: its folder, name or hash, or how these begin.
 
-    Raises InputError where it names none, or several.
+    Raises InputError if the text names no run, or several.
     """
     if (Path(text) / "config.yaml").exists():
         return describe(Path(text).resolve())
-    found = find(outputs) if outputs.exists() else []
-    if not found:
+    infos = find(outputs) if outputs.exists() else []
+    if not infos:
         raise InputError(f"{text} names no run: there are no runs under {outputs}")
-    names = [(f"{info.study}/{info.home.name}", info.home.name, info.hash8) for info in found]
-    pairs = list(zip(found, names, strict=True))
-    fits = [info for info, known in pairs if text in known]
-    fits = fits or [info for info, known in pairs if any(name.startswith(text) for name in known)]
+
+    def names(info: RunInfo) -> tuple[str, ...]:
+        return f"{info.study}/{info.folder.name}", info.folder.name, info.hash8
+
+    fits = [info for info in infos if text in names(info)]
+    fits = fits or [info for info in infos if any(n.startswith(text) for n in names(info))]
     if len(fits) == 1:
         return fits[0]
     listed = ", ".join(f"{info.study} {info.hash8}" for info in fits[:5])

@@ -1,27 +1,26 @@
-"""What a run is: one study at one configuration, kept in one folder.
+"""A run: one study at one configuration, kept in one folder.
 
-The folder `<outputs>/runs/<study>/<readable knobs>-<hash8>/` (with `-2` behind it where another
-configuration has that name) holds `config.yaml`, the tables,
-`provenance.json`, `run.log`, while unfinished `checkpoint.safetensors`, when failed `error.txt`,
-and `result.json`, written last and atomically: it alone marks the run complete. A complete run is
-computed again in `<folder>.again`, which takes its place once it is complete, too.
+The folder `<outputs>/runs/<study>/<readable knobs>-<hash8>/` holds `config.yaml`, the tables,
+`provenance.json` and `run.log`. An unfinished run has `checkpoint.safetensors`, a failed run
+`error.txt`. `result.json`, written last and atomically, alone marks the run complete. A complete
+run is computed again in `<folder>.again`, which replaces the folder once the attempt is complete.
 """
 
 import dataclasses
 import hashlib
 import json
-import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from collections.abc import Iterable
+from functools import cache, cached_property
+from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import yaml
 
 from runner.core.catalogue import config_of, module_of, studies
-from runner.core.errors import InputError, nearest
+from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig, TrainingConfig
 from runner.runs.provenance import code_of
@@ -33,19 +32,19 @@ if TYPE_CHECKING:
 RESULT, CHECKPOINT = "result.json", "checkpoint.safetensors"
 
 WEIGHTS = "weights.safetensors"
-"""What `keep_weights=true` leaves: `batch/width=64/replicate=0/W1`, ..."""
+"""The trained weights, with `keep_weights=true`: `batch/width=64/replicate=0/W1`, ..."""
 
 WRITTEN = {RESULT, CHECKPOINT, WEIGHTS, "config.yaml", "provenance.json", "run.log", "error.txt"}
 WRITTEN |= {"overview.png"}
-"""The files that a run writes, beside its tables."""
+"""The files that a run writes beside its tables."""
 
 AGAIN = ".again"
 """The ending of the folder where a complete run is computed again."""
 
 LONGEST_NAME = 120
 
-NAME = re.compile(r"(?P<own>(?P<knobs>.*)-(?P<hash>[0-9a-f]{8}))(?P<number>-\d+)?")
-"""The name of a run's folder; the number where another configuration has the name without it."""
+NAME = re.compile(r"(?P<knobs>.*)-(?P<hash>[0-9a-f]{8}(-\d+)?)")
+"""The name of a run's folder, with a number if another configuration has the name without it."""
 
 UNNAMED = ("checksums",)
 """Parameters that the hash covers and no person reads."""
@@ -56,28 +55,21 @@ class Run:
 
     def __init__(self, config: StudyConfig, outputs: Path) -> None:
         self.config = config
-        self._named = outputs / "runs" / config.study / run_name(config)
-        self._folder: Path | None = None
+        self.outputs = outputs
 
-    @property
+    @cached_property
     def folder(self) -> Path:
-        """The folder of its name that another configuration does not have: names are cut, and
-        hashes short."""
-        if self._folder is None:
-            identity, free = self.identity, None
-            for path in _alike(self._named):
-                kept = _kept_identity(path)
-                if kept == identity:
-                    self._folder = path
-                    return path
-                free = path if kept is None and free is None else free
-            assert free is not None, "the last is not there"
-            return free
-        return self._folder
+        """The folder of the run: the first of its name that holds no other configuration."""
+        named = self.outputs / "runs" / self.config.study / run_name(self.config)
+        numbered = (named.with_name(f"{named.name}-{number}") for number in count(2))
+        return next(folder for folder in chain([named], numbered) if not self._is_another(folder))
 
-    @folder.setter
-    def folder(self, path: Path) -> None:
-        self._folder = path
+    def _is_another(self, folder: Path) -> bool:
+        """Return whether a folder holds another configuration; names are cut, and hashes short."""
+        try:
+            return identity_of(read_config(folder)) != self.identity
+        except InputError:  # nothing was computed there, or the file is damaged
+            return False
 
     @property
     def identity(self) -> str:
@@ -86,9 +78,6 @@ class Run:
 
     def __str__(self) -> str:
         return f"{self.config.study} {knobs(self.config) or '(defaults)'}"
-
-    def __repr__(self) -> str:
-        return f"<run {self}>"
 
     @property
     def result_path(self) -> Path:
@@ -114,38 +103,30 @@ class Run:
         return read_provenance(self.folder)
 
     def status(self) -> str:
-        """Return what the provenance of the last attempt says; absent where it says nothing."""
+        """Return the status in the provenance of the last attempt; absent if there is none."""
         last = self.again if self.again.is_dir() else self.folder
         return str(read_provenance(last).get("status", "absent"))
 
     def is_stale(self) -> bool:
-        """Return whether the run is complete, and not known to be by today's code."""
-        return self.is_complete() and self.whose_code() != "today's"
-
-    def whose_code(self) -> str:
-        """Return whether the run is by today's code: today's, other, unknown.
-
-        Unknown: its provenance is gone or damaged, or the code of today cannot be read.
-        """
-        return whose_code(self.provenance(), self.config.study, self.config)
+        """Return whether the run is complete and not known to be computed by today's code."""
+        return self.is_complete() and whose_code(self.provenance(), self.config) != "today's"
 
     def code(self) -> str:
         """Return the fingerprint of today's code of the run."""
         return code_of(self.config.study, self.config.own_functions())
 
     def is_wanted(self, settings: Settings) -> bool:
-        """Return whether the run is to be computed.
+        """Return whether the run must be computed.
 
-        Raises InputError when it is stale and `stale=refuse`.
+        Raises InputError if the run is stale and `stale=refuse`.
         """
         if settings.force or not self.is_complete():
             return True
-        if settings.stale == "keep" or (whose := self.whose_code()) == "today's":
+        if settings.stale == "keep" or not self.is_stale():
             return False
         if settings.stale == "refuse":
-            by = "other code" if whose == "other" else "a code that is not known"
             raise InputError(
-                f"{self} was computed by {by}.\n"
+                f"{self} was computed by {OF_CODE[whose_code(self.provenance(), self.config)]}.\n"
                 "stale=recompute computes it again, stale=keep takes it as it is."
             )
         return True
@@ -157,49 +138,45 @@ class Run:
             for name, expected in self.result["tables"].items()
         }
 
-    def is_weightless(self) -> bool:
-        """Return whether networks were trained, and their weights not kept."""
-        return isinstance(self.config, TrainingConfig) and "weights" not in self.result
-
-    def has_lost_weights(self) -> bool:
-        """Return whether weights were kept, and are gone or damaged."""
-        result = self.result
-        return "weights" in result and not holds(self.folder / WEIGHTS, result["weights"])
+    def lacks_weights(self) -> bool:
+        """Return whether networks were trained whose weights are not stored, or damaged."""
+        stored = self.result.get("weights")
+        if stored is None:
+            return isinstance(self.config, TrainingConfig)
+        return not holds(self.folder / WEIGHTS, stored)
 
     def weights(self) -> "dict[str, dict[str, torch.Tensor]]":
         """Return the trained weights by network, `batch/width=64/replicate=0`, and by name.
 
-        Raises InputError where none were kept, or they are damaged.
+        Raises InputError if no weights are stored, or they are damaged.
         """
         from safetensors.torch import load_file  # late: it imports torch
 
-        if self.is_weightless():
+        if self.lacks_weights():
             raise InputError(
-                f"{self} was computed without keeping its weights.\n"
-                "keep_weights=true force=true computes it again, and keeps them."
+                f"{self} has no stored weights, or they are damaged.\n"
+                "keep_weights=true force=true computes it again and stores them."
             )
         if "weights" not in self.result:
             raise InputError(f"{self}: this study trains no network, so it has no weights")
-        if not holds(self.folder / WEIGHTS, self.result["weights"]):
-            raise InputError(f"{self.folder / WEIGHTS} is damaged: force=true computes it again")
-        found: dict[str, dict[str, torch.Tensor]] = {}
+        networks: dict[str, dict[str, torch.Tensor]] = {}
         for name, tensor in load_file(self.folder / WEIGHTS).items():
-            network, _, own = name.rpartition("/")
-            found.setdefault(network, {})[own] = tensor
-        return found
+            network, _, weight = name.rpartition("/")
+            networks.setdefault(network, {})[weight] = tensor
+        return networks
 
     def modules(self) -> "dict[str, torch.nn.Module]":
         """Return the trained networks by name: torch modules in evaluation mode, samples as rows.
 
-        Raises InputError as `weights` does, and where those of the study are no standard ones.
+        Raises InputError as `weights` does, and if the study defines no torch module.
         """
         make = getattr(module_of(self.config.study), "torch_module", None)
         if make is None:
             raise InputError(f"{self.config.study} has no module for its networks: see weights()")
-        return {name: make(self.config, name, own) for name, own in self.weights().items()}
+        return {name: make(self.config, name, w) for name, w in self.weights().items()}
 
     def config_text(self) -> bytes:
-        """Return the content of its `config.yaml`."""
+        """Return the content of `config.yaml`."""
         config = self.config
         content = {"study": config.study, "version": config.version, **vars(config)}
         return yaml.safe_dump(content, sort_keys=False).encode()
@@ -250,46 +227,30 @@ def read_values(path: Path) -> dict[Any, Any]:
     return values
 
 
-def _alike(path: Path) -> Iterator[Path]:
-    """Yield a folder, `<path>-2`, ..., as far as they are there, and the first that is not."""
-    place, number = path, 1
-    while os.path.exists(place):
-        yield place
-        number += 1
-        place = path.with_name(f"{path.name}-{number}")
-    yield place
+OF_CODE = {"other": "other code", "unknown": "code that is not known"}
+"""Words of messages, by whose code it is."""
 
 
-def _kept_identity(folder: Path) -> str | None:
-    """Return which configuration has a folder; None where that cannot be read."""
-    try:
-        return identity_of(read_config(folder))
-    except InputError:
-        return None
+def whose_code(provenance: dict[str, Any], config: StudyConfig) -> str:
+    """Return whether a run was computed by today's code: "today's", "other" or "unknown".
 
-
-def whose_code(about: dict[str, Any], study: str, config: StudyConfig | None) -> str:
-    """Return whether a run is by today's code, by other, or that this is unknown.
-
-    about: its provenance; config: None where that cannot be read.
+    Unknown: the provenance has no fingerprint, or a module of the user's cannot be read.
     """
-    own = () if config is None else config.own_functions()
     try:
-        today = code_of(study, own)
-    except (SyntaxError, ValueError, RecursionError, InputError):  # of the user's own modules
+        today = code_of(config.study, config.own_functions())
+    except (InputError, OSError):
         return "unknown"
-    if not isinstance(kept := about.get("code"), str):
-        return "unknown"
-    return "today's" if kept == today else "other"
+    code = provenance.get("code")
+    return "unknown" if not isinstance(code, str) else "today's" if code == today else "other"
 
 
 def read_provenance(folder: Path) -> dict[str, Any]:
-    """Return the content of a folder's `provenance.json`; nothing where none can be read."""
+    """Return the content of a folder's `provenance.json`; nothing if it cannot be read."""
     try:
-        found = json.loads((folder / "provenance.json").read_bytes())
+        content = json.loads((folder / "provenance.json").read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def read_result(path: Path) -> dict[str, Any]:
@@ -312,35 +273,35 @@ def is_whole(folder: Path) -> bool:
 
 
 def holds(path: Path, table: dict[str, Any]) -> bool:
-    """Return whether there is the file of a table that `result.json` describes."""
+    """Return whether a file has the size and checksum that `result.json` states."""
     try:
-        about = path.stat()
-        if about.st_size != table["bytes"]:
+        stat = path.stat()
+        if stat.st_size != table["bytes"]:
             return False
-        return _sha256(path, about.st_size, about.st_mtime_ns) == table["sha256"]
+        return _sha256(path, stat.st_size, stat.st_mtime_ns) == table["sha256"]
     except OSError:
         return False
 
 
 @cache
 def _sha256(path: Path, size: int, changed: int) -> str:
-    """Return the SHA-256 of a file, computed again when its size or time of change is another."""
+    """Return the SHA-256 of a file, computed again if its size or time of change differs."""
     return sha256_of(path)
 
 
 def knobs(config: StudyConfig) -> str:
-    """Return what a person calls the run: the parameters that differ from their defaults."""
+    """Return the parameters that differ from their defaults, as text: `depth=32,seed=1`."""
     values = config.identity().items()
     return ",".join(f"{name}={readable(value)}" for name, value in values if name not in UNNAMED)
 
 
 def readable(value: Any) -> str:
-    """Return a parameter's value as names of runs have it."""
+    """Return a parameter's value as in the names of runs."""
     return "+".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def identity_of(config: StudyConfig) -> str:
-    """Return what changes the numbers, and nothing else, as text.
+    """Return the parameters and the version, which alone determine the numbers, as text.
 
     A field that equals its default is left out, so that a new field does not move old runs.
     """
@@ -357,48 +318,44 @@ def run_name(config: StudyConfig) -> str:
     return f"{readable}-{hash8}"
 
 
-STALE = {
-    "other": "computed by other code and kept: stale=recompute computes again",
-    "unknown": "kept, by which code is not known: stale=recompute computes again",
-}
-"""The note on a complete run by whose code it is."""
-
-
 def stale_note(runs: Iterable[Run]) -> str | None:
-    """Return a note on complete runs whose code is not today's; None without any."""
+    """Return a note on complete runs that are stale; None without any."""
     runs = list(runs)
-    whose = {run: run.whose_code() for run in runs if run.is_complete()}
-    notes = [
-        _note([run for run in whose if whose[run] == code], runs, STALE[code]) for code in STALE
-    ]
+    codes = {run: whose_code(run.provenance(), run.config) for run in runs if run.is_complete()}
+    notes = []
+    for whose, code in OF_CODE.items():
+        stale = [run for run in codes if codes[run] == whose]
+        text = f"computed by {code} and kept: stale=recompute computes again"
+        notes.append(_note(stale, runs, text))
     return "\n".join(filter(None, notes)) or None
 
 
 def kept_notes(runs: Iterable[Run], settings: Settings) -> list[str]:
-    """Return notes on complete runs that are kept, a line each.
+    """Return notes on complete runs that are not computed again, a line each.
 
-    They are of other code, without wanted weights, or of another number of threads, with which sums
-    round otherwise; threads are no part of a run's identity.
+    The notes name runs of other code, without wanted weights, or of another number of threads.
+    Threads change how sums round, and are no part of a run's identity.
     """
     runs = list(runs)
-    notes = [stale_note(runs)]
-    if settings.keep_weights:
-        bare = [run for run in runs if run.is_weightless()]
-        lost = [run for run in runs if run.has_lost_weights()]
-        notes.append(_note(bare, runs, "computed without keeping weights: force=true keeps"))
-        notes.append(
-            _note(lost, runs, "kept, its weights are gone or damaged: force=true computes")
-        )
+    bare = [run for run in runs if settings.keep_weights and run.lacks_weights()]
     threads = settings.threads
     if runs and threads is None:
         import torch  # late: as a rule the number is given
 
         threads = torch.get_num_threads()
-    used = {run: _threads(run.provenance()) - {threads} for run in runs}
-    numbers = " or ".join(map(str, sorted(set[int]().union(*used.values()))))
-    others = [run for run in runs if used[run]]
-    text = f"computed with threads={numbers}, not {threads}, and kept: last digits may differ,"
-    notes.append(_note(others, runs, f"{text} force=true computes again"))
+    used = {run: run.provenance().get("threads") or threads for run in runs}
+    others = [run for run in runs if used[run] != threads]
+    numbers = " or ".join(sorted({str(used[run]) for run in others}))
+    notes = [
+        stale_note(runs),
+        _note(bare, runs, "computed without keeping weights, or lost them: force=true keeps them"),
+        _note(
+            others,
+            runs,
+            f"computed with threads={numbers}, not {threads}, and kept: last digits may differ,"
+            " force=true computes again",
+        ),
+    ]
     return [note for note in notes if note]
 
 
@@ -408,18 +365,11 @@ def _note(some: list[Run], runs: list[Run], text: str) -> str | None:
     return f"{who} {text}" if some else None
 
 
-def _threads(about: dict[str, Any]) -> set[int]:
-    """Return the numbers of threads of what began a run and of what ended it, as far as known."""
-    first = about.get("first")
-    said = [about.get("threads"), first.get("threads") if isinstance(first, dict) else None]
-    return {number for number in said if isinstance(number, int)}
-
-
 def load(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
     """Return the tables of several complete runs, those of one name joined into one.
 
-    Each gets the column `run` and, as far as it has no such column, the parameters of the run.
-    Raises InputError when a run is missing or damaged.
+    Each table gets the column `run` and a column for each number and text among the parameters,
+    unless the table has a column of this name. Raises InputError if a run is missing or damaged.
     """
     runs = list(runs)
     missing = [run for run in runs if not run.result_path.exists()]
@@ -427,51 +377,10 @@ def load(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
         names = "\n".join(f"  {run}" for run in missing[:5])
         more = f"\n  and {len(missing) - 5} more" if len(missing) > 5 else ""
         raise InputError(f"{len(missing)} of {len(runs)} runs are missing:\n{names}{more}")
-    collected: dict[str, list[pd.DataFrame]] = {}
+    parts: dict[str, list[pd.DataFrame]] = {}
     for run in runs:
         scalars = {k: v for k, v in vars(run.config).items() if isinstance(v, int | float | str)}
         for name, table in run.tables().items():
             own = {key: value for key, value in scalars.items() if key not in table.columns}
-            collected.setdefault(name, []).append(table.assign(run=run.folder.name, **own))
-    return {name: pd.concat(parts, ignore_index=True) for name, parts in collected.items()}
-
-
-class Joined(NamedTuple):
-    """A table of several runs of one study, with the run and its parameters in each row."""
-
-    name: str
-    rows: pd.DataFrame
-    absent: dict[str, list[str]]
-    """The folders of the runs that do not keep a column, by column."""
-
-
-def joined(runs: Sequence[Run], table: str | None = None) -> Joined:
-    """Return a table of complete runs of one study.
-
-    table: its name; None for `metrics`, or the first where there is no such. A list is text, as in
-    names of runs, and so is a parameter that is null in a run. Raises InputError when none of the
-    runs has it, or one is damaged.
-    """
-    tables = load(runs)
-    name = table or ("metrics" if "metrics" in tables else next(iter(tables)))
-    if name not in tables:
-        raise InputError(f"no run has a table {name}: {nearest(name, tables)}")
-    own = {run.folder.name: run.tables().get(name, pd.DataFrame()).columns for run in runs}
-    measured = {column for columns in own.values() for column in columns}
-    rows = tables[name]
-    for key in vars(runs[0].config):
-        values = {run.folder.name: getattr(run.config, key) for run in runs}
-        is_text = any(isinstance(value, list | None) for value in values.values())
-        if key not in measured and is_text:
-            texts = {run: _as_text(value) for run, value in values.items()}
-            rows = rows.assign(**{key: rows["run"].map(texts)})
-    absent = {
-        column: [run for run, columns in own.items() if column not in columns]
-        for column in rows
-        if column in measured
-    }
-    return Joined(name, rows, {column: runs for column, runs in absent.items() if runs})
-
-
-def _as_text(value: Any) -> str:
-    return "null" if value is None else readable(value)
+            parts.setdefault(name, []).append(table.assign(run=run.folder.name, **own))
+    return {name: pd.concat(tables, ignore_index=True) for name, tables in parts.items()}

@@ -18,7 +18,7 @@ from runner.core.studies import Row, column_types
 
 @dataclass(frozen=True)
 class Extent:
-    """The beginning of a table: so many bytes and rows, their SHA-256, and the columns' types."""
+    """The beginning of a table: number of bytes and rows, SHA-256, and the columns' types."""
 
     bytes: int
     rows: int
@@ -35,8 +35,8 @@ def sha256_of(path: Path, size: int = -1) -> str:
 class TableWriter:
     """Appends the rows of one study to one CSV file per row class.
 
-    kept: the extent of each table in the checkpoint; what lies behind it is cut off. A table that
-    is not named there starts anew.
+    kept: the extent of each table in the checkpoint. Rows after the extent are cut off. Other
+    tables start anew.
     """
 
     def __init__(self, folder: Path, kept: dict[str, Extent]) -> None:
@@ -55,7 +55,7 @@ class TableWriter:
             self.digests[table] = hashlib.sha256(path.read_bytes())
 
     def write(self, row: Row) -> None:
-        """Append one row. Raises TypeError when a value is not of its column's type."""
+        """Append one row. Raises TypeError if a value is not of its column's type."""
         table, columns = row.table, column_types(row)
         if table not in self.files:
             self.files[table] = (self.folder / f"{table}.csv").open("xb")
@@ -75,7 +75,7 @@ class TableWriter:
         self.rows[table] += 1
 
     def flush(self) -> dict[str, Extent]:
-        """Bring all rows to the disk; return what each table holds, as it was written here."""
+        """Write all rows to the disk; return the extent of each table."""
         for file in self.files.values():
             file.flush()
             os.fsync(file.fileno())
@@ -113,9 +113,9 @@ def rows_in(path: Path, row_class: type[Row]) -> Iterator[Row]:
 
 
 def read_table(path: Path, expected: dict[str, Any]) -> pd.DataFrame:
-    """Return the table at `path`; text is what was written, whatever it looks like.
+    """Return the table at `path`; text columns stay text, whatever they look like.
 
-    expected: what `result.json` says of it. Raises InputError when it is another.
+    expected: the table's entry in `result.json`. Raises InputError if the file is another.
     """
     try:
         content = path.read_bytes()

@@ -1,10 +1,9 @@
-"""Where rows can go beside their tables, while they come: TensorBoard, MLflow, Weights & Biases.
+"""Send rows to a tracker while they are computed: TensorBoard, MLflow, Weights & Biases.
 
 A table and its columns make the series `<table>/<column>/<key>=<value>,...`. The step is the first
-of the keys step, epoch, time, layer and depth that the table has; the others stand in the name,
-apart from those that are a parameter of the run and have its value. Where the step is no whole
-number (a time), or there is none, steps count the records of a series, and the time is a series of
-its own. Text is left to the tables.
+of the keys step, epoch, time, layer and depth that the table has. The other keys are part of the
+name, unless a parameter of the run has the same name and value. If the step is no whole number (a
+time), or there is none, steps count the records of a series. Text stays in the tables.
 
 A tracker is a class: calling it begins an attempt at a run, `row` takes numbers by their series,
 `end` the status of the attempt. Its package is optional, and is imported when a run begins. The
@@ -25,27 +24,29 @@ from typing import Any
 from filelock import FileLock
 
 from runner.core.errors import InputError
-from runner.core.studies import Row, column_types
+from runner.core.studies import Row
 from runner.runs.run import Run
 
 log = logging.getLogger("runner")
 
-STEPS = ("step", "epoch", "time", "layer", "depth")
-"""The keys that a curve is drawn against, the first that there is."""
+Facts = dict[str, Any]
+"""Parameters or provenance, by name."""
 
-ENVIRONMENT = {"WANDB_MODE": "offline", "WANDB_SILENT": "true", "WANDB_CONSOLE": "off"}
-ENVIRONMENT |= {"WANDB_PROJECT": "theory-runner", "WANDB_ERROR_REPORTING": "false"}
+STEPS = ("step", "epoch", "time", "layer", "depth")
+"""The keys that a curve is drawn against. The first that a table has is taken."""
+
+ENVIRONMENT = {"WANDB_MODE": "offline", "WANDB_SILENT": "true", "WANDB_PROJECT": "theory-runner"}
 ENVIRONMENT |= {"MLFLOW_DISABLE_TELEMETRY": "true"}
-"""What holds for the packages unless the user's own variables say otherwise."""
+"""The packages' environment variables, unless the user has set others."""
 
 
 class TensorBoard:
     """Writes event files in single precision into a folder for each run."""
 
-    def __init__(self, place: Path, parameters: dict[str, Any], provenance: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, parameters: Facts, provenance: Facts) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
-        self.writer = SummaryWriter(place, flush_secs=5)
+        self.writer = SummaryWriter(folder, flush_secs=5)
         listed = {k: v if isinstance(v, int | float) else str(v) for k, v in parameters.items()}
         self.writer.add_hparams(listed, {}, run_name=".")
         self.writer.add_text("provenance", "\n".join(f"- {k}: {provenance[k]}" for k in provenance))
@@ -56,37 +57,37 @@ class TensorBoard:
             self.writer.add_scalar(name, value, step)
 
     def end(self, status: str) -> None:
-        """Bring everything to the disk."""
+        """Write everything to the disk."""
         self.writer.close()
 
 
 class MLflow:
     """Fills the database `mlflow.db`, or the server of MLFLOW_TRACKING_URI: an experiment for each
-    study, an entry for each attempt. Metrics go there once a second, since a request costs more
-    than what it carries.
+    study, an entry for each attempt. Metrics are sent once a second, since a request costs more
+    than a metric.
 
-    MLflow admits neither `=` nor `,` in names, which become `:` and a space; and it keeps an
-    infinity as the largest number.
+    MLflow admits neither `=` nor `,` in names, which become `:` and a space. It stores an infinity
+    as the largest number.
     """
 
-    def __init__(self, place: Path, parameters: dict[str, Any], provenance: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, parameters: Facts, provenance: Facts) -> None:
         from mlflow import MlflowClient, MlflowException
 
-        with FileLock(place.parents[1] / "lock"):  # two at once would spoil a database in making
-            store = f"sqlite:///{place.parents[1]}/mlflow.db"
+        with FileLock(folder.parents[1] / "lock"):  # two at once would spoil a new database
+            store = f"sqlite:///{folder.parents[1]}/mlflow.db"
             self.client = MlflowClient(os.environ.get("MLFLOW_TRACKING_URI", store))
         name = os.environ.get("MLFLOW_EXPERIMENT_NAME", parameters["study"])
         with suppress(MlflowException):  # it is there already
             self.client.create_experiment(name)
         experiment = self.client.get_experiment_by_name(name).experiment_id
         tags = {key: str(value) for key, value in provenance.items()}
-        run = self.client.create_run(experiment, run_name=place.name, tags=tags)
-        self.id, self.waiting, self.due = run.info.run_id, list[Any](), 0.0
+        self.id = self.client.create_run(experiment, run_name=folder.name, tags=tags).info.run_id
+        self.waiting, self.due = list[Any](), 0.0
         for key, value in parameters.items():
             self.client.log_param(self.id, key, value)
 
     def row(self, values: dict[str, float], step: int) -> None:
-        """Keep a metric for each value, and send them from time to time."""
+        """Store a metric for each value, and send all metrics from time to time."""
         from mlflow.entities import Metric
 
         now = int(time.time() * 1000)
@@ -96,7 +97,7 @@ class MLflow:
             self.waiting, self.due = [], time.monotonic() + 1
 
     def end(self, status: str) -> None:
-        """Send what is left, and say how the run ended."""
+        """Send the remaining metrics, and say how the run ended."""
         self.client.log_batch(self.id, metrics=self.waiting)
         ends = {"complete": "FINISHED", "interrupted": "KILLED"}
         self.client.set_terminated(self.id, ends.get(status, "FAILED"))
@@ -105,18 +106,21 @@ class MLflow:
 class WeightsAndBiases:
     """Writes offline runs, which `wandb sync` uploads, into a folder for each run."""
 
-    def __init__(self, place: Path, parameters: dict[str, Any], provenance: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, parameters: Facts, provenance: Facts) -> None:
         import wandb
 
-        place.mkdir(parents=True)
-        options = {"dir": os.environ.get("WANDB_DIR", place), "mode": os.environ["WANDB_MODE"]}
+        folder.mkdir(parents=True)
+        options: Facts = {
+            "dir": os.environ.get("WANDB_DIR", folder),
+            "mode": os.environ["WANDB_MODE"],
+        }
         options["group"] = os.environ.get("WANDB_RUN_GROUP", parameters["study"])
         config = parameters | {"provenance": provenance}
-        self.run = wandb.init(name=place.name, config=config, **options)
+        self.run = wandb.init(name=folder.name, config=config, **options)
         self.run.define_metric("*", step_metric="step")
 
     def row(self, values: dict[str, float], step: int) -> None:
-        """Write one entry of the history, with a step of its own."""
+        """Write one entry of the history, with the row's step."""
         self.run.log({"step": step, **values})
 
     def end(self, status: str) -> None:
@@ -128,9 +132,9 @@ TRACKERS = {"tensorboard": TensorBoard, "mlflow": MLflow, "wandb": WeightsAndBia
 
 
 def require(name: str | None) -> None:
-    """Raise InputError when the package of a tracker, which has its name, is not installed.
+    """Raise InputError if the package of a tracker, which has the tracker's name, is missing.
 
-    A mere folder of that name, as wandb leaves one behind, is no package.
+    A mere folder of this name, as wandb leaves one behind, is no package.
     """
     if name and not getattr(find_spec(name), "origin", None):
         hint = f"pip install 'theory-runner[{name}]' installs it."
@@ -141,32 +145,33 @@ class Tracking:
     """Gives the rows of one attempt at a run to its tracker, if there is one.
 
     The run goes on without a tracker that fails. Trackers write below `<outputs>/tracking`; in the
-    files of a run, an attempt takes the place of the last one.
+    files of a run, an attempt replaces the last one.
     """
 
     def __init__(self, run: Run, name: str | None, outputs: Path) -> None:
         self.run, self.name = run, name
         self.tracker: TensorBoard | MLflow | WeightsAndBiases | None = None
-        self.place = outputs.resolve() / f"tracking/{name}/{run.config.study}/{run.folder.name}"
+        self.folder = outputs.resolve() / f"tracking/{name}/{run.config.study}/{run.folder.name}"
         self.parameters = {"study": run.config.study, **vars(run.config)}
         self.records: Counter[tuple[str, str]] = Counter()
 
-    def start(self, provenance: dict[str, Any]) -> None:
+    def start(self, provenance: Facts) -> None:
         """Begin the attempt. provenance: commit, code, command, versions, device."""
         if self.name:
             os.environ.update({**ENVIRONMENT, **os.environ})
-            shutil.rmtree(self.place, ignore_errors=True)
+            shutil.rmtree(self.folder, ignore_errors=True)
             begin = TRACKERS[self.name]
-            self.tracker = self._survived(begin, self.place, self.parameters, provenance)
+            self.tracker = self._survive(begin, self.folder, self.parameters, provenance)
 
     def row(self, row: Row) -> None:
-        """Give the tracker the step of a row, and its numbers by their series."""
+        """Give the tracker the step of a row, and the row's numbers by their series."""
         if self.tracker is None:
             return
-        numeric = [c for c, kind in column_types(row).items() if kind in (int, float, bool)]
-        values = {name: float(getattr(row, name)) for name in numeric if name not in row.keys}
-        keys = {key: getattr(row, key) for key in row.keys}
-        step_key = next((key for key in STEPS if key in keys and key in numeric), "")
+        columns = vars(row)
+        numbers = {c: float(v) for c, v in columns.items() if isinstance(v, int | float)}
+        values = {name: number for name, number in numbers.items() if name not in row.keys}
+        keys = {key: columns[key] for key in row.keys}
+        step_key = next((key for key in STEPS if key in keys and key in numbers), "")
         step = keys.pop(step_key, None)
         name = ",".join(f"{k}={v}" for k, v in keys.items() if self.parameters.get(k, ...) != v)
         if not isinstance(step, int):
@@ -174,15 +179,15 @@ class Tracking:
             step = self.records[row.table, name]
             self.records[row.table, name] += 1
         series = {"/".join(filter(None, (row.table, c, name))): v for c, v in values.items()}
-        self._survived(self.tracker.row, series, step)
+        self._survive(self.tracker.row, series, step)
 
     def end(self, status: str) -> None:
         """Tell the tracker the status of the attempt: complete, failed or interrupted."""
         if self.tracker is not None:
-            self._survived(self.tracker.end, status)
+            self._survive(self.tracker.end, status)
 
-    def _survived(self, call: Any, *arguments: Any) -> Any:
-        """Call, and return the result; an exception ends the tracking, not the run."""
+    def _survive(self, call: Any, *arguments: Any) -> Any:
+        """Call a function and return its result; an exception ends the tracking, not the run."""
         try:
             return call(*arguments)
         except Exception as error:

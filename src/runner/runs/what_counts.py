@@ -1,7 +1,7 @@
-"""What of the code can change a number: all of it, except the words and modules listed here.
+"""Which code can change a number: all code, except the words and modules listed here.
 
-A fingerprint of code (`provenance.fingerprint`) covers what is left. A reworded help text, message
-or line of progress therefore makes no run stale.
+A fingerprint of code (`provenance.fingerprint`) covers the remaining code. A reworded help text,
+message or line of progress therefore makes no run stale.
 """
 
 import ast
@@ -23,8 +23,10 @@ MODULES = {
 
 
 class _Words(ast.NodeTransformer):
-    """Removes from the code of a module what only people or mypy read. Each method is an entry of
-    the list, with its reason."""
+    """Removes the code of a module that only people or mypy read.
+
+    The docstring of each method is the reason.
+    """
 
     def visit_Expr(self, node: ast.Expr) -> Any:
         """A docstring does nothing."""
@@ -39,7 +41,7 @@ class _Words(ast.NodeTransformer):
         return node.orelse if is_typing else node
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
-        """What a module of `MODULES` offers is no part of a number."""
+        """A function of a module in `MODULES` computes no number."""
         return None if node.module in MODULES else node
 
     def visit_Raise(self, node: ast.Raise) -> Any:
@@ -52,13 +54,13 @@ class _Words(ast.NodeTransformer):
         name = ast.unparse(node.func)
         if name == "parameter":
             node.args = node.args[1:]
-            node.keywords = [each for each in node.keywords if each.arg != "help"]
+            node.keywords = [word for word in node.keywords if word.arg != "help"]
         elif name.endswith(".refuse"):
             node.args = node.args[:1]
         elif name.startswith("log.") or name.endswith(".progress") or name == "print":
             node = _Blank().visit(node)
         elif name == "bar.update":  # the names of its numbers
-            node.keywords = [ast.keyword("", each.value) for each in node.keywords]
+            node.keywords = [ast.keyword("", word.value) for word in node.keywords]
         return node
 
 
@@ -80,34 +82,34 @@ def counted(text: str) -> ast.Module:
 
 @cache
 def imports(package: str, text: str) -> frozenset[str]:
-    """Return what the text of a module in a package imports, anywhere in it. Some are names of
-    functions and classes in a module."""
-    found: set[str] = set()
+    """Return the imports in the text of a module in a package, anywhere in the text.
+
+    Some are names of functions and classes in a module.
+    """
+    names: set[str] = set()
     for node in ast.walk(counted(text)):
         if isinstance(node, ast.Import):
-            found.update(each.name for each in node.names)
+            names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             with suppress(ImportError):  # `from .` outside a package: Python cannot import it
                 module = resolve_name("." * node.level + (node.module or ""), package)
-                found.update([module, *(f"{module}.{each.name}" for each in node.names)])
-    return frozenset(found - MODULES.keys())
+                names.update([module, *(f"{module}.{alias.name}" for alias in node.names)])
+    return frozenset(names - MODULES.keys())
 
 
 @cache
 def written(text: str) -> str:
-    """Return the syntax tree of a module's text as one string, the same in every version of
-    Python."""
+    """Return the syntax tree of a module's text as one string, equal in all versions of Python."""
+    return _tree_text(counted(text))
 
-    def said(value: Any) -> str:
-        """Return a node and what is in it, without the fields that are empty, as new ones are."""
-        if isinstance(value, list):
-            parts = [said(each) for each in value]
-        elif isinstance(value, ast.AST):
-            parts = [
-                f"{n}={said(v)}" for n, v in ast.iter_fields(value) if v is not None and v != []
-            ]
-        else:
-            return repr(value)
-        return f"{type(value).__name__}({', '.join(parts)})"
 
-    return said(counted(text))
+def _tree_text(value: Any) -> str:
+    """Return a node and its parts, without empty fields, since new versions of Python add some."""
+    if isinstance(value, list):
+        parts = [_tree_text(item) for item in value]
+    elif isinstance(value, ast.AST):
+        fields = ast.iter_fields(value)
+        parts = [f"{n}={_tree_text(v)}" for n, v in fields if v is not None and v != []]
+    else:
+        return repr(value)
+    return f"{type(value).__name__}({', '.join(parts)})"

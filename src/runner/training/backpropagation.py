@@ -22,7 +22,7 @@ from runner.networks.normalization import EPSILON, MOMENTUM
 from runner.training import mlp_passes
 
 RECTIFIED = {0.0: True, 1.0: False}
-"""Whether the activation is a ReLU, by its slope for negative inputs, if the kernels support it."""
+"""True for a ReLU, by slope for negative inputs, for the activations that the kernels support."""
 
 
 def is_written_out_for(network: MLP) -> bool:
@@ -79,8 +79,8 @@ def gradients(
 ) -> tuple[Float[Tensor, "R classes N"], dict[str, Tensor]]:
     """Return the logits, and `d(mean cross entropy)_r / d theta_r` by name, each (R, ...).
 
-    epsilon: of batch normalization; its running statistics are updated. Raises InputError for an
-    activation that the kernels do not support.
+    epsilon: constant of batch normalization, whose running statistics are updated.
+    Raises InputError for an activation that the kernels do not support.
     """
     found: dict[str, Tensor] = {}
 

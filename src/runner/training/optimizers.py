@@ -27,7 +27,7 @@ class Optimizer(ABC):
 
     @abstractmethod
     def step(self, gradients: Stacks, rates: Float[Tensor, " R"]) -> None:
-        """Take one step. gradients: of each network's loss, by name. rates: learning rates."""
+        """Take one step. gradients: each network's gradients by name. rates: learning rates."""
 
     def _along(self, rates: Float[Tensor, " R"], like: Tensor) -> Tensor:
         return rates.to(like.dtype).reshape(-1, *[1] * (like.dim() - 1))

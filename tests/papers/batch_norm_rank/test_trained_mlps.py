@@ -1,17 +1,14 @@
 """The study `rank_collapse` and what networks are measured by: rows, ranks, choice of rates."""
 
 import dataclasses
-from math import inf, sqrt
 
 import pandas as pd
 import pytest
 import torch
-from bench.growth import embedded
+from in_memory import rows_of, tables_of
 
 from runner.core.errors import InputError
-from runner.core.progress import Progress
 from runner.core.streams import generators
-from runner.core.studies import Context
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP
 from runner.papers.batch_norm_rank import theory
@@ -20,20 +17,11 @@ from runner.papers.batch_norm_rank.measures import (
     ranks_by_layer,
     root_mean_square,
 )
-from runner.papers.batch_norm_rank.rank_collapse import study as rank_collapse
 from runner.papers.batch_norm_rank.rank_collapse.config import RankCollapse
 
 TINY = {"depth": 3, "width": 12, "samples": 40, "epochs": 2, "replicates": 2, "batch_size": 128}
 TINY |= {"learning_rates": [0.1, 0.3], "selection_replicates": 1}
 CONFIG = RankCollapse(**TINY)
-
-
-def tables(study, config, restored=None, checkpoint=lambda make_state: None):
-    context = Context(torch.device("cpu"), restored, Progress, checkpoint, embedded)
-    found: dict[str, list] = {}
-    for row in study.run(config, context):
-        found.setdefault(row.table, []).append(dataclasses.asdict(row))
-    return {name: pd.DataFrame(rows) for name, rows in found.items()}
 
 
 def gaussian(replicates: int, d: int, N: int, dtype=torch.float64) -> torch.Tensor:
@@ -73,99 +61,47 @@ def test_root_mean_square_has_no_range(dtype):
     assert sizes[0] == 0 and not sizes[1].isfinite()
 
 
-@pytest.mark.parametrize("dtype, gamma", [("float32", 1e19), ("float64", 1e200)])
-def test_a_huge_gamma_has_the_ranks_of_no_skip_connection(dtype, gamma):
-    def last(skip):
-        config = RankCollapse(
-            data="gaussian", train=False, init="unit", activation="linear", dtype=dtype, depth=32,
-            width=8, samples=64, replicates=2, normalizations=["none", "batch"], skip=skip,
-        )  # fmt: skip
-        metrics = tables(rank_collapse, config)["metrics"]
-        columns = ["normalization", "matrix_rank", "soft_rank", "rank_bound"]
-        return metrics[metrics["layer"] == 32][columns].reset_index(drop=True)
-
-    pd.testing.assert_frame_equal(last(gamma), last(inf), rtol=1e-3)
-
-
-def test_without_normalization_the_rank_of_deep_products_falls_and_with_it_it_stays():
-    config = RankCollapse(
-        data="gaussian", train=False, init="unit", activation="linear", dtype="float64", depth=400,
-        width=8, samples=8, replicates=4, normalizations=["none", "batch_no_mean"],
-    )  # fmt: skip
-    metrics = tables(rank_collapse, config)["metrics"]
-    last = metrics[metrics["layer"] == 400].set_index("normalization")
-    assert (last.loc["none", "matrix_rank"] <= 2).all()
-    assert (last.loc["none", "rank_bound"] < 1 + 1e-9).all()
-    assert (last.loc["batch_no_mean", "matrix_rank"] > sqrt(8)).all()
-    torch.testing.assert_close(
-        torch.tensor(last.loc["batch_no_mean", "root_mean_square"].to_numpy()),
-        torch.ones(4, dtype=torch.float64), rtol=1e-4, atol=0,
-    )  # fmt: skip
-
-
-def test_every_network_has_a_row_for_every_epoch():
-    found = tables(rank_collapse, CONFIG)
-    for training, replicates in ((found["selection"], {2}), (found["training"], {0, 1})):
-        assert len(training) == 2 * 2 * 2 and set(training["replicate"]) == replicates
-        assert training["epoch"].tolist() == sorted(training["epoch"])
-        assert training["train_accuracy"].between(0, 1).all()
-    assert (found["training"]["rank"] >= 1).all()
-    assert set(found["metrics"]["replicate"]) == {0, 1}
-
-
-def test_rates_are_chosen_on_replicates_of_their_own():
-    """What is judged is what a run at the chosen rate alone would give, and says what it was
-    chosen on."""
+def test_learning_rates_are_chosen_on_replicates_of_their_own():
+    """The chosen rates give the same numbers as a run with these rates alone."""
     config = dataclasses.replace(CONFIG, learning_rates=[1e-3, 0.3])
-    found = tables(rank_collapse, config)
-    training, keys = found["training"], ["normalization"]
-    assert set(training["selected_on"]) == {"replicates 2"}
+    tables = tables_of(config)
+    training, selection = tables["training"], tables["selection"]
+    assert set(training["replicate"]) == set(tables["metrics"]["replicate"]) == {0, 1}
+    assert set(selection["replicate"]) == {2} and set(training["selected_on"]) == {"replicates 2"}
     # One selection replicate: its mean over epochs is the worst of them.
-    mean = found["selection"].groupby([*keys, "learning_rate"])["train_accuracy"].mean()
-    trained = training[[*keys, "learning_rate"]].itertuples(index=False, name=None)
-    assert set(trained) == set(mean.groupby(keys).idxmax())
-    fixed = dataclasses.replace(config, learning_rates=[0.3])
-    alone = tables(rank_collapse, fixed)
+    mean = selection.groupby(["normalization", "learning_rate"])["train_accuracy"].mean()
+    trained = training[["normalization", "learning_rate"]].itertuples(index=False, name=None)
+    assert set(trained) == set(mean.groupby("normalization").idxmax())
+    alone = tables_of(dataclasses.replace(config, learning_rates=[0.3]))
     assert "selection" not in alone and set(alone["training"]["selected_on"]) == {"one rate alone"}
-    pd.testing.assert_frame_equal(alone["metrics"], found["metrics"], rtol=1e-4)
-    both = training.merge(alone["training"], on=[*keys, "replicate", "learning_rate", "epoch"])
+    pd.testing.assert_frame_equal(alone["metrics"], tables["metrics"], rtol=1e-4)
+    keys = ["normalization", "replicate", "learning_rate", "epoch"]
+    both = training.merge(alone["training"], on=keys)
     assert len(both) and (both["train_accuracy_x"] - both["train_accuracy_y"]).abs().max() < 0.02
 
 
-def test_a_rate_at_which_all_diverge_is_never_chosen_and_the_smallest_is_where_every_one_does():
-    """What has diverged still hits the first class, which is no reason to choose it."""
-    config = dataclasses.replace(CONFIG, normalizations=["none"], learning_rates=[1e30, 1e-9])
-    training = tables(rank_collapse, config)["training"]
-    assert set(training["learning_rate"]) == {1e-9}
-    config = dataclasses.replace(config, learning_rates=[1e31, 1e30])
-    training = tables(rank_collapse, config)["training"]
-    assert set(training["learning_rate"]) == {1e30}
-    assert set(training["selected_on"]) == {"replicates 2: all rates diverged"}
-
-
-def fresh(depth=6, width=16, replicates=2) -> MLP:
-    sizes = [10, *[width] * depth, 3]
-    return MLP(*draw("pytorch", sizes, generators(0, replicates, "w"), torch.float64))
-
-
-def inputs(replicates=2, N=32) -> torch.Tensor:
-    stream = torch.Generator().manual_seed(1)
-    return torch.randn(replicates, N, 10, generator=stream, dtype=torch.float64)
-
-
-def off() -> MLP:
-    """Two networks of which the second is off from its second layer on."""
-    network = fresh(depth=3)
-    network.parameters["W2"][1], network.parameters["b2"][1] = 0.0, 0.0
-    network.parameters["b3"][1] = 0.0
-    return network
+@pytest.mark.parametrize(
+    ("rates", "chosen", "selected_on"),
+    [
+        ([1e30, 1e-9], 1e-9, "replicates 2"),
+        ([1e31, 1e30], 1e30, "replicates 2: all rates diverged"),
+    ],
+)
+def test_a_rate_at_which_all_diverge_is_not_chosen_for_its_hits_of_the_first_class(
+    rates, chosen, selected_on
+):
+    config = dataclasses.replace(CONFIG, normalizations=["none"], learning_rates=rates, epochs=1)
+    training = tables_of(config)["training"]
+    assert set(training["learning_rate"]) == {chosen}
+    assert set(training["selected_on"]) == {selected_on}
 
 
 def test_a_network_that_is_off_has_rank_zero_in_all_later_layers():
-    network = off()
-    for layer in range(1, 5):
-        network.parameters[f"b{layer}"].zero_()
-    layers = dict(ranks_by_layer(network, inputs(), 0.5))
+    weights, biases = draw("pytorch", [10, 16, 16, 16, 3], generators(0, 2, "w"), torch.float64)
+    network = MLP(weights, [torch.zeros_like(b) for b in biases])
+    network.parameters["W2"][1] = 0.0
+    x = gaussian(2, 10, 32).mT
+    layers = dict(ranks_by_layer(network, x, 0.5))
     for layer in (2, 3):
         for column in ("matrix_rank", "soft_rank", "root_mean_square"):
             assert layers[layer][column][1] == 0
@@ -175,4 +111,4 @@ def test_a_network_that_is_off_has_rank_zero_in_all_later_layers():
 
 def test_more_samples_than_images_are_refused():
     with pytest.raises(InputError, match="samples=2000: digits has 1536 training images"):
-        tables(rank_collapse, dataclasses.replace(CONFIG, samples=2000))
+        rows_of(dataclasses.replace(CONFIG, samples=2000))

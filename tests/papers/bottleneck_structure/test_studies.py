@@ -9,7 +9,6 @@ import torch
 from bench.growth import embedded
 
 from runner.core.catalogue import module_of
-from runner.core.errors import InputError
 from runner.core.progress import Progress
 from runner.core.studies import LARGEST_FACTOR, Context
 from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
@@ -26,7 +25,6 @@ from runner.papers.bottleneck_structure.spectra import (
 )
 from runner.papers.bottleneck_structure.symmetry import summaries
 from runner.papers.bottleneck_structure.symmetry.config import Symmetry
-from runner.papers.bottleneck_structure.symmetry.figures import overview
 
 F64 = torch.float64
 TOY = [
@@ -85,16 +83,6 @@ def test_task_is_scaled_and_has_the_latent_rank():
     assert task.y_test.shape == (20, 50)
 
 
-def test_symmetry_measures_untrained_and_trained_layers():
-    found = tables(TOY[1])
-    assert set(found["metrics"]["stage"]) == {"trained", "untrained"}
-    assert len(found["metrics"]) == 2 * 2 * 7
-    assert len(found["distance"]) == 2 * 2 * 5**2
-    start = found["embedding"].query("stage == 'trained' and time == 0")
-    other = found["embedding"].query("stage == 'untrained' and time == 0")
-    assert list(start["axis"]) == list(other["axis"])  # the same paths
-
-
 def test_summary_measures_on_known_representations():
     generator = torch.Generator().manual_seed(0)
     u = torch.rand(400, 2, generator=generator, dtype=F64)
@@ -120,11 +108,6 @@ def test_features_that_are_the_same_everywhere_have_no_collapse_ratio(seed):
     rounding = torch.randint(-1, 2, same.shape, generator=stream) * torch.finfo(F64).eps
     assert isnan(summaries.collapse_ratio(same))
     assert isnan(summaries.collapse_ratio(same * (1 + rounding)))
-
-
-def test_a_single_start_has_no_spread_to_scale_by():
-    with pytest.raises(InputError, match="starts=1 must be at least 2"):
-        Symmetry(starts=1)
 
 
 def test_principal_components_of_a_plane():
@@ -166,30 +149,12 @@ def test_rank_one_networks_stay_at_rank_one():
         assert row.train_cost < 1
 
 
-def test_odd_depths_are_refused():
-    with pytest.raises(InputError, match="even"):
-        Example20(depths=[4, 7])
-
-
 def test_the_rank_of_a_jacobian_and_that_of_all_layers():
     s = torch.tensor([[2.0, 1.0, 0.021], [2.0, 0.019, 0.0], [0.0, 0.0, 0.0]], dtype=F64)
     s = torch.cat([s, torch.full((1, 3), torch.nan, dtype=F64)])
     assert jacobian_ranks(torch.diag_embed(s)).tolist() == [3, 1, 0, 0]
     layers = [torch.tensor(each, dtype=F64) for each in ([2, 0.5, 0.2], [1, 0.4, 0.09])]
     assert bottleneck_rank(layers) == 2
-
-
-def test_the_look_at_a_run_says_where_a_network_has_not_learned():
-    """Test cost, ranks, and whether it fits; the picture is figure 2's."""
-    found = tables(TOY[1])
-    networks = found["networks"]
-    networks.loc[networks["stage"] == "trained", "test_cost"] = [0.01, 0.5]
-    shared = {"width": TOY[1].width}
-    picture, summary = overview({name: rows.assign(**shared) for name, rows in found.items()})
-    said = summary[summary["stage"] == "trained"].set_index("replicate")["learned"]
-    assert said[0] and not said[1]
-    assert {"test_cost", "jacobian_rank", "bottleneck_rank"} <= set(summary)
-    assert len(picture.axes) == 6
 
 
 def test_ranks_of_a_spectrum():

@@ -4,19 +4,16 @@ import re
 
 import numpy as np
 import pytest
-from repository import REPOSITORY
+from in_memory import kept_tables
 
-from runner.commands.kept import read_tables
 from runner.core.catalogue import figure_study
 from runner.results.drawing import draw, drawing_of
 from runner.results.style import QUIET
 
-SCALES = ("quick", "paper")
 
-
-def said_and_drawn(scale, figure):
+def said_and_drawn(figure):
     """Return the numbers of a kept figure's finding, its picture and the numbers drawn."""
-    tables = read_tables(REPOSITORY / "outputs" / "reference" / scale / figure)
+    tables = kept_tables(figure, "paper")
     drawing = drawing_of(figure, figure_study(figure))
     said = drawing.findings[0].says(tables)
     numbers = [float(number) for number in re.findall(r"\d+(?:\.\d+)?", said)]
@@ -34,17 +31,15 @@ def slope(x, y):
     return np.polyfit(np.log(x), np.log(y), 1)[0]
 
 
-@pytest.mark.parametrize("scale", SCALES)
-def test_the_drift_of_relu_layers_is_that_at_the_end_of_the_band(scale):
-    numbers, _, drawn = said_and_drawn(scale, "conserved")
+def test_the_drift_of_relu_layers_is_that_at_the_end_of_the_band():
+    numbers, _, drawn = said_and_drawn("conserved")
     relu = drawn[drawn["statement"].str.startswith("ReLU")].sort_values("time")
     end = relu[relu["learning_rate"] == relu["learning_rate"].min()].iloc[-1]
     assert numbers == [round(100 * end[0.05]), round(100 * end[0.95])]
 
 
-@pytest.mark.parametrize("scale", SCALES)
-def test_the_power_at_a_line_is_its_own_slope(scale):
-    _, picture, drawn = said_and_drawn(scale, "what-grows")
+def test_the_power_at_a_line_is_its_own_slope():
+    _, picture, drawn = said_and_drawn("what-grows")
     drawn = drawn[drawn["panel"] == "growth"]
     late = drawn[drawn["time"] >= 0.5 * drawn["time"].max()]
     lines = late.groupby("architecture")
@@ -55,26 +50,15 @@ def test_the_power_at_a_line_is_its_own_slope(scale):
     assert laws == pytest.approx([2 / 9, 2 / 6])  # three of six layers are free blocks, or none
 
 
-@pytest.mark.parametrize("scale", SCALES)
-def test_of_the_lines_that_are_drawn_the_largest_grows_and_the_others_stay(scale):
-    numbers, _, drawn = said_and_drawn(scale, "what-grows")
-    lines = drawn[drawn["panel"] == "growth"].groupby("architecture")[["top", "remainder"]]
-    change = lines.last() / lines.first()
-    assert not numbers and (change["top"] > 50).all()
-    assert change["remainder"].between(1, 1.02).all()
-
-
-@pytest.mark.parametrize("scale", SCALES)
-def test_the_ratio_from_gain_one_is_where_its_line_begins_and_ends(scale):
-    numbers, _, drawn = said_and_drawn(scale, "low-rank-training")
+def test_the_ratio_from_gain_one_is_where_its_line_begins_and_ends():
+    numbers, _, drawn = said_and_drawn("low-rank-training")
     line = drawn[(drawn["panel"] == "ratio_by_epoch") & (drawn["gain"] == 1)]
     line = line.sort_values("epoch")["median"]
     assert numbers == [round(100 * line.iloc[0]), round(100 * line.iloc[-1])]
 
 
-@pytest.mark.parametrize("scale", SCALES)
-def test_the_powers_of_the_width_are_slopes_of_the_points(scale):
-    _, picture, drawn = said_and_drawn(scale, "low-rank-training")
+def test_the_powers_of_the_width_are_slopes_of_the_points():
+    _, picture, drawn = said_and_drawn("low-rank-training")
     drawn = drawn[drawn["panel"] == "by_width"].dropna(subset="width")
     points = drawn.groupby("series")
     slopes = [slope(each["width"], each["median"]) for _, each in points]

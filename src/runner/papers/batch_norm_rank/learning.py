@@ -69,7 +69,7 @@ def least_lead(ranks: pd.DataFrame) -> pd.Series:
     ranks: a column for each network, by replicate and epoch.
     """
     if ranks.shape[1] < 2:
-        raise NoRows("rows: two networks to compare")
+        raise NoRows("the order of the ranks needs two networks to compare")
     logs = np.log2(ranks)
     before, later = logs.xs(0, level="epoch"), logs.drop(index=0, level="epoch")
     leads = []

@@ -64,61 +64,65 @@ def inequality(
 THEOREMS = [
     inequality(
         "schatten",
-        "every ReLU network f of depth L has L ‖J f(x)‖^(2/L) ≤ ‖θ‖² (J f: Jacobian, in the"
-        " Schatten norm of order 2/L; ‖θ‖²: squared parameter norm)",
+        "every ReLU network f of depth L has L ‖J f(x)‖^(2/L) ≤ ‖θ‖² (J f: Jacobian, Schatten"
+        " norm of order 2/L; θ: parameters)",
         "Appendix A.1",
     ),
     inequality(
         "theorem-3",
-        "every ReLU network f of depth L with Rank J f(x) = k has 2 log |J f(x)|₊ ≤ ‖θ‖² − k L"
-        " (J f: Jacobian; |·|₊: product of the nonzero singular values)",
+        "ReLU networks of depth L have ‖θ‖² ≥ k L + 2 log |J|₊ (θ: parameters; |J|₊: product of"
+        " the Jacobian's k nonzero singular values)",
         "Theorem 3",
         kind="illustration",
         note=ROOM,
     ),
     inequality(
         "theorem-6",
-        "in networks of Jacobian rank k and depth L, weight matrices are nearly k-dimensional:"
-        " Σₗ ‖Wₗ − Uₗ Vₗᵀ‖² ≤ ‖θ‖² − k L − 2 log |J f(x)|₊ (Uₗ, Vₗ: k orthonormal columns)",
+        "in networks of Jacobian rank k, weight matrices are close to products U Vᵀ of k"
+        " orthonormal columns each, within the bound of Theorem 6",
         "Theorem 6 (15)",
+        note=f"{SIDES}; the inequality is Σₗ ‖Wₗ − Uₗ Vₗᵀ‖² ≤ ‖θ‖² − k L − 2 log |J f(x)|₊",
     ),
     inequality(
         "theorem-7",
-        "in balanced networks of Jacobian rank k, the tangent kernel's trace c L bounds the"
-        " activations αₗ: Σₗ ‖αₗ₋₁(x)‖² ≤ c max(1, e^(c₁/k)) L / (k |J f(x)|₊^(2/k)) (c₁ = ‖θ‖²"
-        " − k L)",
+        "in balanced networks, the sum of the layers' squared activations is below the bound of"
+        " Theorem 7, a multiple of the tangent kernel's trace",
         "Theorem 7 (16)",
         balanced=True,
         kind="illustration",
+        note=f"{SIDES}; the inequality is Σₗ ‖αₗ₋₁(x)‖² ≤ c max(1, e^(c₁/k)) L"
+        " / (k |J f(x)|₊^(2/k)) (c L: trace of the tangent kernel; c₁ = ‖θ‖² − k L)",
     ),
     inequality(
         "corollary-8",
-        "in balanced networks of Jacobian rank k, the singular value k + 1 of the"
-        " pre-activations divided by √N stays below the bound of Corollary 8 in (1 − p) L"
-        " layers, for every p (L: depth, N: number of points)",
+        "in most layers of balanced networks of Jacobian rank k, singular value k + 1 of the"
+        " pre-activations is below Corollary 8's bound",
         "Corollary 8 (17)",
         balanced=True,
         kind="illustration",
+        note=f"{SIDES}; the bound is for (1 − p) L of L layers, for every p, and for"
+        " pre-activations of N points divided by √N",
     ),
     inequality(
         "proposition-9",
-        "the tangent kernel Θ of a network f of depth L has ‖∂x ∂y Θ(x, x)‖ ≥ L ‖J f(x)‖^(2 −"
-        " 2/L) (J f: Jacobian), with the factor of the proof",
+        "a network of depth L has ‖∂x ∂y Θ(x, x)‖ ≥ L ‖J‖^(2−2/L) (Θ: tangent kernel; J: Jacobian"
+        " at x), with the proof's factor",
         "Proposition 9 (18), end of proof of (1)",
     ),
     inequality(
         "proposition-9-printed",
-        "the tangent kernel Θ of a network f of depth L has ‖∂x ∂y Θ(x, x)‖ ≥ 2 L ‖J f(x)‖^(2 −"
-        " 2/L) (J f: Jacobian), with the factor as printed",
+        "a network of depth L has ‖∂x ∂y Θ(x, x)‖ ≥ 2 L ‖J‖^(2−2/L) (Θ: tangent kernel; J:"
+        " Jacobian at x), with the printed factor",
         "Proposition 9",
     ),
     inequality(
         "proposition-9-segment",
-        "if no neuron of a network f of depth L switches between x and y, then the tangent"
-        " kernel has ‖Θ‖ ≥ (L/4) ‖x − y‖² ‖J f(x) u‖^(2 − 2/L) at x or y (J f: Jacobian; u:"
-        " direction from x to y)",
+        "if no neuron switches between two points, the tangent kernel at one of the points is"
+        " above the bound of Proposition 9",
         "Proposition 9 (18), second part",
         kind="illustration",
+        note=f"{SIDES}; the bound is (L/4) ‖x − y‖² ‖J f(x) u‖^(2 − 2/L) (J f: Jacobian; u:"
+        " direction from x to y)",
     ),
 ]
 """Claims of every figure whose study has the table `theorems`."""

@@ -21,7 +21,7 @@ def train_classifier(
 ) -> Network:
     """Return a trained fully connected ReLU classifier in float64.
 
-    width: of the hidden layers. depth: number of layers.
+    width: neurons in a hidden layer. depth: number of layers.
     """
     sizes = [PIXELS, *[width] * (depth - 1), CLASSES]
     drawn = initialization.draw("he", sizes, [generator], torch.float64)

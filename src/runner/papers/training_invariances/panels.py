@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
-from runner.results.claims import Tables
 from runner.results.drawing import or_empty
+from runner.results.rows import Tables
 from runner.results.style import panel, sheet, ticks
 
 Part = Callable[[Axes, Tables], pd.DataFrame]
@@ -21,7 +21,7 @@ def four_panels(
     """Draw a sheet of panels a to d; return it with the plotted numbers and the column `panel`.
 
     parts: function, title and x-axis of each panel. Panels without rows print that they have none.
-    options: as for `sheet`.
+    options: further arguments of `sheet`.
     """
     picture, grid = sheet(2, 2, **options)
     drawn = [pd.DataFrame({"panel": []})]

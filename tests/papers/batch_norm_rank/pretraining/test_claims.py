@@ -4,6 +4,7 @@ from math import inf, nan
 
 import pandas as pd
 import pytest
+from in_memory import judged, verdicts
 
 from runner.papers.batch_norm_rank.pretraining.figures import curves
 from runner.papers.batch_norm_rank.pretraining.study import LayerRank, raising_most
@@ -11,7 +12,7 @@ from runner.papers.batch_norm_rank.pretraining.tables import (
     at_chosen_rates,
     last_epochs,
 )
-from runner.results.claims import claims_of, judgement
+from runner.results.claims import claims_of
 
 NETWORKS = {  # network: (training loss at depth 8, at depth 32, r before, r after)
     "vanilla": (0.5, 2.3, 1.1, 1.1),
@@ -54,11 +55,6 @@ def told(figure, changes=None, M=1000):
     return {"training": pd.DataFrame(rows)}
 
 
-def verdicts(figure, **options):
-    tables = told(figure, **options)
-    return {c.name: judgement(c, tables).verdict for c in claims_of(figure, "pretraining")}
-
-
 def test_figure_12_judges_what_figures_4_and_11_do():
     names = {
         figure: [claim.name for claim in claims_of(figure, "pretraining")]
@@ -80,21 +76,19 @@ def test_r_is_judged_at_its_worst_epoch(figure, network, r, failing):
     rows = tables["training"]
     middle = (rows["method"] == network) & (rows["epoch"] == 1)
     rows.loc[middle, ["rank_bound", "mean_rank_bound"]] = r
-    (claim,) = (c for c in claims_of(figure, "pretraining") if c.name == failing)
-    assert judgement(claim, tables).verdict == "fails"
+    assert verdicts(figure, tables, failing) == {failing: "fails"}
 
 
 def test_a_claim_on_all_initializations_says_what_figure_6_alone_would():
     tables = told("rank-pretraining", changes={"scale_matched 75": (0.4, 0.5, 1.0, 1.2)})
-    (claim,) = (c for c in claims_of("rank-pretraining", "pretraining") if c.name.endswith("speed"))
-    found = judgement(claim, tables)
-    assert found.verdict == "fails" and found.evidence.estimate < 0.2
-    assert found.note.endswith("alone the correlation is 0.90")
+    found = judged("rank-pretraining", tables).loc["rank-and-speed"]
+    assert found["verdict"] == "fails" and found["estimate"] < 0.2
+    assert found["note"].endswith("alone the correlation is 0.90")
 
 
 @pytest.mark.parametrize("figure", ["rank-fig4", "rank-fig11"])
 def test_a_shorter_pre_training_than_the_authors_decides_nothing_of_speed(figure):
-    found = verdicts(figure, M=999)
+    found = verdicts(figure, told(figure, M=999))
     of_rank = {found.pop(name, "holds") for name in ("raises-rank", "rank-order-stays")}
     assert of_rank == {"holds"} and set(found.values()) == {"undecided"}
 
@@ -104,10 +98,7 @@ def test_a_network_that_diverges_is_behind():
     rows = tables["training"]
     lost = (rows["method"] == "pretrained") & (rows["depth"] == 32) & (rows["epoch"] == 2)
     rows.loc[lost, "train_loss"] = nan
-    (claim,) = (
-        c for c in claims_of("rank-fig4", "pretraining") if c.name == "faster-than-batch-norm"
-    )
-    assert judgement(claim, tables).verdict == "fails"
+    assert verdicts("rank-fig4", tables)["faster-than-batch-norm"] == "fails"
     drawn = curves(tables).query("method == 'pretrained' and depth == 32").set_index("epoch")
     assert drawn.loc[2, "train_loss"] == inf and drawn.loc[1, "train_loss_high"] < 1
 

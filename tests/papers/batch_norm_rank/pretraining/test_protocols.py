@@ -4,16 +4,13 @@ import dataclasses
 from functools import cache, partial
 from math import cos, sin, sqrt
 
-import pandas as pd
 import pytest
 import torch
-from bench.growth import embedded, lent
+from bench.growth import lent
+from in_memory import rows_of, tables_of
 from torch import nn
 
-from runner.core.errors import InputError
-from runner.core.progress import Progress
 from runner.core.streams import generators
-from runner.core.studies import Context
 from runner.networks import modules
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP
@@ -70,13 +67,6 @@ def task_of(config: Pretraining) -> study.Task:
     context = lent(torch.device("cpu"))
     config = config.settled()
     return study.Task(config, study.images_of(config, context), range(2), context)
-
-
-def tables(config):
-    found: dict[str, list] = {}
-    for row in study.run(config, lent(torch.device("cpu"))):
-        found.setdefault(row.table, []).append(dataclasses.asdict(row))
-    return {name: pd.DataFrame(rows) for name, rows in found.items()}
 
 
 def test_a_step_of_figure_4_is_one_of_sgd_on_the_norm_over_the_trace():
@@ -147,11 +137,6 @@ def test_the_settings_are_those_of_the_scripts():
     assert (fig6.depth, fig6.batch_size, fig6.epochs, fig6.steps) == (30, 32, 15, [0.1])
     assert fig6.pretraining_steps == [5, 75] and fig6.rates_of("batch_norm") == [0.01]
     assert Pretraining(script="fig4", epochs=3).settled().epochs == 3, "what is typed wins"
-
-
-def test_a_script_is_of_the_authors_protocol():
-    with pytest.raises(InputError, match="script=fig4 needs protocol=authors, not text"):
-        Pretraining(protocol="text", script="fig4")
 
 
 def test_weights_of_the_authors_have_the_variance_of_glorot_and_biases_are_torchs():
@@ -302,7 +287,7 @@ def test_a_layer_without_a_gradient_stays_as_it_is():
 def every_method():
     config = Pretraining(**TINY, methods=list(METHODS), pretraining_steps=[2, 4],
                          learning_rates=[0.01, 0.1], selection_replicates=1)  # fmt: skip
-    return config, tables(config)
+    return config, tables_of(config)
 
 
 def test_every_network_is_trained_at_every_rate_and_measured_before():
@@ -339,7 +324,7 @@ def test_one_step_is_chosen_for_all_lengths_by_r_on_the_selection_replicates():
         learning_rates=[0.1],
         selection_replicates=2,
     )
-    before = tables(config)["pretraining"]
+    before = tables_of(config)["pretraining"]
     tried = before[~before["judged"]]
     assert set(tried["replicate"]) == {2, 3} and set(tried["pretraining_steps"]) == {5}
     assert set(tried["layer"]) == {6} and set(tried["step"]) == {1e-4, 0.1}
@@ -355,11 +340,7 @@ def test_a_run_goes_on_without_pre_training_again(monkeypatch):
     def keep(make_state):
         states.append({name: tensor.clone() for name, tensor in make_state().items()})
 
-    def rows(restored, checkpoint):
-        context = Context(torch.device("cpu"), restored, Progress, checkpoint, embedded)
-        return [row for row in study.run(config, context) if row.table == "training"]
-
-    whole = rows(None, keep)
+    whole = rows_of(config, "training", checkpoint=keep)
     monkeypatch.setattr(study, "pretrained", None)
-    again = rows(states[1], lambda make_state: None)
+    again = rows_of(config, "training", restored=states[1])
     assert again == [row for row in whole if row.epoch == 1]

@@ -1,22 +1,12 @@
 """Figures 3a and 3b by the authors' code: a chain of M."""
 
-import pytest
 import torch
-from bench.growth import embedded
+from in_memory import rows_of
 
-from runner.core.errors import InputError
-from runner.core.progress import Progress
-from runner.core.studies import Context
 from runner.papers.batch_norm_rank.rank_chain import authors
 from runner.papers.batch_norm_rank.rank_chain.config import RankChain
-from runner.papers.batch_norm_rank.rank_chain.study import run
 
 SMALL = {"protocol": "authors", "widths": [5], "skips": [0.3], "chains": 2}
-
-
-def rows(**parameters):
-    context = Context(torch.device("cpu"), None, Progress, lambda make_state: None, embedded)
-    return list(run(RankChain(**SMALL | parameters), context))
 
 
 def test_a_layer_is_batch_normalization_of_what_the_skip_connection_gives():
@@ -40,23 +30,14 @@ def test_inputs_are_nearly_constant():
 
 
 def test_figure_3a_looks_at_every_ten_thousandth_layer_of_each_chain():
-    (row,) = rows(layers=40_000)
+    (row,) = rows_of(RankChain(**SMALL, layers=40_000))
     assert row.layers == 40_000
     assert 1 < row.rank_bound < row.soft_rank <= 5
     assert row.rank_bound_se > 0 and row.frobenius >= 5
 
 
 def test_figure_3b_starts_at_rank_one():
-    found = rows(measure="spectrum", layers=60)
+    found = rows_of(RankChain(**SMALL, measure="spectrum", layers=60))
     assert {row.layer for row in found} == set(range(1, 61)) and len(found) == 60 * 2 * 5
     second = {row.layer: row.singular_value for row in found if row.index == 2}
     assert second[1] < 1e-3 < 0.1 < second[60]
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [{"measure": "product"}, {"skips": [float("inf")]}, {"law": "uniform"}, {"layers": 15_000}],
-)
-def test_what_their_code_has_no_place_for_is_refused(changed):
-    with pytest.raises(InputError, match="protocol=text"):
-        RankChain(**SMALL | {"layers": 40_000} | changed)

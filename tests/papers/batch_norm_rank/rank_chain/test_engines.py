@@ -94,7 +94,7 @@ def test_rotated_product_has_the_law_of_the_direct_one():
     assert between.abs().max() < 0.03
 
 
-@pytest.mark.parametrize("width, skip", [(8, inf), (16, 0.5)])
+@pytest.mark.parametrize("width, skip", [(8, inf), (8, 0.5)])
 def test_engines_agree(width, skip):
     direct = means(make("direct", 128, width, skip, seed=1), 400)
     plan = Plan.of(800, 128, 2, 200)
@@ -206,12 +206,6 @@ def test_bytes_of_compiled_code_do_not_depend_on_the_processor(tmp_path):
     assert done.stdout.strip() == here.tobytes().hex()
 
 
-def test_state_stays_normalised_and_finite():
-    chain = make("rotated", 4, 64, 0.1)
-    chain.advance(2000)
-    torch.testing.assert_close(chain.state.square().sum(dim=-1), torch.ones(4, 64).double())
-
-
 def test_observables_against_the_paper_s_formulas():
     H = theory.batch_norm(gaussian_inputs(7, 9, 12, stream(), torch.float64))
     values = observe(H / 12**0.5, 0.5)
@@ -228,9 +222,9 @@ def test_observables_against_the_paper_s_formulas():
 def test_a_direction_that_sank_to_rounding_rises_again():
     """The floor reflects: from almost rank one the chain reaches the law of full rank."""
     generator = stream()
-    inputs = collinear_inputs(128, 16, columns(16), 1e-12, generator)
+    inputs = collinear_inputs(128, 8, columns(8), 1e-12, generator)
     lifted = means(RotatedChain(inputs, torch.full((128,), inf), generator), 400)
-    assert_agree(lifted, means(make("rotated", 128, 16, inf, seed=1), 400), "soft_rank")
+    assert_agree(lifted, means(make("rotated", 128, 8, inf, seed=1), 400), "soft_rank")
 
 
 def test_transverse_exponent_at_rank_one_in_closed_form():
@@ -257,10 +251,10 @@ def test_probe_grows_below_the_live_directions_and_dies_above():
         assert (sign * rates > 0).all()
 
 
-@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan")])
-def test_gamma_must_be_positive(bad):
-    with pytest.raises(InputError, match="gamma must be positive"):
-        make("direct", 2, 4, bad)
+def test_gamma_must_be_positive():
+    for skip in (0.0, -1.0, float("nan")):
+        with pytest.raises(InputError, match="gamma must be positive"):
+            make("direct", 2, 4, skip)
 
 
 def test_autocorrelation_and_error_of_a_known_process():

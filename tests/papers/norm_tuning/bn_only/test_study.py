@@ -1,13 +1,11 @@
 """Study `bn_only`: written-out gradients, Theorem 1, and what a run says."""
 
-from dataclasses import asdict
-
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from bench.growth import lent
-from in_process import configs_of
+from in_memory import tables_of
 from torch import nn
 
 from runner.papers.norm_tuning.bn_only import networks, study, tables
@@ -34,8 +32,7 @@ def draw(*shape):
 
 
 def rows(**changes):
-    found = study.run(BnOnly(**{**SMALL, **changes}), lent(CPU))
-    return pd.DataFrame([asdict(row) for row in found if isinstance(row, study.Approximation)])
+    return tables_of(BnOnly(**{**SMALL, **changes}))["metrics"]
 
 
 class Baseline(nn.Module):
@@ -204,14 +201,6 @@ def test_runs_of_other_kinds_share_what_they_do_not_change():
     assert dense.tolist() == pytest.approx(ours["test_mse"].tolist())
     both = tables.with_series(pd.concat([paper, rows(optimizer="adam", learning_rate=0.1)]))
     assert {"sgd", "adam", "dense", "dense by adam"} <= set(both["series"])
-
-
-@pytest.mark.parametrize("scale", ["smoke", "quick", "paper"])
-def test_our_controls_stand_beside_the_runs_of_figure_4(scale):
-    paper = configs_of("fig4", f"scale={scale}")
-    ours = configs_of("fig4-training", f"scale={scale}")
-    assert all(config in ours for config in paper)
-    assert {config.seed for config in ours} == {paper[0].seed}
 
 
 def test_every_epoch_sees_the_same_samples(monkeypatch):

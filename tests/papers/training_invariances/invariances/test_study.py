@@ -1,21 +1,18 @@
-from math import inf
-
 import numpy as np
 import pytest
 import torch
-from bench.growth import Quiet, embedded
+from bench.growth import embedded
+from in_memory import tables_of
 from scipy.optimize import linprog
 
 from runner.core.errors import InputError
 from runner.core.streams import generator
-from runner.core.studies import Context
 from runner.papers.training_invariances.invariances.assumptions import largest_margins
 from runner.papers.training_invariances.invariances.config import SMALLEST_DEPTH, Invariances
 from runner.papers.training_invariances.invariances.gradient_flow import Flow, Objective, unit
 from runner.papers.training_invariances.invariances.graphs import SHARE
 from runner.papers.training_invariances.invariances.network import build
 from runner.papers.training_invariances.invariances.problem import INPUT_NORM, SIDE, draw_examples
-from runner.papers.training_invariances.invariances.study import run
 from runner.papers.training_invariances.losses import MARGIN_LOSSES, log_losses
 
 LAYERED = [name for name in SMALLEST_DEPTH if name not in SHARE]
@@ -31,13 +28,8 @@ TINY = {
 }
 
 
-def rows(restored=None, checkpoint=lambda make_state: None, **changes):
-    context = Context(torch.device("cpu"), restored, Quiet, checkpoint, embedded)
-    return list(run(Invariances(**{**TINY, **changes}), context))
-
-
-def of(table, found):
-    return [row for row in found if row.table == table]
+def tables(**changes):
+    return tables_of(Invariances(**TINY | changes))
 
 
 @pytest.mark.parametrize("data", ["gaussian", "digits"])
@@ -95,15 +87,6 @@ def test_every_architecture_has_its_depth_and_one_output(architecture):
             assert before.target == behind.source
 
 
-def test_active_neurons_are_on_for_every_example():
-    config = Invariances(replicates=1)
-    x, _ = draw_examples(config, embedded)
-    network = build("relu_then_linear", 6, 16, 8, SIDE, 0.0)
-    theta = network.draw(1.0, 0.5, 0.25, generator(0, 0, "initialisation"))[None]
-    for z in network.forward(theta, x)[1]:
-        assert (z[..., :8] > 0).float().mean() > 0.99
-
-
 def test_logarithms_of_losses():
     z = torch.linspace(-50, 29, 60, dtype=torch.float64)[None]
     for loss in ("logistic", "exponential"):
@@ -114,65 +97,50 @@ def test_logarithms_of_losses():
 
 @pytest.mark.parametrize("architecture", LAYERED)
 def test_rows_of_every_architecture(architecture):
-    found = rows(architecture=architecture)
-    metrics, lowrank = of("metrics", found), of("lowrank", found)
-    assert len(lowrank) == 3 * 4 * 6
-    for row in metrics:
-        assert row.drift == 0 or row.time > 0
-        if row.promised and row.entries and row.time == 0.4:
-            assert row.drift < 1e-3
-    assert any(row.drift > 1e-4 for row in metrics if not row.promised) or architecture == "linear"
-    for row in lowrank:
-        assert 0 < row.operator_ratio <= 1 + 1e-12
-        assert not row.alignment > 1 + 1e-12
-        assert (row.layer < 6) == (row.alignment == row.alignment)
-    assert all(row.operator_ratio == pytest.approx(1) for row in lowrank if row.layer == 6)
+    found = tables(architecture=architecture)
+    metrics, lowrank = found["metrics"], found["lowrank"]
+    assert len(lowrank) == 3 * 4 * 6 and (metrics.query("time == 0")["drift"] == 0).all()
+    conserved = metrics.query("promised and entries > 0 and time == 0.4")
+    assert (conserved["drift"] < 1e-3).all()
+    moved = metrics.query("not promised")["drift"] > 1e-4
+    assert moved.any() or architecture == "linear"
+    assert (lowrank["operator_ratio"] > 0).all() and (lowrank["operator_ratio"] < 1 + 1e-12).all()
+    assert not (lowrank["alignment"] > 1 + 1e-12).any()
+    assert (lowrank["alignment"].isna() == (lowrank["layer"] == 6)).all()
+    assert lowrank.query("layer == 6")["operator_ratio"].to_numpy() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("architecture", SHARE)
 def test_rows_of_every_graph(architecture):
-    found = rows(architecture=architecture, width=8, learning_rates=[0.02, 0.01, 0.005])
-    metrics = of("metrics", found)
-    assert {row.pair for row in metrics} >= {"diagonal", "full", "layer", "less an edge"}
-    assert not of("lowrank", found) and not of("assumptions", found)
-    finest = [row for row in metrics if row.learning_rate == 0.005 and row.time == 0.4]
-    for row in finest:
-        if row.promised and row.entries:
-            assert row.drift < 1e-4
-    beside = [row for row in finest if row.place == "beside frozen"]
-    assert all(row.drift > 1e-4 and not row.promised for row in beside)
+    found = tables(architecture=architecture, width=8, learning_rates=[0.02, 0.01, 0.005])
+    assert "lowrank" not in found and "assumptions" not in found
+    metrics = found["metrics"]
+    assert set(metrics["pair"]) >= {"diagonal", "full", "layer", "less an edge"}
+    finest = metrics.query("learning_rate == 0.005 and time == 0.4")
+    assert (finest.query("promised and entries > 0")["drift"] < 1e-4).all()
+    beside = finest.query("place == 'beside frozen'")
+    assert (beside["drift"] > 1e-4).all() and not beside["promised"].any()
 
 
 def test_a_replicate_has_its_own_graph_at_every_rate():
-    def key(row):
-        return (
-            row.replicate,
-            row.learning_rate,
-            row.time,
-            row.layer,
-            row.place,
-            row.pair,
-            row.linear,
-        )
-
-    many = {key(r): r for r in of("metrics", rows(architecture="random_graph"))}
-    alone = of("metrics", rows(architecture="random_graph", replicates=1, learning_rates=[0.01]))
-    for row in alone:
-        if row.pair not in ("active", "mixed"):  # of a pattern at every rate
-            assert row.initial == pytest.approx(many[key(row)].initial, rel=1e-12)
-            assert row.drift == pytest.approx(many[key(row)].drift, rel=1e-6, abs=1e-15)
-    assert len({r.initial for r in many.values() if r.pair == "full" and r.linear}) > 1
+    keys = ["replicate", "learning_rate", "time", "layer", "place", "pair", "linear"]
+    many = tables(architecture="random_graph")["metrics"]
+    alone = {"replicates": 1, "learning_rates": [0.01]}
+    one = tables(architecture="random_graph", **alone)["metrics"]
+    one = one[~one["pair"].isin(["active", "mixed"])]  # of a pattern at every rate
+    both = one.merge(many, on=keys, suffixes=("", "_many"))
+    assert len(both) == len(one)
+    np.testing.assert_allclose(both["initial"], both["initial_many"], rtol=1e-12)
+    np.testing.assert_allclose(both["drift"], both["drift_many"], rtol=1e-6, atol=1e-15)
+    assert many.query("pair == 'full' and linear")["initial"].nunique() > 1
 
 
 def test_the_margin_of_a_linear_network_grows_towards_the_largest():
-    found = of(
-        "assumptions",
-        rows(architecture="linear", normalized_time=True, time=10.0, learning_rates=[0.05]),
-    )
-    first, last = ([row.margin for row in found if row.time == t] for t in (0.0, 10.0))
-    assert all(a < b <= 1 + 1e-9 for a, b in zip(first, last, strict=True))
-    assert min(last) > 0.5
-    assert all(np.isnan(row.margin) for row in of("assumptions", rows()))
+    options = {"architecture": "linear", "normalized_time": True, "learning_rates": [0.05]}
+    found = tables(time=10.0, **options)["assumptions"].set_index("time")["margin"]
+    first, last = found[0.0].to_numpy(), found[10.0].to_numpy()
+    assert (first < last).all() and (last <= 1 + 1e-9).all() and (last > 0.5).all()
+    assert tables()["assumptions"]["margin"].isna().all()
 
 
 def test_the_largest_margin_is_that_of_the_hard_svm():
@@ -182,105 +150,54 @@ def test_the_largest_margin_is_that_of_the_hard_svm():
     assert float(margin) == pytest.approx(3 * 4 / 5)
 
 
-def test_twins_are_on_for_the_same_examples_and_off_for_the_same():
-    config = Invariances(replicates=1)
-    x, _ = draw_examples(config, embedded)
+@pytest.mark.parametrize("twins", [0.25, 0.5])
+def test_active_neurons_are_on_for_every_example_and_twins_for_the_same(twins):
+    x, _ = draw_examples(Invariances(replicates=1), embedded)
     network = build("relu_then_linear", 6, 16, 8, SIDE, 0.0)
-    theta = network.draw(1.0, 0.5, 0.5, generator(0, 0, "initialisation"))[None]
-    on = torch.cat([z[0, :, 8:] > 0 for z in network.forward(theta, x)[1]], dim=1)
-    assert (on[:, ::2] == on[:, 1::2]).double().mean() > 0.95
-    assert 0.05 < on.double().mean() < 0.95
+    theta = network.draw(1.0, 0.5, twins, generator(0, 0, "initialisation"))[None]
+    active = torch.stack([z > 0 for z in network.forward(theta, x)[1]])
+    assert active[..., :8].double().mean() > 0.99
+    if twins == 0.5:
+        on = active[..., 8:].double()
+        assert (on[..., ::2] == on[..., 1::2]).double().mean() > 0.95
+        assert 0.05 < on.mean() < 0.95
 
 
 def test_pairs_of_a_mixed_pattern_and_the_tables_of_the_assumptions():
-    found = rows(width=16, samples=12, time=1.0)
-    entries = {row.pair: row.entries for row in of("metrics", found) if row.layer == 1}
+    found = tables(width=16, samples=12, time=1.0)
+    assert "decomposition" not in found
+    entries = found["metrics"].query("layer == 1").groupby("pair")["entries"].last()
     assert entries["mixed"] > 0 and entries["active"] >= 8 * 7
-    assumed = of("assumptions", found)
+    assumed = found["assumptions"]
     assert len(assumed) == 3 * 4
-    for row in assumed:
-        assert (row.turned > 0) == (row.time > 0) and 0 <= row.sign_changes < 0.5
-        assert 0 <= row.off < 1 and row.smallest > 0
-    assert not of("decomposition", found)
+    assert ((assumed["turned"] > 0) == (assumed["time"] > 0)).all()
+    assert assumed["sign_changes"].between(0, 0.5, inclusive="left").all()
+    assert assumed["off"].between(0, 1, inclusive="left").all() and (assumed["smallest"] > 0).all()
 
 
 def test_a_small_network_is_compared_with_its_tree():
-    found = of("decomposition", rows(depth=4, width=3, time=1.0))
-    assert [row.time for row in found] == [0.0, 1.0] * 2
-    for row in found:
-        assert row.paths == 64 * 27
-        assert row.error < 1e-12 * max(row.output, 1)
-        assert row.time > 0 or row.frozen_error == row.error
-
-
-def test_drift_halves_with_the_rate():
-    drift = {}
-    for row in of("metrics", rows()):
-        if row.promised and row.entries and row.pair != "layer" and row.time == 0.4:
-            drift.setdefault(row.learning_rate, []).append(row.drift)
-    ratio = np.array(drift[0.02]) / np.array(drift[0.01])
-    np.testing.assert_allclose(ratio, 2, rtol=0.1)
+    found = tables(depth=4, width=3, time=0.4, records=1)["decomposition"]
+    assert list(found["time"]) == [0.0, 0.4] * 2 and (found["paths"] == 64 * 27).all()
+    assert (found["error"] < 1e-12 * found["output"].clip(lower=1)).all()
+    start = found.query("time == 0")
+    assert (start["frozen_error"] == start["error"]).all()
 
 
 def test_a_replicate_and_a_rate_alone_give_the_numbers_of_the_stack():
     """Equality up to the rounding of batched products."""
-
-    def key(row):
-        return (row.replicate, row.learning_rate, row.time, row.layer)
-
-    stack = {key(row): row for row in of("lowrank", rows())}
-    alone = of("lowrank", rows(replicates=1, learning_rates=[0.01]))
-    assert len(alone) == 3 * 6
-    for row in alone:
-        other = stack[key(row)]
-        assert row.frobenius == pytest.approx(other.frobenius, rel=1e-12)
-        assert row.log_loss == pytest.approx(other.log_loss, rel=1e-12)
+    stack = tables()["lowrank"]
+    alone = tables(replicates=1, learning_rates=[0.01])["lowrank"]
+    both = alone.merge(stack, on=["replicate", "learning_rate", "time", "layer"])
+    assert len(both) == 3 * 6
+    for column in ("frobenius", "log_loss"):
+        np.testing.assert_allclose(both[f"{column}_x"], both[f"{column}_y"], rtol=1e-12)
 
 
 def test_the_normalized_clock_moves_at_unit_speed_and_never_slows_down():
-    found = of(
-        "lowrank", rows(architecture="linear", normalized_time=True, time=8.0, learning_rates=[0.1])
-    )
-    last = [row for row in found if row.time == 8.0]
-    assert min(row.frobenius for row in last) > 1
-    assert max(row.log_loss for row in last) < -10
-    assert all(np.isfinite(row.log_loss) and np.isfinite(row.log_flow_time) for row in last)
-
-
-@pytest.mark.parametrize("loss", ["logistic", "exponential", "squared"])
-def test_training_lowers_every_loss(loss):
-    found = of("lowrank", rows(loss=loss, time=1.0))
-    losses_at = {
-        time: [row.loss for row in found if row.time == time and row.layer == 1]
-        for time in (0.0, 1.0)
-    }
-    assert (np.array(losses_at[1.0]) < np.array(losses_at[0.0])).all()
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"architecture": "mixed", "depth": 5}, "architecture=mixed has at least 6 layers"),
-        ({"learning_rates": [0.03]}, "0.03 does not divide time/records"),
-        ({"learning_rates": [0.01, 0.01]}, "holds 0.01 twice"),
-        ({"normalized_time": True, "loss": "squared"}, "loss=logistic or exponential"),
-        ({"classes": [3, 3]}, "holds 3 twice"),
-        ({"active": 0.7, "twins": 0.5}, "active=0.7 and twins=0.5: their sum is above 1"),
-        ({"time": inf}, "steps from one measurement to the next"),
-        ({"classes": [1]}, "must be two different digits"),
-        ({"architecture": "random_graph", "biases": True}, "biases=True changes nothing with"),
-        ({"architecture": "residual_fre"}, "did you mean 'residual_free'"),
-    ],
-)
-def test_wrong_parameters_name_what_would_be_right(changes, message):
-    with pytest.raises(InputError, match=message):
-        Invariances(**changes)
-
-
-def test_divergence_is_data():
-    found = rows(architecture="linear", learning_rates=[0.2], time=40.0, gain=5.0, loss="squared")
-    last = [row for row in of("lowrank", found) if row.time == 40.0]
-    assert all(np.isnan(row.operator_ratio) for row in last)
+    options = {"architecture": "linear", "normalized_time": True, "learning_rates": [0.1]}
+    last = tables(time=8.0, **options)["lowrank"].query("time == 8")
+    assert last["frobenius"].min() > 1 and last["log_loss"].max() < -10
+    assert np.isfinite(last[["log_loss", "log_flow_time"]]).all(axis=None)
 
 
 def test_a_network_that_is_off_for_every_example_stays_where_it_is():
@@ -303,7 +220,6 @@ def test_unit_vectors_of_gradients_whose_squares_underflow():
 
 
 def test_what_is_assumed_of_weights_that_are_nan_is_nan():
-    found = of("assumptions", rows(learning_rates=[1e9], time=4e10, records=4))
-    last = found[-1]
-    assert np.isnan([last.sign_changes, last.turned, last.smallest, last.off]).all()
-    assert not np.isnan([found[0].sign_changes, found[0].off]).any()
+    found = tables(learning_rates=[1e9], time=4e10, records=4)["assumptions"]
+    assert found[["sign_changes", "turned", "smallest", "off"]].iloc[-1].isna().all()
+    assert found[["sign_changes", "off"]].iloc[0].notna().all()

@@ -14,10 +14,9 @@ from runner.papers.batch_norm_rank.breaking_bn.tables import chosen_rates, paths
 from runner.papers.batch_norm_rank.learning import END_OF_GRID
 from runner.papers.batch_norm_rank.looks import METHODS, named
 from runner.papers.batch_norm_rank.names import MEASURES, NAMES
-from runner.results.claims import Tables
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.evidence import ERROR
-from runner.results.rows import last_epoch, nonempty, select, spread
+from runner.results.rows import Tables, last_epoch, nonempty, select, spread
 from runner.results.style import QUIET, Look, level, name_ends, panel, sheet, ticks
 
 COLUMNS = ["train_accuracy", "test_accuracy", "rank", "rank_bound", "gradient_alignment"]
@@ -145,7 +144,7 @@ def say_broken(tables: Tables) -> str:
     broken, usual = _end(tables, "batch_norm_asymmetric"), _end(tables, "batch_norm")
     return (
         f"An asymmetric initialization breaks batch norm: {_network(tables)} stays near chance"
-        f" level ({broken:.2f} instead of {usual:.2f})"
+        f" level (training accuracy {broken:.2f} instead of {usual:.2f})"
     )
 
 
@@ -234,10 +233,9 @@ FIGURES = [
         marks="lines: medians, bands: range",
         caption=partial(
             with_rates,
-            "(a) shows the training accuracy by epoch. (b) shows the training accuracy of plain"
-            " networks on images and on random pixels, with one line for each network. (c) shows"
-            " the alignment of the gradients of different images (undefined if the last layer is"
-            " zero).",
+            "(a) shows the training accuracy by epoch. (b) shows the accuracy of each plain network"
+            " on images and on random pixels, by epoch. (c) shows the alignment of the gradients of"
+            " different images, by epoch (undefined if the last layer is zero).",
         ),
         shows={"method": ["batch_norm", "vanilla", "vanilla_100x", "vanilla_random_pixels"]},
     ),

@@ -3,10 +3,9 @@
 import pandas as pd
 
 from runner.papers.batch_norm_rank.learning import end_of_grid, with_divergence
-from runner.results.claims import Tables
-from runner.results.labels import Labels
+from runner.results.rows import Tables
 
-LABELS = Labels() | {
+LABELS = {
     "batch_norm": "batch norm",
     "batch_norm_no_mean": "batch norm without mean",
     "batch_norm_asymmetric": "batch norm from an asymmetric start",

@@ -137,10 +137,10 @@ def climb(theta: Sequence[Tensor], gradient: Sequence[Tensor], step: float) -> N
 
 
 def turn(theta: Sequence[Tensor], gradient: Sequence[Tensor], angle: float) -> None:
-    """Rotate in place: `theta <- cos(eta) theta + sin(eta) ||theta|| g / ||g||`, gradient g.
+    """Rotate the parameters in place by an angle towards the gradient g.
 
-    The norm of theta does not change if g is orthogonal to theta. Parameters with zero gradient do
-    not change.
+    `theta <- cos(angle) theta + sin(angle) ||theta|| g / ||g||`. The norm of theta does not change
+    if g is orthogonal to theta. Parameters with zero gradient do not change.
     """
     length, slope = _norm(theta), _norm(gradient)
     eta, moves = torch.tensor([angle]), slope > 0

@@ -119,8 +119,8 @@ FIGURE_6 = [
     ),
     Claim(
         "rank-stays",
-        "in every network of figure 6, SGD changes the mean r (a lower bound of the rank) by"
-        " less than a factor of two at every epoch",
+        "in figure 6, SGD changes every network's mean r (lower bound of the rank) by less than a"
+        " factor of two at every epoch",
         f"{SECTION}, figure 6",
         doublings().within(1),
     ),
@@ -186,7 +186,7 @@ BEYOND_SCALE = [
     helps_against("helps-against-nothing", "without it", "vanilla"),
     helps_against(
         "helps-beyond-scale",
-        "from random weights that have the size of the pre-trained weights in each layer",
+        "from random weights of the same size in each layer",
         "scale_matched",
     ),
 ]

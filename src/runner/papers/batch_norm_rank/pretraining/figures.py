@@ -31,9 +31,8 @@ from runner.papers.batch_norm_rank.pretraining.tables import (
     through_training,
 )
 from runner.results.captions import DATASETS
-from runner.results.claims import Tables
 from runner.results.drawing import Drawing, Finding, or_empty
-from runner.results.rows import nonempty, spread
+from runner.results.rows import Tables, nonempty, spread
 from runner.results.style import (
     GREY,
     PALE,
@@ -128,19 +127,25 @@ def draw_by_depth(
     converged = set(of[first])
     ends = [(y, text + f":\nend {y:.2f}" * (y in converged), of) for y, text, of in ends]
     name_ends(rows[0][-1], ends)
-    for row, column in zip(rows[1:], columns, strict=True):
+    cut: list[str] = []
+    for number, (row, column) in enumerate(zip(rows[1:], columns, strict=True), 1):
         with or_empty(row[0]):
             ahead = advantages(tables, columns)
-            for axes, depth in zip(row, depths, strict=True):
+            of_row = ascii_lowercase[number * len(depths) :]
+            for axes, depth, letter in zip(row, depths, of_row, strict=False):
                 level(axes, 0)
                 of = ahead[ahead["depth"] == depth]
                 ends = _lines(axes, of, column)
-                _widen(axes, of, column)
+                if _widen(axes, of, column):
+                    cut.append(letter)
             leads = _mean_leads(tables, column)
             name_ends(row[-1], [(y, f"over\n{text}:\n{leads[text]}", of) for y, text, of in ends])
     low, inch = rows[-1, -1].get_position(), 1 / picture.get_figheight()
     ends_at = low.y0 - 0.58 * inch, rows[0, -1].get_position().y1 + 0.4 * inch
     frame(rows[-1, -1], low.x0 - 0.073, 0.995, *ends_at, picture.transFigure)
+    if cut:
+        words = f"bands are cut at the panel's edge in {', '.join(cut)}"
+        QUIET.note(rows[-1, 0], 0.012, 0.08 * inch, words, transform=picture.transFigure)
     return picture, drawn
 
 
@@ -155,8 +160,8 @@ def _mean_leads(tables: Tables, column: str) -> dict[str, str]:
     return {name: f"mean {lead:+z.2f}".replace("-", "−") for name, lead in leads.items()}
 
 
-def _widen(axes: Axes, rows: pd.DataFrame, column: str) -> None:
-    """Set limits that include all medians and most of the bands.
+def _widen(axes: Axes, rows: pd.DataFrame, column: str) -> bool:
+    """Set limits that include the medians and most of the bands; return whether bands are cut.
 
     First epochs that would stretch the axis are left out; an arrow above it has their median.
     """
@@ -166,9 +171,12 @@ def _widen(axes: Axes, rows: pd.DataFrame, column: str) -> None:
     later = later if len(later) else rows
     low = np.nanmin([later[column].min(), later[f"{column}_low"].quantile(0.2), -0.01])
     top = np.nanmax([later[column].max(), later[f"{column}_high"].quantile(0.8), 0.01])
-    ends = np.nanmin([low, rows[column].min()]), np.nanmax([top, rows[column].max()])
-    if ends[1] - ends[0] < 1.4 * (top - low):
-        low, top = ends
+    edges = [f"{column}_low", f"{column}_high"]
+    after = rows.loc[epochs > epochs.min(), column]
+    for more, most in ((rows[column], 1.4), (after, 1.4), (later[edges], 1.6)):
+        ends = np.nanmin([low, *np.ravel(more.min())]), np.nanmax([top, *np.ravel(more.max())])
+        if ends[1] - ends[0] < most * (top - low):
+            low, top = ends
     low, top = low - 0.08 * (top - low), top + 0.08 * (top - low)
     axes.set_ylim(low, top)
     axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
@@ -179,6 +187,7 @@ def _widen(axes: Axes, rows: pd.DataFrame, column: str) -> None:
         height |= {"xycoords": "axes fraction", "annotation_clip": False, "size": SMALL}
         height |= {"ha": "right", "color": look(row["method"], row["pretraining_steps"]).ink}
         axes.annotate(f"epoch {row['epoch']:.0f}: {words}", (1.12, 1), **height)
+    return bool((rows[edges[0]] < low).any() or (rows[edges[1]] > top).any())
 
 
 def _scale(row: Sequence[Axes], values: pd.Series) -> Callable:
@@ -203,10 +212,13 @@ def _scale(row: Sequence[Axes], values: pd.Series) -> Callable:
     return place
 
 
-def say_by_depth(tables: Tables) -> str:
-    """Return the caption of figures 4, 11 and 12: panels, lines, bands, learning rates."""
+def say_by_depth(tables: Tables, first: str) -> str:
+    """Return the caption of figures 4, 11 and 12: panels, lines, bands, learning rates.
+
+    first: the measure in the top row
+    """
     return (
-        "Columns are depths. The top row shows the networks by epoch. The rows below show"
+        f"Columns are depths. The top row shows the {MEASURES[first]} by epoch. The rows below show"
         " differences to the pre-trained network with the same random draws; above 0"
         " pre-training is better. Lines are medians, bands the range, which may leave a panel."
         f" Axes differ between panels. The learning rate is {_rates(tables)}."
@@ -388,9 +400,9 @@ STARTS = {
     ("authors", "batch_norm_asymmetric"): ("batch norm, asymmetric", ""),
     ("authors", "vanilla"): ("plain", ""),
     ("authors", "pretrained"): ("pre-trained, {M} steps", ""),
-    ("authors", "scale_matched"): ("random, of the same size", ""),
+    ("authors", "scale_matched"): ("random, same size", ""),
     ("text", "pretrained"): ("pre-trained, Algorithm 1", "X"),
-    ("text", "scale_matched"): ("random, of the same size", "X"),
+    ("text", "scale_matched"): ("random, same size", "X"),
     ("ours", "pretrained"): ("pre-trained by rotations", "P"),
     ("authors", "unit_scale"): ("random, unit size", ""),
     ("authors", "he"): ("random, He", ""),
@@ -399,8 +411,11 @@ STARTS = {
 }
 """Name by protocol and method in the figure of controls; marker if two protocols share a look."""
 
-ASIDE = {"he": 0.78, "unit_scale": 0.6}
-"""Factors on r by method, which separate overlapping markers in the picture."""
+SIZES = {"he": 7, "unit_scale": 10}
+"""Sizes by method of markers that lie on one another; 8 for all others."""
+
+IN_HEADLINE = "authors"
+"""Protocol of the pair of networks that the headline compares."""
 
 NEAR = 0.12
 """Height of the second panel, in accuracy, below the best network."""
@@ -411,39 +426,54 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     rows, keys = ordered(tables), ["protocol", *VARIANT]
     found = {key: of for way in STARTS for key, of in rows.groupby(keys) if key[:2] == way}
     twins = _twins([*found])
+    bold = [key for pair in twins for key in pair if key[0] == IN_HEADLINE]
     nonempty(pd.Series(list(found), dtype=object), "networks")
     picture, panels = sheet(1, 2, height=4.7, gap=0.65, right=2.75)
     top = max(4.0, 1.4 * np.nanmax([rows["rank_bound"].max(), 1]))
     best, middles = rows["train_accuracy"].max(), rows.groupby(keys)["train_accuracy"].median()
-    least = middles[middles > middles.max() - NEAR].min()
+    in_pairs = [found[key]["train_accuracy"] for pair in twins for key in pair]
+    shown = pd.concat([middles, *in_pairs])
+    least = shown[shown > middles.max() - NEAR].min()
     room = max(0.01, best - least)
     for axes, letter, title, heights in (
         (panels[0, 0], "a", "training accuracy, last epoch", (0, 1.03)),
-        (panels[0, 1], "b", "best networks, enlarged", (least - 0.3 * room, best + 0.1 * room)),
+        (panels[0, 1], "b", "best networks, enlarged", (least - 0.1 * room, best + 0.1 * room)),
     ):
         for (protocol, method, steps), of in found.items():
             name, marker = STARTS[protocol, method]
             drawn_as = replace(look(method, steps), **{"marker": marker} if marker else {})
-            r, accuracy = of["rank_bound"] * ASIDE.get(method, 1), of["train_accuracy"]
+            r, accuracy = of["rank_bound"], of["train_accuracy"]
             in_pair = any((protocol, method, steps) in pair for pair in twins)
-            drawn_as.each(axes, r, accuracy, alpha=0.6 if in_pair else 0.2)
+            # A dot at the lower end of the axis would be cut in half.
+            inside = accuracy.where(accuracy > heights[0] + 0.02 * (heights[1] - heights[0]))
+            drawn_as.each(axes, r, inside, alpha=0.6 if in_pair else 0.2)
             label = name.format(M=steps) + (f": {accuracy.median():.2f}" if in_pair else "")
-            options = {"linestyle": "", "markersize": 8, "label": label}
+            options = {"linestyle": "", "markersize": SIZES.get(method, 8), "label": label}
             options |= {"alpha": 1.0, "zorder": 4} if in_pair else {"alpha": 0.45}
+            if (protocol, method, steps) in bold:
+                options |= {"markersize": 10, "zorder": 5}
+            if drawn_as.hollow:
+                options["markerfacecolor"] = "none"
             drawn_as.line(axes, [r.median()], [accuracy.median()], **options)
         for ours, random in twins:
             of = [found[key][["rank_bound", "train_accuracy"]].median() for key in (ours, random)]
             x, y = ([each[column] for each in of] for column in ("rank_bound", "train_accuracy"))
-            axes.plot(x, y, color=look(*ours[1:]).color, linewidth=1.2, zorder=3)
+            width = 3.0 if ours in bold else 1.0
+            axes.plot(x, y, color=look(*ours[1:]).color, linewidth=width, zorder=3)
         level(axes, 1 / CLASSES, "chance", at=0.6)
-        axes.set(xscale="log", xlim=(0.48, top), ylim=heights)
+        axes.set(xscale="log", xlim=(0.7, top), ylim=heights)
         ticks(axes.xaxis, [4**power for power in range(5) if 4**power <= top])
-        panel(axes, letter, title, "r before training")
-    QUIET.note(panels[0, 0], 0.42, 0.4, "line: weights\nof equal size")
+        panel(axes, letter, title, " ")
+    left, right = (axes.get_position() for axes in panels[0])
+    words = "r, lower bound of the rank of the last hidden layer, before training"
+    picture.text((left.x0 + right.x1) / 2, 0.22 * left.y0, words, ha="center")
+    words = "line: weights\nof equal size\n(bold: the headline)"
+    QUIET.note(panels[0, 0], 0.36, 0.4, words)
     key = panels[0, 1].legend(loc="center left", bbox_to_anchor=(1.02, 0.5), handletextpad=0.2)
     for text, of in zip(key.get_texts(), found, strict=True):
         faded = not any(of in pair for pair in twins)
         text.set(color=look(*of[1:]).ink, fontsize=SMALL, alpha=0.7 if faded else 1.0)
+        text.set_fontweight("bold" if of in bold else "normal")
     return picture, spread(rows, keys, ["rank_bound", "train_accuracy", "train_loss"])
 
 
@@ -604,7 +634,7 @@ def by_depth(figure: str, claim: str, first: str, *columns: str) -> Drawing:
         unread=("pretraining",),
         findings=findings,
         marks="lines: medians, bands: range, frame: the headline",
-        caption=say_by_depth,
+        caption=partial(say_by_depth, first=first),
         shows={"method": ["vanilla", "pretrained", "batch_norm"]},
     )
 
@@ -643,13 +673,12 @@ FIGURES = [
             for verdict in ("holds", "fails", "undecided")
         ],
         marks="large marks: medians, dots: networks",
-        caption="(a) shows the training accuracy of all networks in the last epoch against r,"
-        " the lower bound of the rank of the last hidden layer, before training. (b)"
-        " shows the best networks. Markers are medians, dots single networks; networks"
-        " with hollow markers are not pre-trained. A thin line joins pre-trained"
+        caption="(a) shows the training accuracy in the last epoch against r before training, the"
+        " lower bound of the rank of the last hidden layer. (b) shows the best networks,"
+        " against r. Markers are medians, dots single networks; networks with hollow"
+        " markers are not pre-trained. A line joins pre-trained"
         " networks and random networks whose layers have the same root mean square; the"
-        " numbers are their accuracies. Two hollow markers at r = 1 are moved aside."
-        " Diverged networks count as chance level.",
+        " numbers are their accuracies. Diverged networks count as chance level.",
         shows={"method": [method for _, method in STARTS]},
     ),
     Drawing(

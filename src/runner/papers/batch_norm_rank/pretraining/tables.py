@@ -3,8 +3,7 @@
 import pandas as pd
 
 from runner.papers.batch_norm_rank.learning import with_divergence
-from runner.results.claims import Tables
-from runner.results.rows import nonempty
+from runner.results.rows import Tables, nonempty
 
 VARIANT = ["method", "pretraining_steps"]
 """Columns that identify a variant: method and length of pre-training."""

@@ -8,8 +8,8 @@ OF_THE_FIGURES = "(γ == 1 or γ == 0.1)"
 
 SOFT_RANK_GROWTH = Claim(
     "soft-rank-growth",
-    "the soft rank of linear networks with batch norm, averaged over depth, grows at least like"
-    " √d with the width d, for every residual weight γ",
+    "the mean soft rank of linear networks with batch norm grows at least like √d with the width"
+    " d, for every residual weight γ",
     "paper B, Section 3.1, figure 3a",
     q.exponent("soft rank").above(1 / 2),
 )
@@ -24,7 +24,7 @@ FIGURE_3A = [
     ),
     Claim(
         "r-bound",
-        "in linear networks with batch norm the rank's lower bound r, averaged over depth, is"
+        "in linear networks with batch norm, the rank's lower bound r, averaged over depth, is"
         " above √((1 − α) d) (α: regularity constant, d: width)",
         "paper B, Theorem 14 (58)",
         q.r_over_bound().above(1),
@@ -32,31 +32,33 @@ FIGURE_3A = [
     SOFT_RANK_GROWTH,
     Claim(
         "r-growth",
-        "in linear networks with batch norm the rank's lower bound r, averaged over depth, grows"
-        " at least like √d with the width d, for every residual weight γ",
+        "in linear networks with batch norm, the rank's mean lower bound r grows at least like √d"
+        " with the width d, for every residual weight",
         "paper B, Theorem 2 (5)",
         q.exponent("r").above(1 / 2),
     ),
 ]
 
+SMALL = "networks have no skip connections, or residual weights γ ≤ 1 / (8 d) (d: width)"
+
 LAWS = [
     Claim(
         "soft-rank-bound",
-        "for Gaussian, uniform and Rademacher weights, the mean soft rank of linear networks"
-        " with batch norm is above the bound of Theorem 14, both without skip connections and at"
-        " residual weights γ ≤ 1 / (8 d)",
+        "for Gaussian, uniform and Rademacher weights, the mean soft rank of linear networks with"
+        " batch norm is above the bound of Theorem 14",
         "paper B, Theorem 14 (58)",
         q.soft_rank_over_bound().above(1),
         needs={"law": 3},
+        note=SMALL,
     ),
     Claim(
         "r-bound",
-        "for Gaussian, uniform and Rademacher weights, the mean r (lower bound of the rank) of"
-        " linear networks with batch norm is above √((1 − α) d), both without skip connections"
-        " and at residual weights γ ≤ 1 / (8 d) (α: regularity constant, d: width)",
+        "for Gaussian, uniform and Rademacher weights, batch norm keeps the rank's mean lower"
+        " bound r above √((1 − α) d) (α: regularity constant, d: width)",
         "paper B, Theorem 14 (58)",
         q.r_over_bound().above(1),
         needs={"law": 3},
+        note=SMALL,
     ),
 ]
 
@@ -77,15 +79,15 @@ FIGURES_8_AND_9 = [
     ),
     Claim(
         "norm-bound",
-        "in linear networks with batch norm the mean of ‖M‖² is below d^1.5 / √(1 − α) (M = H Hᵀ"
-        " / N of the activations H; d: width; α: regularity constant)",
+        "in linear networks with batch norm, the mean of ‖M‖² is below d^1.5/√(1−α) (M: second"
+        " moments of the activations; d: width; α: regularity constant)",
         "paper B, Lemma 13 (50), figure 9",
         q.norm_over_bound().below(1),
     ),
     Claim(
         "norm-growth",
-        "in linear networks with batch norm the mean of ‖M‖² grows no faster than d^1.5 with the"
-        " width d (M = H Hᵀ / N of the activations H)",
+        "in linear networks with batch norm, the mean of ‖M‖² grows no faster than d^1.5 with the"
+        " width d (M: second moments of the activations)",
         "paper B, Appendix E, figure 9",
         q.exponent("‖M‖²", OF_THE_FIGURES).below(1.5),
         needs={"skip": 2},
@@ -105,7 +107,7 @@ FIGURE_3B = [
 LEMMA_3 = [
     Claim(
         "ratio-decays",
-        "in linear residual networks without normalization log(σ₂ / σ₁) of the activations falls"
+        "in linear residual networks without normalization, log(σ₂/σ₁) of the activations falls"
         " linearly with depth (σ₁, σ₂: largest two singular values)",
         "paper B, Lemma 3",
         [
@@ -116,15 +118,15 @@ LEMMA_3 = [
     ),
     Claim(
         "rate-is-lyapunov-gap",
-        "in linear residual networks without normalization log(σ₂ / σ₁) of the activations falls"
-        " with depth at the rate of the gap between the two largest Lyapunov exponents",
+        "in linear residual networks without normalization, log(σ₂/σ₁) falls in each layer by the"
+        " difference of the two largest Lyapunov exponents (σ₁, σ₂: largest singular values)",
         "paper B, Section 3.2, footnote 6",
         q.fall_over_gap("gaussian").within(0.25, of=1),
     ),
     Claim(
         "matrix-converges",
-        "in linear residual networks without normalization the matrix of activations H, divided"
-        " by its norm, converges as the depth grows",
+        "in linear residual networks without normalization, the matrix of activations, divided by"
+        " its norm, converges as the depth grows",
         "paper B, Lemma 3a as printed; its proof gives limit points only (Lemma 18)",
         q.step_late_over_early("gaussian").below(1 / 2),
     ),
@@ -133,8 +135,8 @@ LEMMA_3 = [
 LEMMA_7 = [
     Claim(
         "expansion",
-        "for a small residual weight γ, a linear layer with batch norm changes ‖M‖² by γ² δ_F(M)"
-        " on average (M = H Hᵀ / N of the activations H; δ_F: formula (43))",
+        "for small residual weights γ, linear layers with batch norm change ‖M‖² by γ² δ_F(M) of"
+        " (43) on average (M: second moments of activations)",
         "paper B, Lemma 7 (43)",
         q.beyond_expansion().within(0.02),
     ),
@@ -150,8 +152,8 @@ LEMMA_7 = [
 LIVE = [
     Claim(
         "other-laws-below",
-        "in linear networks with batch norm, inputs of lower rank lead to a lower rank of the"
-        " deep layers, so inputs of full rank are needed",
+        "in linear networks with batch norm, inputs of lower rank lead to a lower rank of deep"
+        " layers: inputs of full rank are needed",
         "paper B, Section 3.1, necessary assumption (i)",
         q.r_over_full().below(1),
     )
@@ -168,15 +170,15 @@ HALF = 0.5
 ASSUMPTIONS = [
     Claim(
         "soft-rank-bound",
-        "with the thresholds τ = 0.1, 0.5 and 0.9, the soft rank of linear networks with batch"
-        " norm, averaged over depth, is above the bound of Theorem 14",
+        "at the thresholds 0.1, 0.5 and 0.9, the mean soft rank of linear networks with batch"
+        " norm is above the bound of Theorem 14",
         "paper B, Theorem 2 (5), Theorem 14 (58)",
         q.soft_rank_over_bound_at("gaussian").above(1),
     ),
     Claim(
         "soft-rank-growth",
-        "with the thresholds τ = 0.1, 0.5 and 0.9, the soft rank of linear networks with batch"
-        " norm, averaged over depth, grows at least like √d with the width d",
+        "at the thresholds 0.1, 0.5 and 0.9, the mean soft rank of linear networks with batch"
+        " norm grows at least like √d (d: width)",
         "paper B, Theorem 2 (5)",
         [
             q.exponent("soft rank", f"law == 'gaussian' and tau == {tau}").above(1 / 2)
@@ -192,8 +194,8 @@ ASSUMPTIONS = [
     ),
     Claim(
         "scaled-branch-keeps-rank",
-        "linear residual networks of L layers without normalization escape the rank collapse at"
-        " a residual weight γ = O(1 / L), but not at a constant γ",
+        "linear residual networks of L layers without normalization escape the rank collapse at a"
+        " residual weight γ = O(1/L), but not at a constant γ",
         "paper B, Section 3.2",
         [
             q.ratio_behind("1 / L").above(HALF),

@@ -25,11 +25,10 @@ from runner.papers.batch_norm_rank.rank_chain.tables import (
     scaled_products,
 )
 from runner.results import style
-from runner.results.captions import Said
-from runner.results.claims import Tables
+from runner.results.captions import Caption
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.evidence import slopes
-from runner.results.rows import nonempty, select, spread
+from runner.results.rows import Tables, nonempty, select, spread
 from runner.results.style import (
     DASHED,
     GREY,
@@ -70,11 +69,14 @@ TWO = {
 }
 """Looks by gamma in pictures where at most two lines coincide."""
 
+BRANCH = "γ: weight of the branch"
+"""Note in pictures with lines by gamma."""
+
 BY_WIDTH = ("#8cc9ee", style.BLUE, style.NAVY)
 """Colors by width, darker for wider networks."""
 
 
-def over_layers(text: str) -> Said:
+def over_layers(text: str) -> Caption:
     """Return a function that replaces `{layers}` in a caption by the layers of each mean."""
 
     def say(tables: Tables) -> str:
@@ -123,10 +125,13 @@ def _name(axes: Axes, rows: pd.DataFrame, column: str, look: Look, text: str, at
 
 
 def _key(axes: Axes, rows: pd.DataFrame, y: float) -> None:
-    """Write the gammas of the lines of TWO, from a height downwards."""
-    for place, skip in enumerate(sorted(set(rows["skip"]), reverse=True)):
-        mark = "solid" if skip >= 1 else "broken"
-        TWO.get(skip, OTHER).note(axes, 0.04, y - 0.07 * place, f"{mark}: {gamma(skip)}")
+    """Write the gammas of the lines of TWO and what γ is, from a height downwards."""
+    skips = sorted(set(rows["skip"]), reverse=True)
+    for place, skip in enumerate(skips):
+        words = f"{'solid' if skip >= 1 else 'broken'}: {gamma(skip)}"
+        words += " (no skip)" * (skip == inf)
+        TWO.get(skip, OTHER).note(axes, 0.04, y - 0.07 * place, words)
+    QUIET.note(axes, 0.04, y - 0.07 * len(skips), BRANCH)
 
 
 def _exponents(rows: pd.DataFrame, by: list[str], x: str, y: str) -> pd.Series:
@@ -169,6 +174,7 @@ def draw_fig3a(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         _name(left, without, "soft_rank", near, slopes_of, 60, (-9, 12))
     _name(right, without, "ratio", near, "no skip (γ = ∞),\nγ = 0.5 and 1", 44, (9, -14))
     _name(right, shown[shown["skip"] == 0.1], "ratio", far, "γ = 0.1", 24, (-7, 8))
+    QUIET.note(left, 0.45, 0.08, BRANCH)
     panel(left, "a", "soft rank, mean over the layers", "width d")
     panel(right, "b", "soft rank / √d", "width d")
     return picture, metrics[NUMBERS]
@@ -247,12 +253,14 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         _by_law(right, relative)
         right.set_ylim(0.985, None)
         plain, small = relative[relative["skip"] == inf], relative[in_lemma_5(relative)]
-        words = "with skips, mean of\nγ = 1/(8d), 1/(16d):\n◆ Gaussian, ▲ ±1,\n○ uniform"
+        if len(small):
+            words = "with skips: weight γ of the branch\n1/(8d) or 1/(16d), mean of both"
+            words += "\n◆ Gaussian, ▲ ±1, ○ uniform"
+            SMALL_SKIPS["gaussian"].note(right, 0.99, 0.9, words, ha="right")
         for rows, looks, law, text, at, away in (
             (plain, LAWS, "gaussian", "Gaussian", 40, (0, -11)),
             (plain, LAWS, "uniform", "uniform", 11, (0, -11)),
             (plain, LAWS, "rademacher", "±1", 17, (6, 9)),
-            (small, SMALL_SKIPS, "gaussian", words, 17, (12, 16)),
         ):
             _name(right, rows[rows["law"] == law], "soft_rank", looks[law], text, at, away)
     panel(left, "a", "soft rank, mean over the layers", "width d")
@@ -394,6 +402,7 @@ def draw_fig8(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for skip, at, away in zip(skips, (9, 34), ((9, 6), (-8, -8)), strict=False):
         rows, look = metrics[metrics["skip"] == skip], TWO.get(skip, OTHER)
         _name(left, rows, "regularity", look, gamma(skip), at, away)
+    QUIET.note(left, 0.04, 0.06, BRANCH)
     panel(left, "a", "regularity constant α", "width d")
     panel(right, "b", "‖M‖², M = HHᵀ/N, mean", "width d")
     return picture, metrics[NUMBERS]
@@ -563,10 +572,10 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         ticks(right.xaxis, gammas)
         ticks(right.yaxis, [1e-4, 1e-3, 1e-2, 0.1, 1], ["0.0001", "0.001", "0.01", "0.1", "1"])
         name_ends(right, ends)
-    ROOT.note(left, 0.04, 0.9, "a dot: a matrix M\nwhite: uniform weights")
+    ROOT.note(left, 0.04, 0.9, "a dot: a matrix M = HHᵀ/N\nwhite: uniform weights")
     promised = r"predicted by Lemma 7: $\delta_F(M)$ / d²"
     panel(left, "a", "change of ‖M‖² / (γd)², measured", promised)
-    panel(right, "b", "error of the prediction / (γd)²", "γ")
+    panel(right, "b", "error of the prediction / (γd)²", "weight γ of the branch")
     columns = ["width", "law", "replicate", "skip", "predicted", "change", "change_se"]
     return picture, expansions[columns]
 
@@ -648,8 +657,8 @@ FIGURES = [
         marks="band: standard deviation over the layers",
         caption=over_layers(
             "(a) shows the soft rank of the hidden layers, averaged over {layers}, against the"
-            " width d; the dashed line is √d. (b) shows the soft rank divided by √d. γ is the"
-            " weight of the random branch next to the skip connection (∞: no skip connection)."
+            " width d; the dashed line is √d. (b) shows the soft rank divided by √d, against d."
+            " γ is the weight of the random branch (∞: no skip connection)."
             " The band is one standard deviation over the layers; errors of the means are"
             " smaller than the markers."
         ),
@@ -663,9 +672,9 @@ FIGURES = [
         caption=over_layers(
             "(a) shows the mean soft rank against the width d, for three distributions of the"
             " weights, and the bound of Theorem 14. Each mean is over {layers}. Dark networks"
-            " have no skip connections; light networks have a residual weight γ as small as in"
+            " have no skip connections; light networks have the small residual weights γ of"
             " Lemma 5. (b) shows the soft rank divided by the soft rank of Gaussian weights"
-            " without skip connections. Bands are ± two standard errors."
+            " without skip connections, against d. Bands are ± two standard errors."
         ),
         shows={"law": ["gaussian", "uniform", "rademacher"]},
     ),
@@ -681,11 +690,12 @@ FIGURES = [
             Finding(say_needed, holds=["soft-rank-bound", "one-sign-collapses"]),
         ],
         marks="points: means over the layers, in c medians",
-        caption="(a) shows the soft rank without skip connections for three thresholds τ,"
-        " divided by the bound of Theorem 14. (b) shows the rank's lower bound r for"
-        " weights of mean zero and for weights uniform on [0, 2√3]. (c) shows the ratio"
-        " of the two largest singular values, σ₂/σ₁, without batch norm after L layers;"
-        " values below 0.00001 are drawn at ≈ 0. γ is the residual weight.",
+        caption="(a) shows the soft rank without skip connections divided by the bound of"
+        " Theorem 14, against the width d, for three thresholds τ. (b) shows the rank's"
+        " lower bound r against d, for weights of mean zero and weights uniform on"
+        " [0, 2√3]. (c) shows the ratio σ₂/σ₁ of the two largest singular values, without"
+        " batch norm, against the depth L; values below 0.00001 are drawn at ≈ 0. γ is the"
+        " residual weight.",
         shows={"law": ["gaussian", "asymmetric"]},
     ),
     Drawing(
@@ -696,8 +706,9 @@ FIGURES = [
         marks="points: means over the layers",
         caption=over_layers(
             "(a) shows the soft rank and its lower bound r, averaged over {layers} and divided"
-            " by √d, against the width d. (b) shows the exponents of both in d between two"
-            " neighboring widths; the dashed line is 1/2. γ is the residual weight (∞: no skip"
+            " by √d, against the width d. (b) shows the exponents of both between"
+            " neighboring widths, against d; the dashed line is 1/2. γ is the residual weight (∞:"
+            " no skip"
             " connection). Errors of the means are smaller than the markers."
         ),
     ),
@@ -712,8 +723,9 @@ FIGURES = [
         marks="points: means over the layers",
         caption=over_layers(
             "(a) shows figure 8, the regularity constant α of the hidden layers, against the"
-            " width d. (b) shows figure 9, the mean of ‖M‖²; the dashed line is d^1.5, the grey"
-            " line Lemma 13's bound at γ = 1. Points are means over {layers}; their errors are"
+            " width d. (b) shows figure 9, the mean of ‖M‖², against d; the dashed line is"
+            " d^1.5, the grey line Lemma 13's bound at γ = 1. Points are means over {layers};"
+            " their errors are"
             " smaller than the markers. γ is the residual weight (circles: 1, diamonds: 0.1)."
         ),
     ),
@@ -723,8 +735,8 @@ FIGURES = [
         whose="as in the paper, no skips",
         findings=[Finding(say_apart, holds=["collinear-pulled-apart"])],
         marks="lines: medians, band: range",
-        caption="(a) shows the ten largest singular values of each layer, divided by the square"
-        " root of the batch size N. (b) repeats (a) on a logarithmic axis. Networks have"
+        caption="(a) shows the ten largest singular values by layer, divided by the square root"
+        " of the batch size N. (b) repeats (a) on a logarithmic axis. Networks have"
         " no skip connections. Lines are medians over the networks, darker for larger"
         " singular values; the band is the range of the largest singular value.",
     ),
@@ -737,9 +749,9 @@ FIGURES = [
             Finding(say_collapse, holds=["ratio-decays"]),
         ],
         marks="lines: medians, bands: middle half",
-        caption="(a) shows the second singular value divided by the first, σ₂/σ₁, without batch"
-        " norm and with skip connections. (b) shows how far the matrix of activations,"
-        " scaled to norm one, moves in each layer. Lines are medians, bands the middle"
+        caption="(a) shows the ratio σ₂/σ₁ of the two largest singular values by layer, without"
+        " batch norm and with skip connections. (b) shows by layer how far the matrix of"
+        " activations, scaled to norm one, moves. Lines are medians, bands the middle"
         " half. Solid lines have Gaussian weights, thin broken lines uniform weights."
         " Dotted lines have the rate predicted by the Lyapunov exponents.",
         shows={"law": ["gaussian", "uniform"]},

@@ -5,8 +5,7 @@ from math import ceil, isinf
 import numpy as np
 import pandas as pd
 
-from runner.results.claims import Tables
-from runner.results.rows import NoRows
+from runner.results.rows import NoRows, Tables
 
 BATCHES = 32
 """Smallest number of batches from which an error is estimated; fewer chains are divided."""
@@ -67,7 +66,7 @@ def left_over(tables: Tables) -> pd.DataFrame:
     rows = tables["expansions"].set_index([*keys, "skip"])["change"].unstack("skip")
     smallest, *others = rows.columns
     if not others:
-        raise NoRows("no second gamma")
+        raise NoRows("the remainder needs two residual weights γ")
     left = rows[others].sub(rows[smallest], axis=0).abs()
     left = left.div(left.index.get_level_values("width") ** 2, axis=0)
     return left.stack().rename("left_over").reset_index()
@@ -82,7 +81,7 @@ def powers_left_over(tables: Tables) -> pd.Series:
     keys = ["width", "law", "replicate"]
     left = left_over(tables).pivot(index=keys, columns="skip", values="left_over")
     if len(left.columns) < 2:
-        raise NoRows("no third gamma")
+        raise NoRows("the power of the remainder needs three residual weights γ")
     least, low, high = sorted(tables["expansions"]["skip"].unique())[:3]
     powers = np.linspace(0.05, 6, 1200)
     growth = np.log((high**powers - least**powers) / (low**powers - least**powers))

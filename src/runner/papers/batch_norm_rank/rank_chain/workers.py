@@ -44,7 +44,7 @@ class ChainStack:
 
     @property
     def name(self) -> str:
-        """Return the stack's key in a checkpoint and purpose of its random stream."""
+        """Return the batch's key in a checkpoint, also the purpose of its random stream."""
         return f"average d={self.width} gamma={self.skip} block={self.index}"
 
     @property

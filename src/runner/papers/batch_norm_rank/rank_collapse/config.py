@@ -35,7 +35,7 @@ class RankCollapse(TrainedMLPs):
         choices=NORMALIZATIONS,
     )
     skip: float = parameter(
-        "gamma: weight of W H next to the skip connection (inf: no skip connection)", inf, above=0
+        "factor gamma of the branch W H in H + gamma W H (inf: no skip connection)", inf, above=0
     )
     init: str = parameter(
         "initialization of the weights; gain: N(0, gain^2 / number of inputs) with the gain of"

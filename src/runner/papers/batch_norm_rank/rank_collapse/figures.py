@@ -10,9 +10,8 @@ from runner.papers.batch_norm_rank.looks import NORMALIZATIONS
 from runner.papers.batch_norm_rank.names import NAMES
 from runner.papers.batch_norm_rank.rank_collapse.config import AUTHORS_RATES
 from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_layer, trained
-from runner.results.claims import Tables
 from runner.results.drawing import Drawing, Finding, or_empty
-from runner.results.rows import last_epoch, nonempty, select, spread
+from runner.results.rows import Tables, last_epoch, nonempty, select, spread
 from runner.results.style import (
     DASHED,
     PLAIN,
@@ -139,7 +138,7 @@ def draw_by_layer(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     width, last = metrics["width"].iloc[0], max(10, drawn["layer"].max())
     strokes = {"float32": {"linewidth": 3.2}, "float64": {"linewidth": 1.3, "linestyle": DASHED}}
     picture, (panels,) = sheet(1, 2, sharey=True, gap=1.2, right=1.1)
-    PLAIN.note(panels[1], 0.04, 0.12, "thick: single precision\nbroken: double")
+    PLAIN.note(panels[1], 0.04, 0.15, "thick: single\nprecision\nbroken: double")
     for axes, letter, name in zip(panels, "ab", ("linear", "ReLU"), strict=True):
         axes.set(xscale="log", yscale="log", xlim=(1, last), ylim=(0.85, 1.2 * width))
         level(axes, width**0.5, f"√d (d = {width})", above=False)
@@ -233,8 +232,9 @@ FIGURES = [
             )
         ],
         marks="lines: medians, bands: range",
-        caption="(a) shows the rank of each hidden layer of linear networks before training,"
-        " with batch norm and without it (plain). (b) shows ReLU networks. Thick lines"
+        caption="(a) shows the rank by hidden layer of linear networks before training, with"
+        " batch norm and without it (plain). (b) shows the rank by hidden layer of ReLU"
+        " networks. Thick lines"
         " are in single precision, broken lines in double precision. Lines are medians,"
         " bands the whole range in single precision.",
         shows={"normalization": ["none", "batch"]},

@@ -3,8 +3,7 @@
 import pandas as pd
 
 from runner.papers.batch_norm_rank.learning import with_divergence
-from runner.results.claims import Tables
-from runner.results.rows import last_epoch
+from runner.results.rows import Tables, last_epoch
 
 
 def rank_of_last_layer(metrics: pd.DataFrame) -> pd.DataFrame:

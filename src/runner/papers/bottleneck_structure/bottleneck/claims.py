@@ -26,16 +26,16 @@ NEVER = "paper D, section 3.1 (fitting minima that underestimate the rank: never
 FIGURE_1 = [
     Claim(
         "affine-norm",
-        "over depths of equal rank, the squared parameter norm ‖θ‖² of the best solutions found"
-        " for figure 1's task is nearly an affine function of the depth",
+        "over depths at which the rank is the same, the squared parameter norm of figure 1's best"
+        " solutions is nearly affine in the depth",
         CAPTION,
         q.power_of_depth().given("fit").within(0.25, of=1),
         note=DOUBT,
     ),
     Claim(
         "slope-is-rank",
-        "over depths of equal rank, the squared parameter norm ‖θ‖² of the best solutions found"
-        " for figure 1's task has the rank as its slope in the depth",
+        "over depths at which the rank is the same, each further layer adds the rank to the"
+        " squared parameter norm of figure 1's best solutions",
         CAPTION,
         q.slope_over_rank().given("fit").within(0.1, of=1),
         note="slopes {slope.min:.2f} to {slope.max:.2f}; in searches from separate"
@@ -44,8 +44,8 @@ FIGURE_1 = [
     ),
     Claim(
         "slope-tends-to-rank",
-        "over depths of equal rank, loss / λ of the best solutions found for figure 1's task has"
-        " a slope in the depth that tends to the rank (λ: weight decay)",
+        "over depths at which the rank is the same, figure 1's smallest loss / λ has a slope"
+        " tending to the rank (λ: weight decay)",
         CAPTION,
         [q.distance_to_rank().given("fit").below(0.1), q.rise_of_slope().given("fit").above(0)],
         note="first slopes {first.min:.3f} to {first.max:.3f}, last slopes {last.min:.3f} to"
@@ -53,11 +53,11 @@ FIGURE_1 = [
     ),
     Claim(
         "first-correction",
-        "over depths L of equal rank k, the best solutions found for figure 1's task have the"
-        " squared parameter norm k L + R₁ + R₂/L, up to higher orders",
+        "figure 1's best solutions nearly have the squared parameter norm k L + R₁ + R₂/L while"
+        " their rank k stays the same (L: depth)",
         "paper D, section 1.1 and section 3",
         q.left_by_expansion().given("fit").below(0.1),
-        note="R₁ {R1.min:.1f} to {R1.max:.1f}, R₂ {R2.min:.0f} to {R2.max:.0f}",
+        note="constants R₁ {R1.min:.1f} to {R1.max:.1f}, R₂ {R2.min:.0f} to {R2.max:.0f}",
     ),
     Claim(
         "rank-falls",
@@ -67,8 +67,8 @@ FIGURE_1 = [
     ),
     Claim(
         "singular-values",
-        "in the middle layers of the best solutions found for figure 1's task, k singular values"
-        " are close to 1 and the others are small (k: rank)",
+        "in the middle layers of figure 1's best solutions, k singular values are close to 1 and"
+        " the others are small (k: rank)",
         "paper D, section 4, figure 1b",
         [
             q.share_of_values(1, "i <= k").given("fit").above(0.9),
@@ -77,8 +77,8 @@ FIGURE_1 = [
     ),
     Claim(
         "distance-to-one",
-        "in the middle layer of the best solutions found for figure 1's task, the k largest"
-        " singular values are within O(1/√L) of one (k: rank, L: depth)",
+        "in the middle layer of figure 1's best solutions, the k largest singular values are"
+        " within O(1/√L) of one (k: rank, L: depth)",
         "paper D, abstract and section 1.1",
         q.decay_of_distance().given("fit").below(-1 / 2),
     ),
@@ -93,8 +93,8 @@ FIGURE_1 = [
     ),
     Claim(
         "only-the-middle-grows",
-        "over depths of equal rank, further depth adds layers only to the low-rank middle of the"
-        " best solutions found for figure 1's task",
+        "over depths at which the rank is the same, figure 1's best solutions gain layers only in"
+        " their low-rank middle",
         "paper D, figure 1b",
         q.layers_outside().given("fit").below(1 / 2),
     ),
@@ -113,16 +113,16 @@ REPRESENTATIONS = Claim(
 TRAINED = [
     Claim(
         "affine-norm-trained",
-        "after ordinary training on figure 1's task, the squared parameter norm ‖θ‖² is nearly"
-        " an affine function of the depth, over depths of equal rank",
+        "after ordinary training on figure 1's task, the squared parameter norm is nearly affine"
+        " in the depth while the rank stays the same",
         CAPTION,
         q.off_the_line().given(LONG).below(0.1),
         note="R² from {r2.min:.3f} to {r2.max:.3f}",
     ),
     Claim(
         "slope-is-rank-trained",
-        "after ordinary training on figure 1's task, the squared parameter norm ‖θ‖² has the"
-        " rank as its slope in the depth, over depths of equal rank",
+        "after ordinary training on figure 1's task, each further layer adds the rank to the"
+        " squared parameter norm while the rank stays the same",
         CAPTION,
         q.trained_slope_over_rank().given(LONG).within(0.1, of=1),
         note="slopes {slope.min:.2f} to {slope.max:.2f}",

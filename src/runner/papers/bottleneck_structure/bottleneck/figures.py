@@ -11,9 +11,8 @@ from matplotlib.ticker import MaxNLocator
 from runner.papers.bottleneck_structure.bottleneck.tables import at_ridge
 from runner.papers.bottleneck_structure.looks import draw_spectra, name_spectra, rank_look
 from runner.results import style
-from runner.results.claims import Tables
 from runner.results.drawing import Drawing, Finding, or_empty
-from runner.results.rows import nonempty, select
+from runner.results.rows import Tables, nonempty, select
 from runner.results.style import DASHED, GREY, INK, PLAIN, QUIET, SMALL, Look
 
 RECIPES = {
@@ -272,10 +271,10 @@ FIGURES = [
         findings=[Finding(say_slope, holds=["slope-tends-to-rank", "rank-falls"])],
         marks="lines in a: best solutions, one a task",
         caption=lambda tables: (
-            f"(a) shows the squared parameter norm{_from_depth(tables['metrics'])}: best"
+            f"(a) shows the squared parameter norm by depth{_from_depth(tables['metrics'])}: best"
             " solutions found are filled (bold: task of b), ordinary training is hollow"
             " (crosses: zero networks). Dotted lines have the paper's slopes. (b) shows the"
-            " singular values of each layer: lines are the first k (number above 0.1 in the"
+            " singular values by layer: lines are the first k (number above 0.1 in the"
             " middle layer), the grey band all others. Targets depend on two Gaussian variables."
         ),
         shows={"recipe": ["minimum", "annealed", "plain"]},
@@ -287,9 +286,9 @@ FIGURES = [
         findings=[Finding(say_above, holds=["training-fails-deep"])],
         marks="lines: medians, dots: tasks",
         caption=lambda tables: (
-            f"(a) shows the middle layer's rank{_from_depth(tables['metrics'])} (dotted: the"
-            " task's rank). (b) shows the loss above the best solution found. Ordinary training"
-            " has weight decay λ throughout, annealed training no weight decay for 200 steps, up"
+            f"(a) shows the middle layer's rank by depth{_from_depth(tables['metrics'])} (dotted:"
+            " the task's rank). (b) shows the loss above the best solution found, by depth."
+            " Ordinary training has weight decay λ; annealed training has none for 200 steps, up"
             " to five times λ until 60 % of the steps, then λ."
         ),
         shows={"recipe": ["minimum", "annealed", "plain"]},

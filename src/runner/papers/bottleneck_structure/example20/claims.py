@@ -7,18 +7,19 @@ CLAIMS = {
     "bottleneck-example20": [
         Claim(
             "represents",
-            "the explicit networks of Example 20 equal f(x, y, z) = (x, y, z + relu(x − y))"
-            " on [0, 1]³, up to three roundings in each layer",
+            "Example 20's explicit networks map (x, y, z) to (x, y, z + relu(x − y)) on [0,1]³,"
+            " up to three roundings in each layer",
             "paper D, Example 20",
             q.error().always("<=", 3),
             note="largest error {max_error.max:.2g}",
         ),
         Claim(
             "norm-converges",
-            "for the explicit networks of Example 20, the squared parameter norm minus 3 L goes"
-            " to 0 as the depth L grows: R⁽⁰⁾(f) = 3, R⁽¹⁾(f) = 0",
+            "in Example 20's explicit networks of depth L, the squared parameter norm minus 3 L"
+            " goes to 0 as L grows",
             "paper D, Example 20 (its last line lacks a factor (L − 2)/2)",
             [q.off_the_closed_form().always("<=", 1), q.step("excess").always("<", 0)],
+            note="R⁽⁰⁾(f) = 3 and R⁽¹⁾(f) = 0",
         ),
         Claim(
             "representations-diverge",

@@ -3,9 +3,8 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from runner.results.claims import Tables
 from runner.results.drawing import Drawing, Finding
-from runner.results.rows import select
+from runner.results.rows import Tables, select
 from runner.results.style import BLUE, INK, QUIET, Look, name_ends, panel, sheet, ticks
 
 BOLD = 0.8
@@ -45,7 +44,8 @@ def draw_example20(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             ends.append((end, text, look))
         ticks(axes.xaxis, [x for x in (10, 100, 1000, 10000) if span[0] <= x <= span[1]])
         name_ends(axes, ends)
-    QUIET.note(left, 0.04, 0.06, r"$\varepsilon = L^{-\gamma}$")
+    words = "γ: the small parameter $\\varepsilon$\nof Example 20 is $L^{-\\gamma}$"
+    QUIET.note(left, 0.04, 0.1, words)
     ticks(right.yaxis, [1, 100, 1e4, 1e6], ["1", "100", "10⁴", "10⁶"])
     ticks(left.yaxis, [y for y in (0.001, 0.01, 0.1, 1, 10) if y > 0.5 * metrics["excess"].min()])
     panel(left, "a", "squared norm − 3L", "depth L")

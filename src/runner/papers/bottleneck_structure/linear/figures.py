@@ -8,9 +8,8 @@ from matplotlib.figure import Figure
 from runner.papers.bottleneck_structure.linear.tables import REMAINDERS, with_remainders
 from runner.papers.bottleneck_structure.looks import rank_look
 from runner.results import style
-from runner.results.claims import Tables
 from runner.results.drawing import Drawing, Finding
-from runner.results.rows import nonempty, spread
+from runner.results.rows import Tables, nonempty, spread
 from runner.results.style import BLUE, DASHED, INK, NAVY, QUIET, SKY, Look
 
 ORDERS = (Look(SKY, "o"), Look(BLUE, "s", DASHED), Look(NAVY, "^"))
@@ -84,7 +83,7 @@ def _norms(axes: Axes, metrics: pd.DataFrame) -> None:
         own = rows.groupby("depth")["parameter_norm"].max()
         look.name_at(axes, own.index, own, f"rank k = {k}", own.index[-1], away=(9, 3 if k else 5))
     if np.isfinite(top := metrics["parameter_norm"].max()):
-        axes.set_ylim(-0.02 * top, 1.3 * top)
+        axes.set_ylim(-0.05 * top, 1.3 * top)
 
 
 HEADLINE = ["parameter_norm", "representation_cost", "rank", "train_cost"]
@@ -96,10 +95,11 @@ FIGURES = [
         whose="our experiment",
         findings=[Finding(say_attained, holds=["cost-is-attained", "cost-is-least"])],
         marks="lines: medians, bands: range",
-        caption="(a) shows the squared norm of trained linear networks (filled) and the formula"
-        " L ‖A‖^(2/L) for their matrices A (circles; Schatten norm). k is the rank of A,"
-        " |A|₊ the product of its k singular values. (b) shows the residual after"
-        " subtracting successive terms of the expansion in 1/L, without zero networks."
+        caption="(a) shows the squared parameter norm of trained linear networks (filled) and"
+        " the formula L ‖A‖^(2/L) (circles; Schatten norm of order 2/L), against the depth"
+        " L. A is the product of a network's matrices, k its rank, |A|₊ the product of its"
+        " k singular values. (b) shows the residual after each term of the expansion in"
+        " 1/L, against L, without zero networks."
         " Lines are medians, bands the range. Targets are random matrices.",
     ),
 ]

@@ -15,18 +15,20 @@ CLAIMS = {
         ),
         illustration(
             "ntk-lower-bound",
-            "networks of rank 1 and depth L that fit N points of a rank-k* function have a"
-            " tangent kernel of at least c L e^(L − ‖θ‖²) N^(4 − 4/k*) at some point (c: a"
-            " constant, ‖θ‖²: squared parameter norm)",
+            "the largest tangent kernel of rank-1 networks that fit N points of a rank-2 function"
+            " grows with N at least like Theorem 10's bound",
             "paper D, Theorem 10 (loose bound; its proof assumes L above e^(c₁ + 1))",
             q.slope("log_ntk_plus_excess").given("sizes >= 3").above(NTK_EXPONENT),
+            note="the bound is c L e^(L − ‖θ‖²) N^(4 − 4/k*) (c: a constant; L: depth; k* = 2: rank"
+            " of the function)",
         ),
         illustration(
             "norm-lower-bound",
-            "for networks of rank 1 and depth L that fit N points of a rank-k* function, the"
-            " squared parameter norm minus L grows at least like 2 (1 − 1/k*) log N",
+            "in rank-1 networks that fit N points of a rank-2 function, the squared parameter"
+            " norm minus the depth grows at least like log N",
             "paper D, section 3.1, after Theorem 2 of its reference [10] (loose bound)",
             q.slope("excess").given("sizes >= 3").above(NORM_SLOPE),
+            note="for a function of rank k*, the bound is 2 (1 − 1/k*) log N",
         ),
         Claim(
             "ntk-blows-up",

@@ -8,7 +8,10 @@ from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, TrainingConf
 
 @dataclass(frozen=True)
 class RankOne(TrainingConfig):
-    """Parameters of Theorem 10 of paper D: tangent kernel of rank-1 fits to a rank-2 function."""
+    """Parameters of the study of Theorem 10 of paper D: tangent kernels of networks of rank 1.
+
+    The networks fit values of a function of rank 2.
+    """
 
     study: ClassVar[str] = "rank_one"
     version: ClassVar[int] = 2  # all points have equal weight

@@ -6,8 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.papers.bottleneck_structure.rank_one import tables as t
-from runner.results.claims import Tables
 from runner.results.drawing import Drawing, Finding
+from runner.results.rows import Tables
 from runner.results.style import BLUE, PLAIN, QUIET, SMALL, Look, guide, panel, sheet, ticks
 
 FIT = Look(BLUE)
@@ -89,9 +89,10 @@ FIGURES = [
         findings=[
             Finding(say_fewer, holds=["interpolants-are-rare"]),
         ],
-        caption="The target function has rank 2. (a) shows how many initializations fit. (b)"
-        " shows the largest trace of the tangent kernel (NTK) divided by the depth L,"
-        " (c) the squared norm minus L. Dots fit, crosses do not; large dots are medians"
+        caption="The target function has rank 2. (a) shows how many initializations fit, (b)"
+        " the largest trace of the tangent kernel (NTK) divided by the depth L, and (c)"
+        " the squared parameter norm minus L, all against N. Dots fit, crosses do not; large dots"
+        " are medians"
         " of the fits. Dotted lines are the paper's lower bounds; in (b) their height is"
         " arbitrary.",
     ),

@@ -37,8 +37,8 @@ FIGURE_2 = [
     ),
     Claim(
         "summary-statistics",
-        "the first two principal components of layer 6 of figure 2's trained network determine"
-        " (w·v)² and ‖(I − w wᵀ) v‖² (v: point of a path, w: symmetry axis)",
+        "the first two principal components of the trained layer 6 determine (w·v)² and ‖(I −"
+        " wwᵀ)v‖² (v: point of a path, w: symmetry axis)",
         "paper D, section 5, figure 2b",
         [
             q.left_unexplained("knn_r2_axis", PCA_LAYER).given(LEARNED).below(0.1),
@@ -54,8 +54,8 @@ FIGURE_2 = [
     ),
     Claim(
         "paths-do-not-cross",
-        "in the first two principal components of layer 6 of figure 2's network, paths of"
-        " gradient descent cross at most as often as in the true summary statistics",
+        "paths of gradient descent cross in the first two principal components of layer 6 at most"
+        " as often as in the true summary statistics",
         "paper D, section 5, figure 2b",
         [
             q.crossing_pairs().given(LEARNED).below(1 / 2),
@@ -91,8 +91,8 @@ SYMMETRIES = [
     ),
     Claim(
         "spurious-symmetry",
-        "a trained network of rank below 2 has learned symmetries that figure 2's task does not"
-        " have: its layer 6 no longer determines the two summary statistics of the task",
+        "trained networks of rank below 2 have learned symmetries that figure 2's task lacks:"
+        " layer 6 no longer determines the task's two summary statistics",
         "paper D, section 5",
         [
             q.left_unexplained("knn_r2_axis", PCA_LAYER, STRONG).given("rank < 2").above(0.1),

@@ -11,9 +11,8 @@ from runner.papers.bottleneck_structure.looks import draw_spectra, name_spectra
 from runner.papers.bottleneck_structure.symmetry.config import DISTANCE_LAYER, PCA_LAYER, PIXEL
 from runner.papers.bottleneck_structure.symmetry.tables import FITTED, crossing, paths
 from runner.results import style
-from runner.results.claims import Tables
 from runner.results.drawing import Drawing, Finding, or_empty
-from runner.results.rows import select
+from runner.results.rows import Tables, select
 from runner.results.style import DASHED, GREEN, GREY, INK, PLAIN, QUIET, SMALL, VERMILION, Look
 
 RANK = 2
@@ -104,7 +103,7 @@ def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     with or_empty(a):
         name_spectra(a, first("spectrum", "trained"), RANK)
     with or_empty(b):
-        words = f"{_crossing(first('embedding', 'trained'))}\ndot: start"
+        words = f"{_crossing(first('embedding', 'trained'))}\nline: gradient descent, dot: start"
         QUIET.note(b, 0.03, 0.98, words, va="top")
     QUIET.note(b, 0.97, 0.05, "lighter: nearer to rotation axis w", ha="right")
     ORBIT.name(c, 0, 0, "orbit\nof $x_0$", linespacing=1.1)
@@ -231,11 +230,11 @@ FIGURES = [
         findings=[Finding(say_orbits, holds=["orbits-collapse"])],
         marks=f"drawn: the first network; {WITHIN}: the median network",
         caption="A network predicts gradient descent; rotations about an axis w change nothing."
-        " (a) shows singular values (band: others). (b) shows two principal components"
-        f" of layer {PCA_LAYER}, a line for each run. (c) shows distances in layer"
-        f" {DISTANCE_LAYER} (dashed: true orbit; percent: median network). Training uses"
-        " no weight decay for 200 steps, then up to five times λ until 60 % of the"
-        " steps, then λ.",
+        " (a) shows the singular values by layer (band: all but two). (b) shows the second"
+        f" against the first principal component of layer {PCA_LAYER}, a line for each run."
+        f" (c) shows distances to a point x₀ in layer {DISTANCE_LAYER}, over the plane"
+        " orthogonal to w (dashed: true orbit; percent: median network). The weight decay"
+        " is 0 for 200 steps, up to 5 λ until 60 % of the steps, then λ.",
     ),
     Drawing(
         "bottleneck-symmetry",
@@ -244,7 +243,7 @@ FIGURES = [
         findings=[Finding(say_spurious, holds=["spurious-symmetry"])],
         marks="large marks: medians, dots: networks",
         caption="(a) shows how much variance of two summary statistics the first two principal"
-        f" components of layer {PCA_LAYER} leave unexplained, for two weight decays. The"
+        f" components of layer {PCA_LAYER} leave unexplained, against the weight decay λ. The"
         " statistics are (w·v)² and ‖(I − wwᵀ)v‖² (v: point of a gradient descent path,"
         " w: symmetry axis). (b) shows the distance within an orbit divided by the"
         " distance between orbits, against the noise E that breaks the symmetry.",

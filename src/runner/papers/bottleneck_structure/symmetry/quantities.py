@@ -42,7 +42,7 @@ def rank(tables: Tables, column: str, where: str = "") -> pd.DataFrame:
     """{column} of the trained network"""
     rows = select(_read(tables, "networks", where), stage="trained")
     if column not in rows:
-        raise NoRows(f"no column {column}: tables of an earlier version")
+        raise NoRows(f"the tables are from an earlier version and have no column {column}")
     return rows.assign(value=rows[column])
 
 

@@ -271,7 +271,7 @@ def construct(
 ) -> tuple[Found, dict[Key, Columns]]:
     """Return gamma and beta of Theorem 1 by method, and columns about their linear systems.
 
-    learned: the weights of `dense`.
+    learned: the weights of the trained dense network; None: it is not trained.
     """
     sources = {TEACHER: problem.target, CORRECTED: problem.target, STUDENT: learned}
     sources = {method: W.cpu() for method, W in sources.items() if method in config.methods}

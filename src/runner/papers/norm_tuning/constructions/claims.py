@@ -18,8 +18,8 @@ CLAIMS = {
         ),
         Claim(
             "square-width-needed",
-            "an exact copy of every target of width d needs d² normalization parameters: with"
-            " one hidden unit less, the matrix K has rank d² - 1",
+            "targets of width d need d² normalization parameters: with one hidden unit less, the"
+            " Khatri-Rao product K of the weights has rank d² − 1",
             "paper A, Section 5",
             q.missing_rank().always("=", 1),
         ),
@@ -33,24 +33,24 @@ CLAIMS = {
         ),
         Claim(
             "low-rank-exact",
-            "four random layers of width d r equal any target layer of width d and rank r, with"
-            " normalization parameters γ and β as in Theorem 1",
+            "four random layers of width d r with the normalization parameters of Theorem 1 equal"
+            " any target layer of width d and rank r",
             "paper A, Corollary 1",
             q.error_over_rounding("low_rank").given(SOLVABLE).always("<=", 1),
             note="largest error {max_abs_error.max:.2g}",
         ),
         Claim(
             "deep-exact",
-            "d / k + 1 random layers of width d k with skip connections equal any target layer"
-            " of width d, up to the rounding of double precision (k: block size)",
+            "d/k + 1 random layers of width d k with skip connections equal any target layer of"
+            " width d up to rounding (k: block size)",
             "paper A, Theorem 2",
             q.error_over_rounding("deep").given(SOLVABLE).always("<=", 1),
             note="largest error {max_abs_error.max:.2g}",
         ),
         Claim(
             "deep-exact-with-digits",
-            "the construction with skip connections is exact for every block size k if it is"
-            " computed with 100 digits, even where double precision is not enough",
+            "computed with 100 digits, the construction with skip connections is exact for every"
+            " block size, even where double precision is not enough",
             "paper A, Theorem 2",
             q.error_with_digits().always("<=", 1e-8),
             note="largest error {value.max:.2g}, condition numbers up to"
@@ -75,30 +75,29 @@ CLAIMS = {
         ),
         Claim(
             "sparse-probability",
-            "with a fraction p = 2 √(log d / d) of nonzero weights, the Khatri-Rao product K of"
-            " a random network for targets of width d is invertible with probability 1 - 1/d",
+            "if a fraction 2 √(log d/d) of the weights is nonzero, their Khatri-Rao product is"
+            " invertible with probability 1 − 1/d (d: target width)",
             THEOREM_3,
             q.share_of_full_rank(2, 0.5).above("1 - 1 / d"),
         ),
         Claim(
             "sparse-exact",
-            "with a fraction p = 2 √(log d / d) of nonzero weights, a random network of width d²"
-            " equals its target of width d with probability 1 - 1/d",
+            "if a fraction 2 √(log d/d) of the weights is nonzero, the construction equals its"
+            " target with probability 1 − 1/d (d: target width)",
             THEOREM_3,
             q.share_of_exact(2, 0.5).above("1 - 1 / d"),
         ),
         Claim(
             "sparse-conjecture",
-            "a fraction p of nonzero weights of order log d / d is enough for an invertible"
-            " Khatri-Rao product K, for targets of width d",
+            "a fraction of order log d/d of nonzero weights is enough for an invertible"
+            " Khatri-Rao product of the weights (d: target width)",
             "paper A, Remark 3 (a conjecture)",
             q.share_of_full_rank(4, 1).above("1 - 1 / d"),
         ),
         Claim(
             "sparse-threshold",
-            "the fraction p of nonzero weights that an invertible Khatri-Rao product K needs"
-            " scales with the target width d like log d / d, not like the square root of log d /"
-            " d",
+            "the fraction of nonzero weights that an invertible Khatri-Rao product needs scales"
+            " like log d/d, not like √(log d/d) (d: target width)",
             "paper A, Remark 3 (a conjecture)",
             q.threshold_exponent(BLOCKS).above(0.75),
             needs={"target_width": 3, "replicate": 2 * BLOCKS},

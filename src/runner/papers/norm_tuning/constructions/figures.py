@@ -10,9 +10,8 @@ from matplotlib.figure import Figure
 from runner.papers.norm_tuning.constructions.tables import full_rank_by_sparsity, random_targets
 from runner.papers.norm_tuning.looks import THEOREMS
 from runner.results import style
-from runner.results.claims import Tables
 from runner.results.drawing import Drawing, Finding, or_empty
-from runner.results.rows import nonempty, select, spread
+from runner.results.rows import Tables, nonempty, select, spread
 from runner.results.style import QUIET, Look, guide, name_ends, panel, rail, shades, sheet, ticks
 
 NAMES = {"low_rank": "Corollary 1, low rank", "wide": "Theorem 1, wide", "deep": "Theorem 2, deep"}
@@ -175,9 +174,10 @@ FIGURES = [
         ],
         marks="lines: medians",
         caption="The error is the largest |f(x) − g(x)| of network f and target g on the unit"
-        " sphere. (a) has a dot for every network whose linear system has full rank;"
-        " rounding can cause an error of n ε κ (n equations, condition number κ). (b)"
-        " shows medians of networks of any rank. Errors below 1e-16 are drawn at ≈ 0.",
+        " sphere. (a) shows the error of every network whose linear system has full rank,"
+        " against the error n ε κ that rounding can cause (n equations, condition number"
+        " κ). (b) shows medians against the block size, for any rank. Errors below 1e-16 are"
+        " drawn at ≈ 0.",
         shows={"theorem": ["wide", "low_rank", "deep"]},
     ),
     Drawing(
@@ -187,8 +187,9 @@ FIGURES = [
         findings=[Finding(say_sparse, holds=["sparse-conjecture", "sparse-threshold"])],
         caption="(a) shows the fraction of random networks of width d² that can equal every"
         " target of width d (their linear system has full rank), against the fraction p"
-        " of nonzero weights in units of the conjecture. (b) has p in units of Theorem"
-        " 3. Lines are the probability that no hidden unit is cut off (formula). Dotted"
+        " of nonzero weights in units of the conjecture. (b) shows the fraction against p in"
+        " units of Theorem 3. Lines are the probability that no hidden unit is cut off (formula)."
+        " Dotted"
         " lines are p = 3 log d / d in (a), p = 2 √(log d / d) with our constant 2 in"
         " (b).",
         shows={"theorem": ["sparse"]},

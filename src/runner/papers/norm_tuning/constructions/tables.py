@@ -6,7 +6,10 @@ from runner.results.rows import select
 
 
 def random_targets(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of random targets, in all arithmetics. Raises NoRows if there are none."""
+    """Return the rows whose target is a random network, in double precision and with mpmath.
+
+    Raises NoRows if there are none.
+    """
     return select(metrics, target="random")
 
 

@@ -9,9 +9,8 @@ from matplotlib.figure import Figure
 
 from runner.papers.norm_tuning.looks import METHODS
 from runner.papers.norm_tuning.norm_finetuning.tables import ARMS, ends
-from runner.results.claims import Tables
 from runner.results.drawing import Drawing, Finding
-from runner.results.rows import NoRows, nonempty, select
+from runner.results.rows import NoRows, Tables, nonempty, select
 from runner.results.style import (
     GREY,
     OLIVE,

@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from runner.results.claims import Tables
-from runner.results.rows import last_epoch, select
+from runner.results.rows import Tables, last_epoch, select
 
 ARMS = {
     "low_rank": "rank one (LoRA)",

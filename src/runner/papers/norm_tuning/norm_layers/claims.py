@@ -25,19 +25,19 @@ CLAIMS = {
         ),
         ours(
             "layer-norm-cannot",
-            "no γ and β make a network with LayerNorm and without biases equal its target: the"
-            " first layer maps x and c x to one output for every c > 0",
+            "no γ and β make a LayerNorm network without biases equal its target: its first layer"
+            " removes the norm of the input",
             "supplementary to paper A: its abstract names LayerNorm, its Proposition 1 is about"
             " BatchNorm",
             [q.least_in_layer_norm().above(0.01), q.above_least_in_layer_norm().above(0)],
         ),
         ours(
             "biases-undercut",
-            "with the frozen biases of Eq. (3), the output of the first LayerNorm or RMSNorm"
-            " reveals the norm of the input, and fitted γ and β have a smaller error than any γ"
-            " and β without biases",
+            "with frozen biases, the first LayerNorm or RMSNorm reveals the input's norm, and"
+            " fitted γ and β have a smaller error than any without biases",
             "supplementary to the abstract of paper A, which names LayerNorm",
             [q.explained_norm(BIASED).above(0.5), q.fitted_over_least(BIASED).below(1)],
+            note="the frozen biases are drawn as in Eq. (3)",
         ),
     ],
 }

@@ -10,9 +10,8 @@ from matplotlib.figure import Figure
 
 from runner.papers.norm_tuning import looks
 from runner.papers.norm_tuning.norm_layers import config
-from runner.results.claims import Tables
 from runner.results.drawing import Drawing, Finding
-from runner.results.rows import nonempty, select, spread
+from runner.results.rows import Tables, nonempty, select, spread
 from runner.results.style import (
     DASHED,
     NAVY,
@@ -60,9 +59,9 @@ def series(rows: pd.DataFrame, kind: str) -> Iterator[tuple[str, Look, pd.Series
         yield "with biases", biases, _errors(biased, batch_size=0)
         return
     set_by_formula, fitted = {"batch_size": 0, "mode": "evaluation"}, {"mode": "fitted"}
-    yield "construction", looks.LAYER_NORM, _errors(plain, **set_by_formula)
+    yield "◆ construction", looks.LAYER_NORM, _errors(plain, **set_by_formula)
     biases = replace(looks.LAYER_NORM, hollow=True, dashes=DASHED)
-    yield "construction,\nwith biases", biases, _errors(biased, **set_by_formula)
+    yield "◇ construction,\nwith biases", biases, _errors(biased, **set_by_formula)
     yield "least possible,\nno biases", looks.LEAST, _errors(plain, "lower_bound", **set_by_formula)
     yield "fitted,\nwith biases", looks.FITTED, _errors(biased, **fitted)
 
@@ -119,7 +118,7 @@ FIGURES = [
         findings=[
             Finding(say_layers, holds=["batch-norm-exact", "layer-norm-cannot", "biases-undercut"])
         ],
-        marks="lines: medians, dots: replicates",
+        marks="lines: medians, dots: replicates, hollow: with biases",
         caption="(a) shows the error against the target width d in BatchNorm, (b) in LayerNorm"
         " and (c) in RMSNorm. No γ and β without biases have an error below the black"
         " lines. Purple networks have γ and β fitted by L-BFGS. Biases are random and"

@@ -68,8 +68,8 @@ CONSERVED = [
     LAYER_WISE,
     Claim(
         "relu-limit",
-        "gradient flow changes the matrix D = W₂ᵀW₂ − W₁W₁ᵀ between ReLU layers: its drift stays"
-        " above zero as the learning rate goes to zero",
+        "gradient flow changes D = W₂ᵀW₂ − W₁W₁ᵀ of ReLU layers W₁, W₂: the drift stays above"
+        " zero as the learning rate goes to zero",
         "paper C, Lemma 4",
         limit_over_error(FULL_RELU).above(1),
         note=(
@@ -90,8 +90,8 @@ CONSERVED = [
 FIRST_ORDER = [
     Claim(
         "theorem-1",
-        "along gradient flow, the matrix D = W₂ᵀW₂ − W₁W₁ᵀ of adjacent layers is constant in"
-        " each of the seven cases of Theorem 1",
+        "along gradient flow, D = W₂ᵀW₂ − W₁W₁ᵀ of adjacent layers W₁, W₂ is constant in each of"
+        " the seven cases of Theorem 1",
         "paper C, Theorem 1",
         order_of_items().always(">", 1 - ORDER_ERROR),
         note=ORDERS,
@@ -99,17 +99,16 @@ FIRST_ORDER = [
     VERTEX_WISE,
     conserved(
         "edge-wise",
-        "along gradient flow, the inner product of the outgoing weights minus the inner product"
-        " of the incoming weights is constant for two neurons with equal neighbors and"
-        " activation pattern",
+        "along gradient flow, two neurons with equal neighbors and activation patterns conserve"
+        " the difference of the inner products of their outgoing and incoming weights",
         "paper C, Lemma 2, Eq. (5)",
         PAIRS,
     ),
     LAYER_WISE,
     Claim(
         "relu-not-invariant",
-        "in general, gradient flow does not conserve the matrix D = W₂ᵀW₂ − W₁W₁ᵀ of adjacent"
-        " ReLU layers: its drift does not vanish with the learning rate",
+        "gradient flow usually changes D = W₂ᵀW₂ − W₁W₁ᵀ of adjacent ReLU layers W₁ and W₂: the"
+        " drift does not vanish with the learning rate",
         "paper C, Lemma 4 and its proof",
         typical_order(FULL_RELU).below(ORDER_ERROR),
     ),
@@ -118,8 +117,8 @@ FIRST_ORDER = [
 WHAT_GROWS = [
     Claim(
         "weights-diverge",
-        "on separable data, the norms of all layers diverge with the time t of gradient flow,"
-        " like (log t)^(1/L) in a network of L layers without skip connections",
+        "on separable data, the norms of all L layers diverge like (log t)^(1/L) with time t in"
+        " networks without skip connections",
         "paper C, Corollary 1, whose proof cites Lyu and Li (2020)",
         exponent_in_log_time().given("separates").within(GROWTH, of=1),
         note="exponents {exponent.min:.3f} to {exponent.max:.3f}",
@@ -127,35 +126,36 @@ WHAT_GROWS = [
     Claim(
         "rank-one",
         "on separable data, the last fully connected layers W tend to rank one as their norms"
-        " diverge: 1 − ‖W‖₂² / ‖W‖² falls like 1 / ‖W‖²",
+        " diverge: 1 − ‖W‖₂²/‖W‖² falls like 1/‖W‖²",
         "paper C, Theorem 2, Eq. (15); Corollary 1",
         exponent_in_norm("1 - operator_ratio").given("separates").within(MARGIN, of=-1),
     ),
     Claim(
         "alignment",
-        "in the last fully connected layers W, the leading left singular vector u of each layer"
-        " aligns with the leading right singular vector v of the next: 1 − |⟨v, u⟩| falls like 1"
-        " / ‖W‖² or faster",
+        "leading singular vectors u and v of adjacent fully connected last layers W align: 1 −"
+        " |⟨v, u⟩| falls like 1/‖W‖² or faster",
         "paper C, Theorem 2, Eq. (15); Corollary 1",
         exponent_in_norm("1 - alignment").given("separates").below(-1),
+        note="u: leading left singular vector of a layer; v: leading right one of the next layer",
     ),
     Claim(
         "reduced-alignment",
-        "in residual blocks with trained skips and in convolutions, the ratio ‖W‖₂² / ‖W‖² ends"
-        " above 1 / (8ᴺ M) of Eq. (14), where this bound is above the trivial bound and the"
-        " initial ratio",
+        "in convolutions and residual blocks W with trained skips, ‖W‖₂²/‖W‖² ends above the"
+        " bound of Eq. (14), where this bound is not trivial",
         "paper C, Theorem 2, Eq. (14)",
         limit_above().given("separates").always(">=", 0),
-        note="ratio {start.min:.3f} to {start.max:.3f} before training, {operator_ratio.min:.3f} to"
-        " {operator_ratio.max:.3f} after it; bounds {bound.min:.3f} to {bound.max:.3f}",
+        note="the bound is 1 / (8ᴺ M), judged where it is above the trivial bound and the initial"
+        " ratio; ratio {start.min:.3f} to {start.max:.3f} before training,"
+        " {operator_ratio.min:.3f} to {operator_ratio.max:.3f} after it; bounds {bound.min:.3f}"
+        " to {bound.max:.3f}",
     ),
     Claim(
         "finite-time",
-        "at every time, the ratio ‖W‖₂² / ‖W‖² of a layer W is above the bound of Eq. (13) with"
-        " its printed factor 8, where this bound is above the trivial bound",
+        "at every time, the ratio ‖W‖₂²/‖W‖² of a layer W is above the printed bound of Eq. (13),"
+        " where this bound is not trivial",
         "paper C, Theorem 2, Eq. (13)",
         ratio_above().always(">=", -ROUNDING),
-        note="smallest difference {value.min:.2g}",
+        note="smallest difference {value.min:.2g}; the printed bound has the factor 8",
     ),
 ]
 

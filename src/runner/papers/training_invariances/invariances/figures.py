@@ -21,10 +21,9 @@ from runner.papers.training_invariances.invariances.tables import (
 )
 from runner.papers.training_invariances.looks import INVARIANT, KINDS, NOT_INVARIANT, SQUARES
 from runner.papers.training_invariances.panels import four_panels, ticks_within
-from runner.results.claims import Tables
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.evidence import slopes
-from runner.results.rows import nonempty
+from runner.results.rows import Tables, nonempty
 from runner.results.style import (
     BLUE,
     DASHED,
@@ -136,8 +135,8 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     QUIET.note(
         panels[0], 0.04, 0.9, f"learning rate\nsolid: {fine:g}\ndashed: {coarse:g}", va="top"
     )
-    words = f"{D}\nof two layers"
-    QUIET.note(panels[3], 0.98, 0.9, words, ha="right", va="top")
+    words = f"{D.replace(' − ', chr(10) + '− ')}\nof two layers"
+    QUIET.note(panels[-1], 0.04, 0.5, words, va="top")
     panels[0].xaxis.get_major_locator().set_params(nbins=2)
     panels[0].xaxis.set_major_formatter("{x:g}")
     panels[2].set_xlabel("time t of gradient flow")
@@ -234,6 +233,7 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         text = f"≈ {beyond.median():.0f}"
         INVARIANT.name(axes, float(place(np.inf)), 1.005, text, **spot)
     hollow: list[float] = []
+    counted = ""
     for row, statement in enumerate(names):
         look = INVARIANT if statement in KEPT else NOT_INVARIANT
         own = drawn[drawn["statement"] == statement]
@@ -244,7 +244,9 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             look.each(each, values, spread, alpha=0.25)
             each.plot(values.median(), row, "|", **stroke)
         if statement in MOVED and (still := int((own["order"] > 0.5).sum())):
-            look.name(axes, 0.93, row, f"{still} of {len(own)}", size=SMALL, ha="right")
+            words = f"{still} of {len(own)}"
+            look.name(axes, 0.93, row, words, size=SMALL, ha="right")
+            counted = f"{words}: quantities of order above 0.5\n"
         tiny = (own["initial"] < TINY * own["initial"].median()).to_numpy()
         right.plot(own["relative"][tiny], spread[tiny], "o", color=look.ink, mfc="white", ms=5)
         hollow += own["initial"][tiny].tolist()
@@ -258,7 +260,7 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         note += f"\nhollow: initial size {max(hollow):.1g}"
     QUIET.note(right, 0, 1.005, note, va="bottom")
     below = {"transform": axes.transAxes + ScaledTranslation(-3.1, -0.52, picture.dpi_scale_trans)}
-    QUIET.note(axes, 0, 0, FREE_BLOCK, va="bottom", **below)
+    QUIET.note(axes, 0, 0, counted + FREE_BLOCK, va="bottom", **below)
     return picture, drawn[[*SERIES, "statement", "order", "relative"]]
 
 
@@ -442,9 +444,10 @@ FIGURES = [
             )
         ],
         marks="lines: medians, bands: middle 90 %",
-        caption="Each panel shows the change of a quantity during training, divided by its"
-        " initial size. Blue quantities are constant by a statement of the paper, the"
-        f" orange one is not. {D} compares adjacent layers. Lines are medians, bands the"
+        caption="Each panel shows the change of a quantity, divided by its initial size, against"
+        " the time t of gradient flow. Blue quantities are constant by a statement of the paper,"
+        " the"
+        f" orange one is not. {D} compares adjacent layers W₁ and W₂. Lines are medians, bands the"
         " middle 90 % over layers and networks. Networks of depth 4 are judged, not"
         " drawn.",
         shows={
@@ -463,11 +466,12 @@ FIGURES = [
                 holds=["theorem-1", "vertex-wise", "edge-wise", "layer-wise", "relu-not-invariant"],
             )
         ],
-        caption="The left panel shows the convergence order in the learning rate: 0 if gradient"
-        " flow moves the quantity, 1 if finite steps do, 4 with Runge–Kutta steps. The"
-        " right panel shows the drift at the smallest learning rate. Blue quantities are"
+        caption="For each quantity, the left panel shows the convergence order in the learning"
+        " rate: 0 if gradient flow moves the quantity, 1 if finite steps do, 4 with"
+        " Runge–Kutta steps. The right panel shows the relative drift at the smallest"
+        " learning rate. Blue quantities are"
         " invariants, orange ones controls. Graphs are random or DenseNet-like, with"
-        f" frozen weights. {D} compares adjacent layers.",
+        f" frozen weights. {D} compares adjacent layers W₁ and W₂.",
         shows={"data": ["gaussian", "digits"]},
     ),
     Drawing(
@@ -477,9 +481,10 @@ FIGURES = [
         unread=("metrics",),
         findings=[Finding(say_what_grows, holds=["weights-diverge", "rank-one", "alignment"])],
         marks="lines: medians, in d means",
-        caption="(a) shows the last inner layer (dashed: residual blocks; L: longest path). (b)"
-        " shows 1 − |⟨v, u⟩| for adjacent leading singular vectors. (c) shows layers"
-        " with a nontrivial bound (Eq. (14)). (d) counts weights that change sign. Lines"
+        caption="(a) shows singular values of the last inner layer against time t (dashed:"
+        " residual blocks; L: longest path), (b) 1 − |⟨v, u⟩| against ‖W‖² (v, u: leading"
+        " singular vectors of adjacent layers), (c) ‖W‖₂²/‖W‖² where Eq. (14) is not"
+        " trivial. (d) shows how many weights change sign by path length. Lines"
         " are medians (d: means) of networks that separate their data.",
         shows={
             "architecture": ["linear", "relu_then_linear", "conv", "conv_free", "residual_free"],

@@ -113,7 +113,7 @@ class Flow:
     def steps(self, duration: float) -> int:
         """Return the number of smallest steps within a duration.
 
-        duration: in time or normalized time, as the flow uses.
+        duration: length of the flow in its own unit, time or normalized time.
         """
         return round(duration / self.rates[0])
 

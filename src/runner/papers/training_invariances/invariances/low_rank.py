@@ -52,7 +52,7 @@ def spectrum(network: Network, theta: Float[Tensor, "S P"]) -> dict[str, list[li
 
 
 def limit_bounds(network: Network) -> list[float]:
-    """Return the bound of Eq. (14) for each layer; nan for the layers before the linear tail."""
+    """Return the bound of Eq. (14) for each layer; nan before the last linear layers."""
     start = linear_tail(network)
     factors = [layer.factor for layer in network.layers[start:]]
     return [nan] * start + (theory.low_rank_bound(factors) if factors else [])
@@ -73,7 +73,7 @@ def finite_bounds(
     """Return Eq. (13) as a lower bound of the current ||W_l||_2^2 / ||W_l||_F^2.
 
     The constant of Eq. (13) comes from the parameters `first`. There is one list over networks for
-    each layer; nan for the layers before the linear tail.
+    each layer; nan before the last linear layers.
     """
     start = linear_tail(network)
     layers = network.layers[start:]

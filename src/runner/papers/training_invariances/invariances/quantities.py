@@ -56,7 +56,7 @@ def _drifts(tables: Tables, where: str) -> pd.DataFrame:
     graph = rows["architecture"].where(rows["architecture"].str.endswith("graph"), "layers")
     rows = rows.assign(graph=graph).query(where)
     if not np.isfinite(rows["drift"]).all():
-        raise NoRows("order: gradient descent diverged at some rate")
+        raise NoRows("gradient descent diverged at a learning rate, so it has no convergence order")
     return rows
 
 

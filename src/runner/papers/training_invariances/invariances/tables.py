@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from runner.results.claims import Tables
+from runner.results.rows import Tables
 
 SERIES = ["run", "data", "architecture", "layer", "place", "pair", "replicate"]
 """Columns that identify a quantity of a replicate."""

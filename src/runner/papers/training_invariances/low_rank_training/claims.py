@@ -19,8 +19,8 @@ INVARIANT = "from paper C, Theorem 1, item 1"
 WITHOUT_DECAY = [
     ours(
         "band",
-        "under gradient descent and SGD, the sum of all but the leading squared singular values"
-        " of a last linear layer stays between bounds known at initialization",
+        "under gradient descent and SGD, the sum of a last linear layer's non-leading squared"
+        " singular values stays between bounds known at initialization",
         f"{INVARIANT}, with Weyl and Ky Fan",
         outside((GRADIENT_DESCENT, SGD)).given("not diverged").always("<=", ROUNDING),
     ),
@@ -29,8 +29,8 @@ WITHOUT_DECAY = [
 WITH_DECAY = [
     ours(
         "decay",
-        "under SGD and momentum, weight decay λ shrinks the sum of all but the leading squared"
-        " singular values of a last linear layer by exp(−2λT) in time T",
+        "with SGD and momentum, weight decay λ multiplies the sum of a last linear layer's"
+        " non-leading squared singular values by exp(−2λT) in time T",
         INVARIANT,
         off_the_law((SGD, MOMENTUM), *CLOSE).given("not diverged").always("<=", 1),
         note="remainder {left.min:.3g} to {left.max:.3g} times the prediction",

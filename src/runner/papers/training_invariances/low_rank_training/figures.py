@@ -22,10 +22,9 @@ from runner.papers.training_invariances.low_rank_training.tables import (
     with_loss,
 )
 from runner.papers.training_invariances.panels import four_panels, ticks_within
-from runner.results.claims import Tables
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.evidence import slopes
-from runner.results.rows import NoRows, nonempty
+from runner.results.rows import NoRows, Tables, nonempty
 from runner.results.style import (
     BLUE,
     NAVY,
@@ -175,7 +174,7 @@ def _ratio_by_kind(axes: Axes, tables: Tables) -> pd.DataFrame:
             for each in line.itertuples():
                 look, y = Look(colors[each.gain], hollow=not is_after), number + aside[each.gain]
                 if is_after:
-                    axes.hlines(y, each.min, each.max, look.color, linewidth=1.4)
+                    axes.hlines(y, each.min, each.max, look.color, linewidth=1.4, zorder=2.5)
                 look.line(axes, each.median, y, markersize=6 if is_after else 4.5)
             drawn.append(line.assign(series=name, after=is_after))
     axes.set(xlim=(0, 1.02), ylim=(len(KINDS) - 0.5, -0.75))
@@ -208,7 +207,7 @@ def say_decay(tables: Tables) -> str:
     rows = by_decay(steady(tables))
     adam = nonempty(rows.query("method == 'Adam'"), "Adam with weight decay")
     if (adam["decayed"] > 0.1 * np.exp(-adam["exponent"])).any():
-        raise NoRows("Adam far below the flow's remainder")
+        raise NoRows("Adam does not shrink the remainder ten times more than gradient flow")
     return (
         "Under weight decay SGD and momentum shrink the small singular values as gradient flow"
         " does; Adam shrinks them far more"
@@ -339,9 +338,10 @@ FIGURES = [
         findings=[Finding(say_gain_one, holds=["band"])],
         marks="lines and marks: medians, bars: range",
         caption="(a) shows the ratio ‖W‖₂² / ‖W‖² of the last inner layer by epoch, for four"
-        " sizes (gains) of the initial weights. (b) shows the remainder, ‖W‖² − ‖W‖₂²."
-        " (c) shows other networks and losses; of ten classes the nine largest singular"
-        " values count. (d) shows other widths. Markers are medians, bars ranges, of"
+        " sizes (gains) of the initial weights. (b) shows the remainder ‖W‖² − ‖W‖₂²"
+        " by epoch. (c) shows the ratio for other networks and losses; of ten classes the"
+        " nine largest singular values count. (d) shows squared singular values after"
+        " training by width. Markers are medians, bars ranges, of"
         " digits networks that did not diverge.",
         shows={"data": ["digits", "fashion_mnist"]},
     ),
@@ -351,11 +351,12 @@ FIGURES = [
         whose="our experiment, beyond the paper",
         findings=[Finding(say_decay, holds=["decay"])],
         marks="marks: medians, bars: range",
-        caption="All panels show the last inner layer. (a) shows the sum of all squared singular"
-        " values σ² except the largest, divided by this sum without weight decay λ,"
-        " against 2λT (T: time of training). Values below 0.0003 are in the gray area."
-        " (b) shows the change of D = W₂ᵀW₂ − W₁W₁ᵀ, divided by its initial size. (c)"
-        " shows singular values for ten classes. Markers are medians, bars ranges, of"
+        caption="All panels show the last inner layer. (a) shows the sum of all σ² (squared"
+        " singular values) except the largest, relative to weight decay λ = 0, against 2λT"
+        " (T: training time). Values below 0.0003 are in the gray area."
+        " (b) shows, without weight decay, the relative change of D = W₂ᵀW₂ − W₁W₁ᵀ"
+        " against the learning rate (W₁, W₂: two adjacent linear layers). (c) shows"
+        " singular values by index, for ten classes. Markers are medians, bars ranges, of"
         " digits networks that did not diverge.",
         shows={
             "data": ["digits", "fashion_mnist"],

@@ -68,7 +68,7 @@ def outputs(
 def features(
     layers: list[Float[Tensor, "S *_"]], x: Float[Tensor, "R n channels height width"]
 ) -> Float[Tensor, "S d n"]:
-    """Return the inputs of the linear tail, the outputs of the ReLU layers."""
+    """Return the outputs of the last ReLU layer: the inputs of the first linear layer."""
     S, R, n = len(layers[0]), *x.shape[:2]
     if layers[0].ndim == 5:
         H = x.transpose(0, 1).flatten(1, 2)  # n (R channels) height width

@@ -87,7 +87,7 @@ class NetworkEpoch(Network, Row):
 
 @dataclass(frozen=True)
 class LayerEpoch(Network, Row):
-    """One row per network, measured epoch, and layer of the linear tail."""
+    """One row per network, measured epoch, and layer after the last ReLU."""
 
     table: ClassVar[str] = "layers"
     keys: ClassVar[tuple[str, ...]] = (*AT, "layer")

@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from runner.results.claims import Tables
-from runner.results.rows import nonempty
+from runner.results.rows import Tables, nonempty
 
 NETWORK = ["run", "gain", "learning_rate", "weight_decay", "replicate"]
 """Columns that identify a network."""

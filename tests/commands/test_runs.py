@@ -78,7 +78,7 @@ def test_the_list_tells_the_living_from_the_dead_and_other_code(runs, two, outpu
     assert "2 of 3 runs are not complete: left out" in errors
     with lock.held(two[0], wait=False, what="this"):
         _, shown, _ = runs("list")
-    assert "4 runs: 2 complete, 1 running, 1 dead (1 by other code than today's)" in shown
+    assert "4 runs: 2 complete, 1 running, 1 dead (1 by other code)" in shown
     (line,) = [line for line in shown.splitlines() if two[1].name[-8:] in line]
     assert " dead " in line and "target_width=3" in line
 

@@ -164,11 +164,10 @@ def test_a_table_that_the_result_does_not_name_is_damage(run, tmp_path, capsys):
     assert_survived(tmp_path, capsys, message="says nothing of curves.csv")
 
 
-def test_a_config_of_another_run_is_reported_and_nothing_is_computed(run, tmp_path, capsys):
+def test_a_config_of_another_run_is_reported_and_left_alone(run, tmp_path, capsys):
     put(run.folder / "config.yaml", {"target_width": 3})
     assert_survived(tmp_path, capsys, message="config.yaml describes the run target_width=3")
-    with pytest.raises(InputError, match="holds the configuration of another run"):
-        execute(Run(CONFIG, tmp_path), Settings(outputs=str(tmp_path), force=True))
+    assert Run(CONFIG, tmp_path).folder == run.folder.with_name(f"{run.folder.name}-2")
 
 
 def test_a_run_in_another_folder_is_reported(run, tmp_path, capsys):

@@ -361,7 +361,8 @@ def _printable(text: object) -> str:
 def _table(runs: Sequence[RunInfo], **more: list[str]) -> str:
     """Return a table of runs; on a terminal the knobs are cut to its width."""
     table = listing(runs)[["study", "knobs", "hash", "status"]].map(_printable)
-    table["stale"] = ["stale" * info.is_stale for info in runs]
+    words = {"other": "stale", "unknown": "unknown"}
+    table["code"] = [words.get(info.code, "") for info in runs]
     table["seconds"] = ["" if math.isnan(i.seconds) else f"{i.seconds:.1f}" for i in runs]
     table["ended"] = [f"{info.ended:%Y-%m-%d %H:%M}" if info.ended else "" for info in runs]
     table = table.assign(**more)

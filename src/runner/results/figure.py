@@ -103,18 +103,18 @@ class Figure:
     def judge(self, tables: Tables | None = None) -> pd.DataFrame:
         """Return a row for each claim: statement, rule, verdict and measured numbers."""
         listed = claims.claims_of(self.figure, self.study)
-        return claims.judge(self.name, listed, tables or self.tables())
+        return claims.judge(self.name, listed, self.tables() if tables is None else tables)
 
     def header(self, tables: Tables | None = None, judged: pd.DataFrame | None = None) -> Header:
         """Return the lines above the picture. judged: the claims on these tables, if known."""
-        tables = tables or self.tables()
+        tables = self.tables() if tables is None else tables
         judged = self.judge(tables) if judged is None else judged
         headline = self.headline or self.name
         return self.drawing.header(headline, tables, judged, self.scale, self.overrides)
 
     def caption(self, tables: Tables | None = None) -> str:
         """Return the text below the picture in a paper."""
-        drawing, tables = self.drawing, tables or self.tables()
+        drawing, tables = self.drawing, self.tables() if tables is None else tables
         read = {name: rows for name, rows in tables.items() if name not in drawing.unread}
         about = (self.study, read, self.scale, self.overrides)
         return caption(self.headline or self.name, drawing.description, *about)
@@ -134,7 +134,7 @@ class Figure:
         self, tables: Tables | None = None, header: Header | None = None, style: str | None = None
     ) -> tuple[MplFigure, pd.DataFrame]:
         """Return the picture below its header, and the drawn numbers. Save it `with drawn_in`."""
-        tables, style = tables or self.tables(), style or self.style
+        tables, style = self.tables() if tables is None else tables, style or self.style
         header = header or self.header(tables)
         with drawn_in(style):
             picture, numbers = draw(self.drawing, tables)
@@ -158,7 +158,7 @@ class Figure:
 
         Raises InputError if the style is unknown, or the folder cannot be written.
         """
-        tables = tables or self.tables()
+        tables = self.tables() if tables is None else tables
         judged = self.judge(tables)
         header, caption = self.header(tables, judged), self.caption(tables)
         folder = self.path("png").parent

@@ -137,7 +137,15 @@ class Sweep:
 
     def table(self) -> pd.DataFrame:
         """Return a line for each run and method: parameters, medians at the end, and the hash."""
-        points = self.points(self.headline(self.numbers(set())), self.swept, self.swept)
+        numbers = self.headline(self.numbers(set()))
+        if not numbers:
+            values = pd.DataFrame({name: self.values(name) for name in self.swept})
+            return (
+                values.rename_axis("run")
+                .reset_index()
+                .assign(run=lambda t: t["run"].map(short_hash))
+            )
+        points = self.points(numbers, self.swept, self.swept)
         kinds = _join(", ".join(points["by"].unique()).split(", "))
         points["line"] = [_join(map(self.names.value, line.split(", "))) for line in points["line"]]
         keys = [*self.swept, "line", "run", "number"]

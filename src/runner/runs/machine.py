@@ -20,10 +20,13 @@ MALLOPT = {-1: 512 * 2**20, -2: 64 * 2**20, -3: 32 * 2**20}
 
 EXHAUSTED = re.compile(
     "can't allocate memory|not enough memory|bad_alloc|could not create a primitive"
-    "|STATUS_ALLOC_FAILED"
+    "|STATUS_ALLOC_FAILED|Storage size calculation overflowed|integer multiplication overflow"
+    "|[Oo]verflow when unpacking long|array is too big|Maximum allowed dimension exceeded"
+    "|cannot fit 'int' into an index|int too large to convert"
 )
 """Messages for missing memory that have no class of their own: of torch's allocators for the CPU,
-the standard library of C++, oneDNN, cuDNN and cuBLAS."""
+the standard library of C++, oneDNN, cuDNN and cuBLAS; and of torch, NumPy and Python for sizes that
+no number of bytes has."""
 
 PAGES = Path("/proc/self/statm")
 """Where Linux tells the pages of this process: of addresses, in memory, ..., of data."""
@@ -115,7 +118,8 @@ def is_exhausted(error: BaseException) -> bool:
         return True
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
-    return isinstance(error, RuntimeError) and EXHAUSTED.search(str(error)) is not None
+    kinds = RuntimeError | ValueError | TypeError | OverflowError
+    return isinstance(error, kinds) and EXHAUSTED.search(str(error)) is not None
 
 
 def free_memory() -> None:

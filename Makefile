@@ -77,8 +77,9 @@ compare: $(INSTALLED) ## say where your results differ from outputs/reference by
 test: $(DEVELOPED) ## run all tests
 	.venv/bin/python -m pytest -n 3 --dist worksteal
 
-test-quick: $(DEVELOPED) ## run the tests that take a few seconds at most
-	.venv/bin/python -m pytest -n 3 --dist worksteal -m 'not long'
+test-quick: $(DEVELOPED) ## run the quick tests: formulas, engines, claims, wrong input, layers, pages
+	.venv/bin/python -m pytest -n 3 --dist worksteal -m 'not long' $(addprefix tests/,core data networks training theory \
+	  papers results compose/test_composing.py commands/test_wrong_input.py test_architecture.py docs/test_prose.py docs/test_words.py)
 
 lint: $(DEVELOPED) ## check style with ruff, types with mypy, and the import layers with import-linter
 	.venv/bin/ruff check .

@@ -142,6 +142,7 @@ def counts(kind, shift, tables, seed=0):
     return {each: verdicts.count(each) for each in ("holds", "fails", "undecided")}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_wrong_verdict_has_a_probability_of_at_most_one_in_twenty(kind):
     tables = tables_of(kind)

@@ -43,6 +43,7 @@ def kept(figure, reference) -> pd.Series:
     return pd.read_csv(folder / "claims.csv").set_index("claim")["standing"]
 
 
+@pytest.mark.long
 def test_rules_that_stood_before_the_runs_are_pre_registered(figure, tmp_path, monkeypatch):
     register(figure)
     compute(figure)
@@ -69,6 +70,7 @@ def test_rules_of_other_runs_do_not_count(figure):
     assert registered(figure) == {}
 
 
+@pytest.mark.long
 def test_a_known_seed_registers_nothing(figure, tmp_path):
     """The rules were written, but numbers of this seed were known under other rules before."""
     reference = tmp_path / "reference"

@@ -190,6 +190,7 @@ def test_calls_of_compiled_code_may_be_cut_anywhere(monkeypatch):
     assert cut.tobytes() == whole.tobytes()
 
 
+@pytest.mark.long
 def test_bytes_of_compiled_code_do_not_depend_on_the_processor(tmp_path):
     """The same without AVX and fused multiplication."""
     program = (

@@ -131,7 +131,7 @@ def _code(folder: str) -> str:
 
 
 def _notebook(source: Path, executed: Path) -> dict[str, str | bytes]:
-    """The page of a notebook and its pictures; with outputs where it has been executed as it is."""
+    """Return the page of a notebook and its pictures, with outputs if it was executed unchanged."""
     notebook = nbformat.read(source, as_version=4)
     if executed.exists():
         other = nbformat.read(executed, as_version=4)

@@ -1,10 +1,10 @@
-"""The program as a library: what its command does, for scripts and notebooks.
+"""The program as a library, for scripts and notebooks.
 
-The package itself has the functions: `import runner; runner.run("rank_collapse", depth=32)`.
-Parameters and settings are keywords, as typed on the command line; wrong ones raise InputError,
-runs that fail RunFailed. Runs are kept in `<outputs>/runs` and found again there: what is complete
-is not computed again. A bar shows how far a run is, on a terminal or in a notebook; nothing is
-printed, and the backend of matplotlib stays as it is.
+The package has its functions: `import runner; runner.run("rank_collapse", depth=32)`. Parameters
+and settings are keywords with the names of the command line. Wrong keywords raise InputError,
+failed runs RunFailed. Runs are stored in `<outputs>/runs`. A complete run is not computed again. A
+bar shows the progress of a run on a terminal or in a notebook. Nothing is printed, and the backend
+of matplotlib does not change.
 """
 
 from collections.abc import Iterable, Mapping

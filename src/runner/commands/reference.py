@@ -69,7 +69,7 @@ def canonical_figure(name: str, typed: list[str]) -> Figure:
     figure = paper_figure(name, typed)
     if not figure.is_canonical:
         overrides = " ".join(figure.overrides)
-        raise InputError(f"the reference has {name} as it is, not with {overrides}")
+        raise InputError(f"the reference has {name} only without {overrides}")
     return figure
 
 

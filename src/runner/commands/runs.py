@@ -205,12 +205,14 @@ def _with_empty_cells(rows: pd.DataFrame, table: str, runs: Sequence[Run]) -> pd
     was measured.
     """
     row_class = rows_of(runs[0].config.study).get(table)
-    columns = {run.folder.name: run.result["tables"].get(table, {}).get("columns") for run in runs}
+    columns = {
+        run.folder.name: run.result["tables"].get(table, {}).get("columns", {}) for run in runs
+    }
     for name in column_types(row_class) if row_class else ():
         default = getattr(row_class, name, None)
         is_optional = isinstance(default, float) and math.isnan(default)
-        is_lacking = rows["run"].map(lambda run: name not in (columns[run] or {}))  # noqa: B023
-        is_empty = rows[name].isna() & (is_optional | is_lacking)
+        lacking = [run for run in columns if name not in columns[run]]
+        is_empty = rows[name].isna() & (is_optional | rows["run"].isin(lacking))
         if is_empty.any():
             rows = rows.assign(**{name: rows[name].astype(object).mask(is_empty, "")})
     return rows
@@ -241,15 +243,15 @@ def means(rows: pd.DataFrame, runs: Sequence[Run], table: str, latex: bool = Fal
     varied = [name for name in rows if name in keys and rows[name].nunique(dropna=False) > 1]
     by = [name for name in varied if name not in ("seed", "replicate")]
     groups = rows.assign(of="all").groupby(by or ["of"], sort=False, dropna=False)[numbers]
-    found = groups.agg(["mean", "std", "count"]).rename(columns={"count": "n"}, level=1)
+    measures = groups.agg(["mean", "std", "count"]).rename(columns={"count": "n"}, level=1)
     if not latex:
-        return found.set_axis(map("_".join, found.columns), axis=1).reset_index()
+        return measures.set_axis(map("_".join, measures.columns), axis=1).reset_index()
     cells = {
-        name: [_mean_in_tex(mean, std) for mean, std, _ in found[name].to_numpy()]
+        name: [_mean_in_tex(mean, std) for mean, std, _ in measures[name].to_numpy()]
         for name in numbers
     }
-    n = found.xs("n", axis=1, level=1).max(axis=1)
-    return pd.DataFrame(cells, index=found.index).assign(n=n).reset_index()
+    n = measures.xs("n", axis=1, level=1).max(axis=1)
+    return pd.DataFrame(cells, index=measures.index).assign(n=n).reset_index()
 
 
 def latex(rows: pd.DataFrame) -> str:

@@ -38,12 +38,12 @@ class Order:
 
     @property
     def searches(self) -> bool:
-        """Whether the chosen sweeper decides on later jobs from earlier results."""
+        """Return whether the chosen sweeper decides on later jobs from earlier results."""
         return self.composed.hydra.runtime.choices["hydra/sweeper"] != "basic"
 
     @property
     def settings(self) -> Settings:
-        """The settings of the first job. Settings of the whole command are equal in all jobs."""
+        """Return the settings of the first job. Settings of the whole command are equal in all."""
         return self.jobs[0].settings
 
 

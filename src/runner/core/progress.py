@@ -45,7 +45,7 @@ def single_runs_silent() -> Iterator[None]:
 
 
 class Progress(tqdm):
-    """Counts to `total` and shows the time left and the numbers that matter (loss, rank).
+    """A bar that counts to `total` and shows the time left and some numbers (loss, rank).
 
     A number may be a tensor or a function. It is read only when it is shown, since reading waits
     for the device. Of several values (one for each network) the median of the finite ones is shown,
@@ -93,7 +93,7 @@ class Progress(tqdm):
 
     @property
     def format_dict(self) -> dict[str, Any]:
-        """The values that a bar can show: tqdm's, and `text`."""
+        """Return the values that a bar can show: tqdm's, and `text`."""
         return super().format_dict | {"text": self.text()}
 
     def text(self) -> str:
@@ -158,5 +158,6 @@ class _AboveBars(logging.StreamHandler):
     """Writes lines above a bar, and draws the bar again below them."""
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Write one line above the bars."""
         with tqdm.external_write_mode(self.stream):
             super().emit(record)

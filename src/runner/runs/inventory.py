@@ -51,7 +51,7 @@ class RunInfo:
 
     @property
     def is_stale(self) -> bool:
-        """Whether the run is complete and not known to be computed by today's code."""
+        """Return whether the run is complete and not known to be computed by today's code."""
         return self.code in OF_CODE
 
     @property

@@ -46,8 +46,8 @@ CLAIMS = {
         ),
         Claim(
             "sgd-constant-loss",
-            "at all widths m below d², SGD on the normalization parameters γ and β achieves the"
-            " same constant loss (d: target width)",
+            "at widths m below d², SGD on γ and β only achieves a constant loss, the same at every"
+            " m (d: target width)",
             RIGHT,
             q.narrow_over_wide(t.SGD).within(0.5, 1),
             note="median error {narrow.median:.3g} at the smallest m, {wide.median:.3g} at the"
@@ -82,8 +82,8 @@ CLAIMS = {
         ),
         Claim(
             "sparse-small-d",
-            "with 20 % nonzero weights and the smallest target width, SGD beats the construction"
-            " from the target, and a dense network far beats its copy",
+            "with 20 % nonzero weights at the smallest target width, the construction from the"
+            " target is worse than SGD, and a dense network's copy is much worse than this network",
             "paper A, Appendix E, figure 5a left",
             [
                 q.ratio(t.TEACHER, t.SGD, f"{SPARSE} and d == d.min()").above(1),
@@ -123,11 +123,11 @@ CLAIMS = {
     "norm-budget": [
         ours(
             "no-budget-is-enough",
-            "neither more samples nor more epochs bring SGD or Adam, from γ = 1 and β = 0, to a"
-            " test error below 1 %",
+            "at width d², from γ = 1 and β = 0, neither more samples nor more epochs bring SGD or"
+            " Adam on γ and β to a test error below 1 %",
             f"supplementary to {LEFT}: SGD may be given too few samples",
             [q.loss_by_budget(each).above(SMALL) for each in (t.SGD, t.ADAM)],
-            note="networks have width m = d² (d: target width); only γ and β are trained",
+            note="d: width of the target; all γ and β are trained, and nothing else",
         ),
     ],
     "norm-schedules": [

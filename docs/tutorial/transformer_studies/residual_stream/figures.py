@@ -16,7 +16,7 @@ LOOKS = {
 
 
 def say_orders(tables: Tables) -> str:
-    """How far from rank one each stream ends."""
+    """Return the headline: the distance of each stream from rank one."""
     metrics = tables["metrics"]
     last = metrics[metrics["block"] == metrics["block"].max()]
     ends = last.groupby("normalization")["excess"].median()
@@ -25,7 +25,7 @@ def say_orders(tables: Tables) -> str:
 
 
 def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """r(H) - 1 against the block: median over replicates, and their range."""
+    """Draw r(H) - 1 by block: medians and the range of the replicates."""
     metrics = tables["metrics"]
     grouped = metrics[metrics["block"] > 0].groupby(["normalization", "block"])["excess"]
     drawn = grouped.agg(["median", "min", "max"]).reset_index()
@@ -49,6 +49,7 @@ FIGURES = [
         draw,
         whose="ours",
         findings=[Finding(say_orders, holds=["collapse", "pre-norm-keeps"])],
+        marks="lines: medians, bands: range",
         caption="r(H) − 1 of the residual stream by block, for three places of the normalization."
         " Lines are medians over the replicates, bands their range.",
     ),

@@ -24,7 +24,7 @@ TABLES = {
 
 def test_facts_are_those_of_the_runs_and_no_others():
     found = list(facts("rank_collapse", TABLES))
-    assert found == ["data: digits", "depth: 4 to 32", "width: 64", "n = 5 replicates", "seed: 0"]
+    assert found == ["data: digits", "depth: 4 to 32", "width: 64", "5 replicates", "seed: 0"]
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_facts_are_those_of_the_runs_and_no_others():
         ("rank_collapse", {"data": "cifar10", "train_images": [float("nan")], "samples": 512},
          ["data: CIFAR-10", "samples N: 512"]),
         ("rank_chain", {"width": [8, 1024], "chains": 32, "data": "none"},
-         ["width: 8 and 1,024", "n = 32 networks"]),
+         ["width: 8 and 1,024", "32 networks"]),
     ],
 )  # fmt: skip
 def test_facts_name_training_images_samples_and_networks(study, rows, expected):

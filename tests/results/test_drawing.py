@@ -72,7 +72,7 @@ def test_the_first_line_says_what_it_is_with_its_data_and_what_was_changed():
     assert above([], {}).what == what
     assert above([], {}, overrides=["depth=3", "seed=1"]).what == f"{what}  ·  with depth=3, seed=1"
     five = {"metrics": TABLES["metrics"].assign(replicates=5)}
-    assert header(HEADLINE, five, judged(), whose="ours").what.endswith("ours  ·  n = 5 replicates")
+    assert header(HEADLINE, five, judged(), whose="ours").what.endswith("ours  ·  5 replicates")
     marked = header(HEADLINE, five, judged(), marks="dots: replicates")
     assert counts_of(marked) == "dots: replicates"
     gaussian = {"metrics": pd.DataFrame({"data": ["gaussian"]})}

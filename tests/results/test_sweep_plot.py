@@ -96,7 +96,7 @@ def test_the_commands_choose_the_runs_of_the_sweep(outputs, copied, monkeypatch,
     text = ending(copied)
     assert len(text.partition("\n... and 4 more lines\n")[0].splitlines()) == 1 + 4
     assert f"\n2 runs of bn_only: {outputs}/runs/bn_only\n" in text
-    assert "\nmedian of n = 2 replicates\n" in text
+    assert "\nmedian of 2 replicates\n" in text
     monkeypatch.chdir(tmp_path)
     listing, export, diff = commands(text)
     assert run_here(listing, monkeypatch) == 0
@@ -147,7 +147,7 @@ def test_the_numbers_drawn_are_those_of_the_tables_in_the_looks_of_the_figures(r
     assert list(plot.points["number"].unique()) == HEADLINE
     where = ["target_width", "line", "run", "replicate"]
     assert not plot.points.duplicated([*where, "number"]).any()
-    assert "lines: median of n = 2 replicates, dot: one of them" in plot.notes
+    assert "lines: median of 2 replicates, dot: one of them" in plot.notes
     tables = pd.concat([run.tables()["metrics"] for run in runs])
     picture = draw(plot)
     for number, axes in zip(HEADLINE, picture.axes, strict=True):

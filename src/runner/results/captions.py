@@ -26,7 +26,7 @@ SIZES = {
     "depth": "depth",
     "target_width": "target width d",
     "width": "width",
-    "multiplier": "fraction of the channels",
+    "multiplier": "fraction of channels",
     "train_images": "training images",
     "samples": "samples N",
     "train_samples": "training samples",
@@ -85,12 +85,13 @@ def columns_named(words: str, tables: Tables, study: str) -> str:
     for name, text in sorted(printed.items(), key=lambda pair: -len(pair[1])):
         words, count = re.subn(rf"(?<!\w){re.escape(text)}(?!\w)", "", words, flags=re.I)
         if count and text not in printed and not _are_alike(name, text):
-            named.append(f'"{text}" is called {name}')
-    return f"in the tables, {'; '.join(named)}" if named else ""
+            named.append(f"{name} ({text})")
+    return f"in the tables: {', '.join(named)}" if named else ""
 
 
 def _are_alike(name: str, printed: str) -> bool:
     """Return whether each word of a name begins a word of its printed name."""
+    printed = printed.replace("-", "")
     return all(re.search(rf"\b{re.escape(word)}", printed, re.I) for word in name.split("_"))
 
 
@@ -129,7 +130,7 @@ def repeated(tables: Tables, among: Collection[str] = tuple(REPLICATES)) -> str:
     """
     for column, name in REPLICATES.items():
         if column in among and (values := _values(tables, column)):
-            return f"n = {_span(values)} {name}"
+            return f"{_span(values)} {name}"
     return ""
 
 
@@ -140,8 +141,10 @@ def _values(tables: Tables, column: str) -> list:
 
 
 def _span(values: list) -> str:
-    """Return the words joined by commas; of numbers one, two, or the first and the last."""
+    """Return words, or the number of many; numbers, or the first and the last of many."""
     if isinstance(values[0], str):
+        if len(values) > 3:
+            return f"{len(values)} kinds"
         return ", ".join(DATASETS.get(value, value) for value in values)
     numbers = [f"{value:,}" if value % 1 else f"{int(value):,}" for value in map(float, values)]
     return " and ".join(numbers) if len(numbers) < 3 else f"{numbers[0]} to {numbers[-1]}"

@@ -151,7 +151,7 @@ class Drawing:
             for column in {*names} & {*rows}:
                 names[column] |= {*rows[column].dropna().unique()}
         absent = self.left_out(names)
-        return f"{words} The picture does not show {absent}." if absent else words
+        return f"{words} Not shown: {absent}." if absent else words
 
     def left_out(self, names: Shows) -> str:
         """Return which of the names are not drawn, as text; empty if all are drawn."""

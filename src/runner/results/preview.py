@@ -41,7 +41,7 @@ def preview(run: Run) -> tuple[bytes, pd.DataFrame]:
 
 
 def statistic(study: str, tables: Tables) -> str:
-    """Return the statistic of a study's preview: "median of n = 3 replicates".
+    """Return the statistic of a study's preview: "median of 3 replicates".
 
     STATISTIC of the study's `figures.py` names another statistic; an empty STATISTIC means numbers
     of single replicates.

@@ -125,9 +125,7 @@ def with_rates(panels: str, tables: Tables) -> str:
         f"{named(method)} {rate:g}{END_OF_GRID[end]}"
         for method, rate, end in chosen_rates(tables).itertuples(index=False, name=None)
     ]
-    return (
-        f"{panels} Lines are medians, bands the range. The learning rates are: {'; '.join(rates)}."
-    )
+    return f"{panels} Lines are medians, bands the range. Learning rates: {'; '.join(rates)}."
 
 
 def _network(tables: Tables) -> str:
@@ -233,9 +231,8 @@ FIGURES = [
         marks="lines: medians, bands: range",
         caption=partial(
             with_rates,
-            "(a) shows the training accuracy by epoch. (b) shows the accuracy of each plain network"
-            " on images and on random pixels, by epoch. (c) shows the alignment of the gradients of"
-            " different images, by epoch (undefined if the last layer is zero).",
+            "(a) shows the training accuracy, (b) that of plain networks, (c) the alignment of"
+            " different images' gradients.",
         ),
         shows={"method": ["batch_norm", "vanilla", "vanilla_100x", "vanilla_random_pixels"]},
     ),

@@ -218,10 +218,9 @@ def say_by_depth(tables: Tables, first: str) -> str:
     first: the measure in the top row
     """
     return (
-        f"Columns are depths. The top row shows the {MEASURES[first]} by epoch. The rows below show"
-        " differences to the pre-trained network with the same random draws; above 0"
-        " pre-training is better. Lines are medians, bands the range, which may leave a panel."
-        f" Axes differ between panels. The learning rate is {_rates(tables)}."
+        f"The top row shows the {MEASURES[first]} by epoch. Rows below show differences to the"
+        " pre-trained network with the same random draws; above 0 pre-training is better. Lines"
+        f" are medians, bands the range; some leave a panel. Learning rate: {_rates(tables)}."
     )
 
 
@@ -553,15 +552,13 @@ def draw_against(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 def caption_against(tables: Tables) -> str:
     """Return the caption: marks, and the learning rates on each dataset."""
     rates = [
-        f"The learning rate on {DATASETS[data]} is {_rates({'training': of})}."
+        f"Learning rate on {DATASETS[data]}: {_rates({'training': of})}."
         for data, of in tables["training"].groupby("data")
     ]
     return (
-        "The figure shows the training loss of three kinds of networks, divided by the loss of"
-        " the pre-trained network with the same random draws, against the depth. Losses are"
-        " means over all epochs. Markers are medians, dots single networks. Random weights of"
-        " the same size are plain networks whose layers have the root mean square of the"
-        " pre-trained layers. " + " ".join(rates)
+        "The mean training loss over the epochs is divided by that of the pre-trained network"
+        " with the same random draws. Random weights (scale_matched) have the pre-trained root"
+        " mean square in each layer. Markers are medians, dots networks. " + " ".join(rates)
     )
 
 
@@ -673,12 +670,10 @@ FIGURES = [
             for verdict in ("holds", "fails", "undecided")
         ],
         marks="large marks: medians, dots: networks",
-        caption="(a) shows the training accuracy in the last epoch against r before training, the"
-        " lower bound of the rank of the last hidden layer. (b) shows the best networks,"
-        " against r. Markers are medians, dots single networks; networks with hollow"
-        " markers are not pre-trained. A line joins pre-trained"
-        " networks and random networks whose layers have the same root mean square; the"
-        " numbers are their accuracies. Diverged networks count as chance level.",
+        caption="(a) shows the final training accuracy against r before training, the lower bound"
+        " of the last hidden layer's rank. (b) shows the best networks. Large marks are medians,"
+        " dots networks, hollow if not pre-trained. Lines join pre-trained and random networks"
+        " of equal root mean square in each layer. Diverged networks have chance level.",
         shows={"method": [method for _, method in STARTS]},
     ),
     Drawing(

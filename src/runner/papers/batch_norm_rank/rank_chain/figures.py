@@ -671,10 +671,10 @@ FIGURES = [
         marks="points: means over the layers, bands: two standard errors",
         caption=over_layers(
             "(a) shows the mean soft rank against the width d, for three distributions of the"
-            " weights, and the bound of Theorem 14. Each mean is over {layers}. Dark networks"
-            " have no skip connections; light networks have the small residual weights γ of"
-            " Lemma 5. (b) shows the soft rank divided by the soft rank of Gaussian weights"
-            " without skip connections, against d. Bands are ± two standard errors."
+            " weights, and the bound of Theorem 14. (b) shows the soft rank divided by that of"
+            " Gaussian weights without skip connections. Means are over {layers}; bands are ±"
+            " two standard errors. Dark networks have no skip connections, light networks the"
+            " small residual weights γ of Lemma 5."
         ),
         shows={"law": ["gaussian", "uniform", "rademacher"]},
     ),
@@ -690,12 +690,10 @@ FIGURES = [
             Finding(say_needed, holds=["soft-rank-bound", "one-sign-collapses"]),
         ],
         marks="points: means over the layers, in c medians",
-        caption="(a) shows the soft rank without skip connections divided by the bound of"
-        " Theorem 14, against the width d, for three thresholds τ. (b) shows the rank's"
-        " lower bound r against d, for weights of mean zero and weights uniform on"
-        " [0, 2√3]. (c) shows the ratio σ₂/σ₁ of the two largest singular values, without"
-        " batch norm, against the depth L; values below 0.00001 are drawn at ≈ 0. γ is the"
-        " residual weight.",
+        caption="(a) shows the soft rank without skip connections, divided by the bound of"
+        " Theorem 14, for three thresholds τ. (b) shows the rank's lower bound r for weights of"
+        " mean zero and for positive weights. (c) shows the ratio of the two largest singular"
+        " values by depth, without batch norm (below 0.00001: at ≈ 0). γ is the residual weight.",
         shows={"law": ["gaussian", "asymmetric"]},
     ),
     Drawing(
@@ -705,11 +703,10 @@ FIGURES = [
         findings=[Finding(say_nearer, holds=["soft-rank-growth"])],
         marks="points: means over the layers",
         caption=over_layers(
-            "(a) shows the soft rank and its lower bound r, averaged over {layers} and divided"
-            " by √d, against the width d. (b) shows the exponents of both between"
-            " neighboring widths, against d; the dashed line is 1/2. γ is the residual weight (∞:"
-            " no skip"
-            " connection). Errors of the means are smaller than the markers."
+            "(a) shows the soft rank and its lower bound r, averaged over {layers} and divided by"
+            " √d, against the width d. (b) shows the exponents of both between neighboring"
+            " widths; the dashed line is 1/2. γ is the residual weight (∞: no skip connection)."
+            " Errors of the means are smaller than the markers."
         ),
     ),
     Drawing(
@@ -722,11 +719,10 @@ FIGURES = [
         ],
         marks="points: means over the layers",
         caption=over_layers(
-            "(a) shows figure 8, the regularity constant α of the hidden layers, against the"
-            " width d. (b) shows figure 9, the mean of ‖M‖², against d; the dashed line is"
-            " d^1.5, the grey line Lemma 13's bound at γ = 1. Points are means over {layers};"
-            " their errors are"
-            " smaller than the markers. γ is the residual weight (circles: 1, diamonds: 0.1)."
+            "(a) shows the regularity constant α (figure 8), (b) the mean of ‖M‖² (figure 9),"
+            " against the width d. The dashed line is d^1.5, the grey line Lemma 13's bound at γ"
+            " = 1. Points are means over {layers}; errors are smaller than markers. γ is the"
+            " residual weight (circles: 1, diamonds: 0.1)."
         ),
     ),
     Drawing(
@@ -763,11 +759,10 @@ FIGURES = [
         findings=[Finding(say_expansion, holds=["expansion", "remainder"])],
         marks="points in b: root mean squares",
         caption="(a) shows the measured against the predicted change of ‖M‖² over one layer at"
-        " the smallest residual weight γ, with one dot for each matrix. (b) shows the"
-        " root mean square error of the prediction over the matrices, minus the error at"
-        " the smallest γ, against γ. Dotted lines have the slopes 1 and 2. Wider"
-        " networks are darker. Filled markers have Gaussian, hollow markers uniform"
-        " weights.",
+        " the smallest residual weight γ; each dot is a matrix. (b) shows the root mean square"
+        " error of the prediction, minus that at the smallest γ, against γ. Dotted lines have"
+        " the slopes 1 and 2. Wider networks are darker; hollow markers have uniform, others"
+        " Gaussian weights.",
         shows={"law": ["gaussian", "uniform"]},
     ),
     Drawing(

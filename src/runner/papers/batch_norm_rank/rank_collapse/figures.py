@@ -51,9 +51,8 @@ def say_rates(tables: Tables) -> str:
     ]
     return (
         "(a) shows the rank of the last hidden layer before training, (b) its lower bound r and"
-        " (c) the training accuracy, against the depth. Lines are means and dots single"
-        f" networks. The shaded depths are above {DEEP}. The learning rates ({how}) are:"
-        f" {'; '.join(chosen)}."
+        " (c) the training accuracy, by depth. Lines are means and dots single networks. Depths"
+        f" above {DEEP} are shaded. Learning rates ({how}): {'; '.join(chosen)}."
     )
 
 
@@ -232,11 +231,9 @@ FIGURES = [
             )
         ],
         marks="lines: medians, bands: range",
-        caption="(a) shows the rank by hidden layer of linear networks before training, with"
-        " batch norm and without it (plain). (b) shows the rank by hidden layer of ReLU"
-        " networks. Thick lines"
-        " are in single precision, broken lines in double precision. Lines are medians,"
-        " bands the whole range in single precision.",
+        caption="(a) shows the rank by layer of linear networks before training, with batch norm"
+        " and without it (plain). (b) shows ReLU networks. Lines are medians: thick ones in"
+        " single, broken ones in double precision. Bands are the range in single precision.",
         shows={"normalization": ["none", "batch"]},
     ),
 ]

@@ -274,8 +274,8 @@ FIGURES = [
             f"(a) shows the squared parameter norm by depth{_from_depth(tables['metrics'])}: best"
             " solutions found are filled (bold: task of b), ordinary training is hollow"
             " (crosses: zero networks). Dotted lines have the paper's slopes. (b) shows the"
-            " singular values by layer: lines are the first k (number above 0.1 in the"
-            " middle layer), the grey band all others. Targets depend on two Gaussian variables."
+            " singular values by layer: lines are the first k (number above 0.1 in the middle"
+            " layer), the grey band the others. Targets depend on two Gaussian variables."
         ),
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),
@@ -287,9 +287,9 @@ FIGURES = [
         marks="lines: medians, dots: tasks",
         caption=lambda tables: (
             f"(a) shows the middle layer's rank by depth{_from_depth(tables['metrics'])} (dotted:"
-            " the task's rank). (b) shows the loss above the best solution found, by depth."
-            " Ordinary training has weight decay λ; annealed training has none for 200 steps, up"
-            " to five times λ until 60 % of the steps, then λ."
+            " the task's rank). (b) shows the loss above the best solution found. Ordinary"
+            " training has weight decay λ; annealed training has none for 200 steps, up to five"
+            " times λ until 60 % of the steps, then λ."
         ),
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),

@@ -95,11 +95,10 @@ FIGURES = [
         whose="our experiment",
         findings=[Finding(say_attained, holds=["cost-is-attained", "cost-is-least"])],
         marks="lines: medians, bands: range",
-        caption="(a) shows the squared parameter norm of trained linear networks (filled) and"
-        " the formula L ‖A‖^(2/L) (circles; Schatten norm of order 2/L), against the depth"
-        " L. A is the product of a network's matrices, k its rank, |A|₊ the product of its"
-        " k singular values. (b) shows the residual after each term of the expansion in"
-        " 1/L, against L, without zero networks."
+        caption="(a) shows the squared parameter norm of trained linear networks (filled) and the"
+        " formula L ‖A‖^(2/L) (circles; Schatten norm of order 2/L), against the depth L. A is"
+        " the product of the matrices, k its rank, |A|₊ the product of its singular values. (b)"
+        " shows the residual after each term of the expansion in 1/L, without zero networks."
         " Lines are medians, bands the range. Targets are random matrices.",
     ),
 ]

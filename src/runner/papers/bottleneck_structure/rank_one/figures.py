@@ -89,12 +89,11 @@ FIGURES = [
         findings=[
             Finding(say_fewer, holds=["interpolants-are-rare"]),
         ],
-        caption="The target function has rank 2. (a) shows how many initializations fit, (b)"
-        " the largest trace of the tangent kernel (NTK) divided by the depth L, and (c)"
-        " the squared parameter norm minus L, all against N. Dots fit, crosses do not; large dots"
-        " are medians"
-        " of the fits. Dotted lines are the paper's lower bounds; in (b) their height is"
-        " arbitrary.",
+        caption="The target function has rank 2. (a) shows how many initializations fit, (b) the"
+        " largest trace of the tangent kernel (NTK) divided by the depth L, and (c) the squared"
+        " parameter norm minus L, all against N. Dots fit, crosses do not; large dots are"
+        " medians of fits. Dotted lines are the paper's lower bounds, in (b) at arbitrary"
+        " height.",
     ),
 ]
 

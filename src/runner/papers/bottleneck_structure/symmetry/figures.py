@@ -230,11 +230,10 @@ FIGURES = [
         findings=[Finding(say_orbits, holds=["orbits-collapse"])],
         marks=f"drawn: the first network; {WITHIN}: the median network",
         caption="A network predicts gradient descent; rotations about an axis w change nothing."
-        " (a) shows the singular values by layer (band: all but two). (b) shows the second"
-        f" against the first principal component of layer {PCA_LAYER}, a line for each run."
-        f" (c) shows distances to a point x₀ in layer {DISTANCE_LAYER}, over the plane"
-        " orthogonal to w (dashed: true orbit; percent: median network). The weight decay"
-        " is 0 for 200 steps, up to 5 λ until 60 % of the steps, then λ.",
+        " (a) shows the singular values by layer (band: all but two), (b) two principal"
+        f" components of layer {PCA_LAYER}, a line a run, (c) distances to a point x₀ in layer"
+        f" {DISTANCE_LAYER}, orthogonal to w (dashed: orbit; percent: median network). Weight"
+        " decay is 0 for 200 steps, up to 5 λ until 60 %, then λ.",
     ),
     Drawing(
         "bottleneck-symmetry",

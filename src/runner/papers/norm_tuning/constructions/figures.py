@@ -174,10 +174,8 @@ FIGURES = [
         ],
         marks="lines: medians",
         caption="The error is the largest |f(x) − g(x)| of network f and target g on the unit"
-        " sphere. (a) shows the error of every network whose linear system has full rank,"
-        " against the error n ε κ that rounding can cause (n equations, condition number"
-        " κ). (b) shows medians against the block size, for any rank. Errors below 1e-16 are"
-        " drawn at ≈ 0.",
+        " sphere; below 1e-16 it is at ≈ 0. (a) shows it against the error n ε κ that rounding"
+        " can cause (n equations, condition number κ), (b) medians against the block size.",
         shows={"theorem": ["wide", "low_rank", "deep"]},
     ),
     Drawing(
@@ -185,13 +183,10 @@ FIGURES = [
         draw_sparse,
         whose="as in the paper",
         findings=[Finding(say_sparse, holds=["sparse-conjecture", "sparse-threshold"])],
-        caption="(a) shows the fraction of random networks of width d² that can equal every"
-        " target of width d (their linear system has full rank), against the fraction p"
-        " of nonzero weights in units of the conjecture. (b) shows the fraction against p in"
-        " units of Theorem 3. Lines are the probability that no hidden unit is cut off (formula)."
-        " Dotted"
-        " lines are p = 3 log d / d in (a), p = 2 √(log d / d) with our constant 2 in"
-        " (b).",
+        caption="The figure shows the fraction of random networks of width d² that can equal"
+        " every target of width d, by the fraction p of nonzero weights in units of the"
+        " conjecture (a) and of the theorem (b). Lines: probability that every unit stays"
+        " connected. Dotted lines: p = 3 log(d)/d (a), 2 √(log(d)/d) (b).",
         shows={"theorem": ["sparse"]},
     ),
 ]

@@ -141,11 +141,10 @@ FIGURES = [
             for verdict, words in MORE.items()
         ],
         marks="large marks: medians, dots: replicates, frame: the headline",
-        caption="The figure shows the test accuracy if only one part of a ResNet is trained by"
-        " SGD, at the best learning rate of a grid (chosen on a separate replicate)."
-        " Pre-trained networks were trained on half of the classes; now each learns the"
-        " other half with a new last layer. Dots are replicates, large markers medians."
-        " The frame marks the two rows of the headline.",
+        caption="The figure shows the test accuracy if SGD trains only one part of a ResNet, at"
+        " the best learning rate of a grid (chosen on a separate replicate). Pre-trained"
+        " networks know half of the classes; now each learns the other half with a new last"
+        " layer. Dots are replicates, large marks medians, framed rows the headline's.",
         shows={"arm": list(ARMS)},
     ),
 ]

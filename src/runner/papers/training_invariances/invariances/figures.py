@@ -444,12 +444,10 @@ FIGURES = [
             )
         ],
         marks="lines: medians, bands: middle 90 %",
-        caption="Each panel shows the change of a quantity, divided by its initial size, against"
-        " the time t of gradient flow. Blue quantities are constant by a statement of the paper,"
-        " the"
-        f" orange one is not. {D} compares adjacent layers W₁ and W₂. Lines are medians, bands the"
-        " middle 90 % over layers and networks. Networks of depth 4 are judged, not"
-        " drawn.",
+        caption="Panels show the change of a quantity, divided by its initial size, by time t of"
+        " gradient flow. Blue quantities are constant by the paper, the orange one is a control."
+        f" {D} compares adjacent layers. Lines are medians, bands the middle 90 % of layers and"
+        " networks. Depth 4 is not drawn.",
         shows={
             "architecture": ["linear", "relu_then_linear", "random_graph"],
             "data": ["gaussian", "digits"],
@@ -466,12 +464,10 @@ FIGURES = [
                 holds=["theorem-1", "vertex-wise", "edge-wise", "layer-wise", "relu-not-invariant"],
             )
         ],
-        caption="For each quantity, the left panel shows the convergence order in the learning"
-        " rate: 0 if gradient flow moves the quantity, 1 if finite steps do, 4 with"
-        " Runge–Kutta steps. The right panel shows the relative drift at the smallest"
-        " learning rate. Blue quantities are"
-        " invariants, orange ones controls. Graphs are random or DenseNet-like, with"
-        f" frozen weights. {D} compares adjacent layers W₁ and W₂.",
+        caption="Left is the order of each drift: 0 if gradient flow moves the quantity, 1 if"
+        " finite steps do, 4 with Runge–Kutta steps. Right is the drift at the smallest rate."
+        " Blue quantities are invariants, orange ones controls. Graphs are partly"
+        f" frozen. {D} compares adjacent layers.",
         shows={"data": ["gaussian", "digits"]},
     ),
     Drawing(
@@ -481,11 +477,10 @@ FIGURES = [
         unread=("metrics",),
         findings=[Finding(say_what_grows, holds=["weights-diverge", "rank-one", "alignment"])],
         marks="lines: medians, in d means",
-        caption="(a) shows singular values of the last inner layer against time t (dashed:"
-        " residual blocks; L: longest path), (b) 1 − |⟨v, u⟩| against ‖W‖² (v, u: leading"
-        " singular vectors of adjacent layers), (c) ‖W‖₂²/‖W‖² where Eq. (14) is not"
-        " trivial. (d) shows how many weights change sign by path length. Lines"
-        " are medians (d: means) of networks that separate their data.",
+        caption="(a) shows the last inner layer's singular values by time t (dashed: residual"
+        " blocks; L: longest path), (b) 1 − |⟨v, u⟩| of adjacent leading singular vectors"
+        " against ‖W‖², (c) ‖W‖₂²/‖W‖² where Eq. (14) is not trivial, (d) how many weights"
+        " change sign. Lines are medians (d: means) of networks separating their data.",
         shows={
             "architecture": ["linear", "relu_then_linear", "conv", "conv_free", "residual_free"],
             "data": ["gaussian", "digits"],

@@ -338,11 +338,10 @@ FIGURES = [
         findings=[Finding(say_gain_one, holds=["band"])],
         marks="lines and marks: medians, bars: range",
         caption="(a) shows the ratio ‖W‖₂² / ‖W‖² of the last inner layer by epoch, for four"
-        " sizes (gains) of the initial weights. (b) shows the remainder ‖W‖² − ‖W‖₂²"
-        " by epoch. (c) shows the ratio for other networks and losses; of ten classes the"
-        " nine largest singular values count. (d) shows squared singular values after"
-        " training by width. Markers are medians, bars ranges, of"
-        " digits networks that did not diverge.",
+        " initial sizes (gains), (b) the remainder ‖W‖² − ‖W‖₂². (c) shows the ratio for other"
+        " networks and losses; ten classes count nine singular values. (d) shows squared"
+        " singular values by width. Marks are medians, bars ranges, of digits networks without"
+        " divergence.",
         shows={"data": ["digits", "fashion_mnist"]},
     ),
     Drawing(
@@ -351,13 +350,11 @@ FIGURES = [
         whose="our experiment, beyond the paper",
         findings=[Finding(say_decay, holds=["decay"])],
         marks="marks: medians, bars: range",
-        caption="All panels show the last inner layer. (a) shows the sum of all σ² (squared"
-        " singular values) except the largest, relative to weight decay λ = 0, against 2λT"
-        " (T: training time). Values below 0.0003 are in the gray area."
-        " (b) shows, without weight decay, the relative change of D = W₂ᵀW₂ − W₁W₁ᵀ"
-        " against the learning rate (W₁, W₂: two adjacent linear layers). (c) shows"
-        " singular values by index, for ten classes. Markers are medians, bars ranges, of"
-        " digits networks that did not diverge.",
+        caption="(a) shows for the last inner layer all squared singular values but the largest,"
+        " relative to weight decay λ = 0, against 2λT (T: training time). (b) shows the change"
+        " of D = W₂ᵀW₂ − W₁W₁ᵀ of adjacent layers without decay, by learning rate. (c) shows"
+        " singular values for ten classes. Marks are medians, bars ranges, of networks without"
+        " divergence.",
         shows={
             "data": ["digits", "fashion_mnist"],
             "optimizer": ["sgd", "momentum", "adam", "adamw"],

@@ -23,6 +23,7 @@ import pandas as pd
 import torch
 from threadpoolctl import threadpool_limits
 
+from bench import many_runs
 from bench.growth import exponents
 from bench.timing import Comparison, device, machine_name, matrix_rate, normal_rate
 from runner.runs import provenance
@@ -36,10 +37,11 @@ SLOWER = 1.2
 
 
 def sweep() -> Iterator[Comparison]:
-    """Yield comparisons: figure 4 on one core and on all cores, and its display.
+    """Yield comparisons: figure 4 on one core and on all cores, displays, digits, and many runs.
 
     Scale quick, once: shorter runs would measure the start of the program. The floor of the display
-    is the import of pandas and matplotlib.
+    is the import of pandas and matplotlib, that of the list of figures the start of Python, that of
+    the digits the import of torch. scikit-learn reads the same digits.
     """
     cores = os.cpu_count() or 1
     side_by_side = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={cores}"]
@@ -49,6 +51,13 @@ def sweep() -> Iterator[Comparison]:
     shown = _seconds("-m", "runner", "show", "fig4")
     imports = _seconds("-c", "import pandas, matplotlib.figure")
     yield Comparison("sweep", "fig4, shown", all_cores, shown, imports, dtype="")
+    listed = _seconds("-c", "from runner.commands import show; show.main([])")
+    yield Comparison("sweep", "list of figures", imports, listed, _seconds("-c", ""), dtype="")
+    by_sklearn = "import torch; from sklearn.datasets import load_digits; load_digits()"
+    ours = _seconds("-c", "from runner.data import digits; digits.read()")
+    times = _seconds("-c", by_sklearn), ours, _seconds("-c", "import torch")
+    yield Comparison("sweep", "digits", *times, dtype="")
+    yield from many_runs.compare()
 
 
 def _seconds(*arguments: str) -> float:

@@ -210,11 +210,13 @@ def start(config: BnOnly, context: Context, problem: Problem) -> dict[Key, Learn
 def frozen(config: BnOnly, W1: Tensor, W2: Tensor, batch_statistics: bool) -> FrozenWithNorm:
     """Return the frozen network at its initial gamma and beta. W1 (R, m, d) and W2: in float64."""
     network = FrozenWithNorm(W2.float(), batch_statistics)
-    if config.start == "shifted":
-        network.parameters["beta1"] += config.shift
+    shifts = {"usual": 0.0, "shifted": config.shift, "active": 0.0}
+    network.parameters["beta1"] += lookup("start", config.start, shifts)
+    kinds = {"all": False, "scales": False, "coordinates": True}
+    in_coordinates = lookup("trained", config.trained, kinds)
     if config.start == "active":
         input_norm = sqrt(config.target_width) + SHIFT_MARGIN
-        kept_on = KeptOn(W1, W2, input_norm, in_coordinates=config.trained == "coordinates")
+        kept_on = KeptOn(W1, W2, input_norm, in_coordinates)
         if config.trained != "all":
             return kept_on
         network.parameters |= kept_on.parameters

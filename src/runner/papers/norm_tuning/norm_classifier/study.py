@@ -57,7 +57,7 @@ def run(config: NormClassifier, context: Context) -> Iterator[Copy]:
     """Train the target and its copies, for each replicate; yield the rows."""
     train, test = ((x.flatten(1).double(), y) for x, y in digits.read())
     input_norm = float(torch.cat([train[0], test[0]]).norm(dim=1).max())
-    with context.progress(config.replicates, "training", unit="classifiers") as bar:
+    with context.progress(2 * config.steps * config.replicates, "training") as bar:
         for replicate in range(config.replicates):
             d, stream = config.target_width, config.stream(replicate, "target")
             target = train_classifier(d, 2, stream, *train)
@@ -66,44 +66,46 @@ def run(config: NormClassifier, context: Context) -> Iterator[Copy]:
             copies: dict[str, Logits] = {
                 "target": target,
                 "construction": construction,
-                "usual": train_usual(construction, *train, config),
-                "active": train_active(pairs, *train, config),
+                "usual": train_usual(construction, train, config, bar.update),
+                "active": train_active(pairs, train, config, bar.update),
             }
             for method, logits in copies.items():
                 yield measured(logits, target, train, test, (method, d, replicate))
-            bar.update(1)
 
 
 def train_usual(
-    network: Network, x: Float[Tensor, "N 64"], y: Int[Tensor, " N"], config: NormClassifier
+    network: Network, images: Images, config: NormClassifier, count: Callable[[int], None]
 ) -> Logits:
-    """Return the network in BatchNorm layers, trained from gamma = 1 and beta = 0, in float32."""
+    """Return the network in BatchNorm layers, trained from gamma = 1 and beta = 0, in float32.
+
+    count: called with 1 after each step.
+    """
+    x, y = images
     copy = as_modules("batch_norm", network, x).float().train()
     norms = [module for module in copy if isinstance(module, nn.BatchNorm1d)]
     for norm in norms:
         nn.init.ones_(norm.weight)
         nn.init.zeros_(norm.bias)
     parameters = [p.requires_grad_() for norm in norms for p in (norm.weight, norm.bias)]
-    images = x.float()
-    descend(lambda: cross_entropy(copy(images), y), parameters, config)
+    x = x.float()
+    descend(lambda: cross_entropy(copy(x), y), parameters, config, count)
     for norm in norms:
         norm.momentum = 1.0  # evaluation uses the statistics of all training images
     with torch.no_grad():
-        copy(images)
+        copy(x)
     copy.eval()
     return lambda points: copy(points.float())
 
 
 def train_active(
-    pairs: Sequence[Pair],
-    x: Float[Tensor, "N 64"],
-    y: Int[Tensor, " N"],
-    config: NormClassifier,
+    pairs: Sequence[Pair], images: Images, config: NormClassifier, count: Callable[[int], None]
 ) -> Logits:
     """Return what the network computes with active hidden ReLUs, trained from gamma = 1.
 
-    A pair of layers with the shifts of Lemma 7 computes `W2 diag(gamma) W1 x + beta`.
+    A pair of layers with the shifts of Lemma 7 computes `W2 diag(gamma) W1 x + beta`. count: called
+    with 1 after each step.
     """
+    x, y = images
     scales = [torch.ones(len(W1), dtype=torch.float64, requires_grad=True) for W1, _ in pairs]
     shifts = [torch.zeros(len(W2), dtype=torch.float64, requires_grad=True) for _, W2 in pairs]
 
@@ -112,13 +114,18 @@ def train_active(
         weights = [(W2 * gamma) @ W1 for (W1, W2), gamma in zip(pairs, scales, strict=True)]
         return relu_network(weights, shifts)
 
-    descend(lambda: cross_entropy(dense()(x), y), [*scales, *shifts], config)
+    descend(lambda: cross_entropy(dense()(x), y), [*scales, *shifts], config, count)
     with torch.no_grad():
         return dense()
 
 
-def descend(loss: Callable[[], Tensor], parameters: list[Tensor], config: NormClassifier) -> None:
-    """Minimize a loss by Adam with a cosine schedule, in place."""
+def descend(
+    loss: Callable[[], Tensor],
+    parameters: list[Tensor],
+    config: NormClassifier,
+    count: Callable[[int], None],
+) -> None:
+    """Minimize a loss by Adam with a cosine schedule, in place. count: called after each step."""
     optimizer = torch.optim.Adam(parameters, lr=config.learning_rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, config.steps)
     for _ in range(config.steps):
@@ -126,6 +133,7 @@ def descend(loss: Callable[[], Tensor], parameters: list[Tensor], config: NormCl
         loss().backward()
         optimizer.step()
         schedule.step()
+        count(1)
 
 
 def measured(

@@ -2,13 +2,16 @@
 
 runner figures scale=smoke outputs=BEFORE     (with the old code)
 runner figures scale=smoke outputs=AFTER      (with the new code)
-python scripts/restamp.py BEFORE AFTER
+python scripts/restamp.py BEFORE AFTER [PATTERN]
 
 Moved or renamed code has another fingerprint, and every stored run of it would be stale. The runs
-at scale `smoke` that both codes have computed show that nothing else has changed.
+at scale `smoke` that both codes have computed show that nothing else has changed. Where the new
+code changes some runs of a study, PATTERN is a regular expression that is found in the names of
+these runs and of no others, as `rank_chain (?!measure).*law=`. They remain stale.
 """
 
 import json
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Mapping
@@ -21,12 +24,15 @@ from runner.runs.provenance import REFERENCE, code_of
 from runner.runs.run import Run
 
 
-def complete_runs(outputs: Path) -> dict[str, dict[str, Run]]:
-    """Return the complete runs below a folder of outputs, by study and name."""
+def complete_runs(outputs: Path, changed: re.Pattern | None = None) -> dict[str, dict[str, Run]]:
+    """Return the complete runs below a folder of outputs, by study and name.
+
+    changed: pattern of runs that are left out.
+    """
     runs: dict[str, dict[str, Run]] = defaultdict(dict)
-    for each in find(outputs):
-        if each.status == "complete":
-            runs[each.study][each.folder.name] = each.run
+    for entry in find(outputs):
+        if entry.status == "complete" and not (changed and changed.search(str(entry.run))):
+            runs[entry.study][entry.folder.name] = entry.run
     return runs
 
 
@@ -47,12 +53,14 @@ def checksums(run: Run) -> dict[str, str]:
     return {name: table["sha256"] for name, table in run.result["tables"].items()}
 
 
-def restamp(reference: Path, before: Path, after: Path) -> list[str]:
+def restamp(reference: Path, before: Path, after: Path, pattern: str | None = None) -> list[str]:
     """Give the runs of the reference today's fingerprint; return a line for each study.
 
-    before, after: folders of outputs. The first fingerprint of a run is stored as `code_then`.
+    before, after: folders of outputs. pattern: of the names of runs that the new code changes. The
+    first fingerprint of a run is stored as `code_then`.
     """
-    old, new = complete_runs(before), complete_runs(after)
+    changed = re.compile(pattern) if pattern else None
+    old, new = complete_runs(before, changed), complete_runs(after, changed)
     reasons = {name: difference(old[name], new[name], code_of(name)) for name in {*old, *new}}
     codes = {
         name: next(iter(old[name].values())).provenance()["code"]
@@ -65,6 +73,8 @@ def restamp(reference: Path, before: Path, after: Path) -> list[str]:
         studies = [run["run"].partition(" ")[0] for run in about["runs"]]
         for study, run in zip(studies, about["runs"], strict=True):
             today = code_of(study)
+            if changed and changed.search(run["run"]):
+                continue
             if run["code"] == codes.get(study) != today:
                 run |= {"code_then": run.get("code_then", run["code"])}
                 run |= {"code": today, "stale": False}
@@ -80,12 +90,13 @@ def restamp(reference: Path, before: Path, after: Path) -> list[str]:
     ]
 
 
-def main(folders: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Restamp the reference and print what was done; returns 0, or 2 without two folders."""
-    if len(folders) != 2:
+    if len(arguments) not in (2, 3):
         print("error: name two folders of outputs: before and after", file=sys.stderr)
         return 2
-    print("\n".join(restamp(REFERENCE, *map(Path, folders))))
+    before, after, *pattern = arguments
+    print("\n".join(restamp(REFERENCE, Path(before), Path(after), *pattern)))
     return 0
 
 

@@ -124,7 +124,7 @@ def test_those_without_a_module_have_the_recorded_loss_by_their_tensors(tmp_path
         ]
         x, y = (each[row.replicate][None] for each in (problem.x.float(), problem.y.float()))
         f = low_rank.outputs({n: W[None] for n, W in found[name].items()}, x)
-        losses, _ = low_rank.losses_and_hits(f, y, run.config.loss_function)
+        losses = low_rank.image_losses(f, y, run.config.loss_function)
         assert losses.double().mean().item() == pytest.approx(row.loss, rel=1e-6)
     with pytest.raises(InputError, match="has no module for its networks"):
         run.modules()

@@ -43,8 +43,20 @@ def test_runs_of_the_same_bytes_are_of_todays_code(folders):
     assert json.loads(path.read_text()) == {"runs": [first], "stale": None}
 
 
+def test_runs_that_the_pattern_names_remain_stale(folders):
+    path, before, after = folders
+    with_other_bytes(before, after)
+    assert restamp(path.parents[2], before, after, "example20 .*seed=[18]") == [
+        "example20: the same bytes; 1 stored runs restamped"
+    ]
+    path.write_text(path.read_text().replace(code_of("example20"), "theirs"))
+    assert restamp(path.parents[2], before, after, "example20 .*seed=[17]") == [
+        "example20: the same bytes; 0 stored runs restamped"
+    ]
+
+
 def with_other_bytes(before, after):
-    path = next(before.rglob("metrics.csv"))
+    path = next(before.rglob("*seed=1*/metrics.csv"))
     path.write_bytes(path.read_bytes().replace(b"8,", b"9,", 1))
     result = json.loads(path.with_name("result.json").read_text())
     result["tables"]["metrics"]["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()

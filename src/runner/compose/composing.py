@@ -148,15 +148,15 @@ def search_path() -> list[str]:
 
 
 def read(composed: DictConfig) -> tuple[StudyConfig, Settings]:
-    """Return the parameters and the settings that a composed configuration holds.
+    """Return the parameters and the settings that a configuration from `bare` holds.
 
     Raises InputError if a key is unknown or a value is outside its range.
     """
     parameters = config_of(composed.study)
     items = [*fields(parameters), *fields(Settings)]
-    for key in set(composed) - {item.name for item in items} - {"grids", "hydra"}:
+    for key in set(composed) - {item.name for item in items}:
         raise InputError(explain_key(str(key), parameters.__name__))
-    values: Any = OmegaConf.to_container(_bare(composed), resolve=True, throw_on_missing=True)
+    values: Any = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
     for item in items:  # Hydra resolves ${...} without a check
         check_list(item.name, values[item.name], item.type)
     if not isinstance(values["source"], dict):
@@ -167,13 +167,13 @@ def read(composed: DictConfig) -> tuple[StudyConfig, Settings]:
     return config, Settings(**{item.name: values[item.name] for item in fields(Settings)})
 
 
-def _bare(composed: DictConfig) -> DictConfig:
+def bare(composed: DictConfig) -> DictConfig:
     """Return a copy with only parameters and settings; `masked_copy` would lose their types."""
-    bare = copy.copy(composed)
-    with open_dict(bare):
+    copied = copy.copy(composed)
+    with open_dict(copied):
         for key in ("grids", "hydra"):
-            bare.pop(key, None)
-    return bare
+            copied.pop(key, None)
+    return copied
 
 
 class Composer:
@@ -183,10 +183,19 @@ class Composer:
         # The loader knows what study=glob(rank*) means.
         self.parser = OverridesParser.create(GlobalHydra.instance().config_loader())
         self.composed: dict[tuple[str, ...], DictConfig] = {}
+        self.parsed: dict[str, Override] = {}
+        self.bare: dict[tuple[str, ...], DictConfig] = {}  # a copy takes 2 ms, so one is shared
+
+    def parse(self, lines: list[str]) -> list[Override]:
+        """Return the overrides of these lines; a line that jobs share is parsed once."""
+        for line in lines:
+            if line not in self.parsed:
+                (self.parsed[line],) = self.parser.parse_overrides([line])
+        return [self.parsed[line] for line in lines]
 
     def compose(self, overrides: Iterable[Override]) -> DictConfig:
         """Return Hydra's configuration for those of the overrides that choose files."""
-        key = tuple(str(item.input_line) for item in overrides if not is_value(item))
+        key = files_of(overrides)
         if key not in self.composed:
             composed = compose("config", [*search_path(), *key], return_hydra_config=True)
             self.composed[key] = composed
@@ -194,8 +203,11 @@ class Composer:
 
     def job(self, overrides: list[str]) -> Job:
         """Return the job of these overrides, as Hydra would compose them in one step."""
-        parsed = self.parser.parse_overrides(overrides)
-        composed = copy.deepcopy(_bare(self.compose(parsed)))
+        parsed = self.parse(overrides)
+        files = files_of(parsed)
+        if files not in self.bare:
+            self.bare[files] = bare(self.compose(parsed))
+        composed = copy.deepcopy(self.bare[files])
         lines = []
         for override in parsed:
             line = str(override.input_line)
@@ -223,12 +235,17 @@ class Composer:
         points: dict[tuple[str, ...], None] = {}
         for grid in grids:
             lines = [f"{key}={values}" for key, values in grid.items() if key not in keys]
-            parsed = self.parser.parse_overrides([*lines, *typed])
+            parsed = self.parse([*lines, *typed])
             check_number(parsed)
             points |= dict.fromkeys(product(*map(_texts, parsed)))
         if not points:
             raise InputError(f"no values are given, so there are no runs: {' '.join(typed)}")
         return list(map(list, points))
+
+
+def files_of(overrides: Iterable[Override]) -> tuple[str, ...]:
+    """Return those of the overrides that choose files, as they were typed."""
+    return tuple(str(item.input_line) for item in overrides if not is_value(item))
 
 
 def is_value(override: Override) -> bool:

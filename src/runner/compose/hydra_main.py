@@ -10,6 +10,7 @@ from omegaconf import DictConfig
 
 from runner.compose.composing import (
     as_whole_numbers,
+    bare,
     hydras_errors_explained,
     read,
     register,
@@ -49,7 +50,7 @@ def main(words: list[str]) -> int:
 @hydra.main(config_path=str(CONF), config_name="config", version_base="1.3")
 def task(composed: DictConfig) -> float | None:
     """Complete the run of a job; return its objective, None without one."""
-    job = Job(*read(composed))
+    job = Job(*read(bare(composed)))
     if job.settings.figure is not None:
         raise InputError("figures are for the basic sweeper, and composed from config alone")
     name = job.settings.objective

@@ -43,7 +43,7 @@ class Activation:
 
 
 ACTIVATIONS = {
-    "relu": Activation(torch.relu_, lambda H: H > 0, below=0.0),
+    "relu": Activation(torch.relu_, torch.sign, below=0.0),
     "linear": Activation(lambda Z: Z, torch.ones_like, below=1.0),
     "tanh": Activation(torch.tanh_, lambda H: 1 - H.square()),
     "leaky_relu": Activation(functional.leaky_relu, below=LEAK),

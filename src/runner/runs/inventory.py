@@ -26,7 +26,7 @@ from runner.runs.run import (
     run_name,
     whose_code,
 )
-from runner.runs.tables import read_table
+from runner.runs.tables import table_bytes
 
 STATUSES = ("complete", "running", "interrupted", "failed", "dead", "absent")
 """dead: its process ended without a message. absent: no file says that the run was ever begun."""
@@ -176,10 +176,10 @@ def _damage(run: Run) -> str | None:
     """Return which file of a complete run is not as its result says."""
     result, folder = run.result, run.folder
     for name, expected in result["tables"].items():
-        read_table(folder / f"{name}.csv", expected)
+        table_bytes(folder / f"{name}.csv", expected)
     if "weights" in result and not holds(folder / WEIGHTS, result["weights"]):
         return f"{folder / WEIGHTS} is damaged"
-    tables = {path.stem for path in folder.glob("*.csv")}
-    if missing := set(rows_of(run.config.study)) & tables - set(result["tables"]):
+    others = {path.stem for path in folder.glob("*.csv")} - set(result["tables"])
+    if others and (missing := others & set(rows_of(run.config.study))):
         return f"{folder / RESULT} says nothing of {', '.join(sorted(missing))}.csv"
     return None if (folder / "run.log").exists() else f"{folder / 'run.log'} is gone"

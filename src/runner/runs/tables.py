@@ -117,6 +117,17 @@ def read_table(path: Path, expected: dict[str, Any]) -> pd.DataFrame:
 
     expected: the table's entry in `result.json`. Raises InputError if the file is another.
     """
+    content = table_bytes(path, expected)
+    kinds = expected.get("columns")
+    if kinds is None:  # a run of before: pandas tells numbers from text
+        return pd.read_csv(io.BytesIO(content))
+    text = {name: str for name, kind in kinds.items() if kind == "str"}
+    nan = {name: ["nan"] for name in kinds if name not in text}
+    return pd.read_csv(io.BytesIO(content), dtype=text, keep_default_na=False, na_values=nan)
+
+
+def table_bytes(path: Path, expected: dict[str, Any]) -> bytes:
+    """Return the content of the file of a table. Raises InputError as `read_table` does."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -126,9 +137,4 @@ def read_table(path: Path, expected: dict[str, Any]) -> pd.DataFrame:
             f"{path} is damaged: {len(content)} bytes where result.json promises"
             f" {expected['bytes']}, or other content.\nRun it again with force=true."
         )
-    kinds = expected.get("columns")
-    if kinds is None:  # a run of before: pandas tells numbers from text
-        return pd.read_csv(io.BytesIO(content))
-    text = {name: str for name, kind in kinds.items() if kind == "str"}
-    nan = {name: ["nan"] for name in kinds if name not in text}
-    return pd.read_csv(io.BytesIO(content), dtype=text, keep_default_na=False, na_values=nan)
+    return content

@@ -46,20 +46,20 @@ FIGURE_2 |= {"width": 6, "samples": 6, "depth": 80, "activation": "linear"}
         (
             RankChain,
             {"engine": "rotated", "law": "uniform"},
-            "need law=gaussian. Use engine=direct",
+            "needs law=gaussian. Use engine=direct",
         ),
         (
             RankChain,
             {"engine": "kernel", "dtype": "float32"},
-            "need dtype=float64. Use engine=direct",
+            "needs dtype=float64. Use engine=direct",
         ),
         (
             RankChain,
             {"engine": "kernel", "centred": True},
-            "do not subtract the mean. Use engine=direct",
+            "does not subtract the mean. Use engine=direct",
         ),
         (RankChain, {"measure": "input_rank", "engine": "direct"}, "needs engine=rotated"),
-        (RankChain, {"measure": "input_rank", "law": "uniform"}, "need law=gaussian$"),
+        (RankChain, {"measure": "input_rank", "law": "uniform"}, "needs law=gaussian$"),
         (RankChain, {"measure": "expansion", "skips": [inf]}, r"gamma must be at most 1e\+100"),
         (
             RankChain,

@@ -47,10 +47,10 @@ def means(chain, layers, stride=2, burn_in=200):
     return BatchMeans(sample(chain, plan, 0.5), plan.count)
 
 
-def compiled(width, skip, plan, seeds, kept=None):
-    kept = kept or columns(width)
+def compiled(width, skip, plan, seeds, law="gaussian"):
+    kept = columns(width) if law == "gaussian" else width
     moments = [
-        torch.from_numpy(CompiledChains(width, kept, skip, seed).sample(plan, 0.5))
+        torch.from_numpy(CompiledChains(width, kept, skip, seed, law).sample(plan, 0.5))
         for seed in seeds
     ]
     return BatchMeans(torch.cat(moments, dim=2).flatten(1, 2), plan.count)
@@ -107,6 +107,59 @@ def test_engines_agree(width, skip):
         a, da = fast.ratio("diagonal", "cubic")
         b, db = direct.ratio("diagonal", "cubic")
         assert abs(a - b) < 4 * (da**2 + db**2) ** 0.5
+
+
+@pytest.mark.parametrize("law, width, skip", [("uniform", 8, inf), ("rademacher", 9, 0.5)])
+def test_compiled_chains_of_other_laws_agree_with_the_direct_ones(law, width, skip):
+    direct = means(make("direct", 128, width, skip, seed=1, law=law), 400)
+    fast = compiled(width, skip, Plan.of(800, 128, 2, 200), range(16), law)
+    for name in ("soft_rank", "rank_bound", "frobenius"):
+        assert_agree(fast, direct, name)
+
+
+@numba.njit
+def draw_weights(stream, law, W):
+    kernel.draw_weights(stream, law, W.shape[1], W)
+
+
+@pytest.mark.parametrize(
+    "law, limits", [("uniform", (-3, 3)), ("asymmetric", (0, 12)), ("rademacher", (-1, 1))]
+)
+def test_compiled_weights_have_their_law(law, limits):
+    W = np.zeros((2, 2000, 8))
+    draw_weights(CompiledChains(2, 2, inf, 0).chains.stream, kernel.LAWS.index(law), W)
+    expected = fill(torch.empty(2, 2000, 8, dtype=torch.float64), law, stream()).numpy()
+    for moment in (1, 2, 4):
+        assert abs((W**moment).mean() - (expected**moment).mean()) < 0.05 * 3**moment
+    for values in (W, expected):
+        smallest, largest = values.min(), values.max()
+        squares = smallest * abs(smallest), largest * abs(largest)
+        assert squares == pytest.approx(limits, abs=0.05)
+    assert abs((W[0, :-1] * W[0, 1:]).mean() - W.mean() ** 2) < 0.05
+
+
+@pytest.mark.parametrize("law", ["uniform", "rademacher", "asymmetric"])
+@pytest.mark.parametrize("skip", [0.5, inf])
+def test_a_compiled_layer_of_drawn_weights_is_equation_1(law, skip):
+    chains = CompiledChains(7, 5, skip, 0, law)
+    G, stream = chains.state, chains.chains.stream.copy()
+    W, H = np.zeros((2, 7, 8)), np.zeros_like(G)
+    for i in range(0, 7, 2):
+        draw_weights(stream, chains.law, W)
+        for row in range(i, min(i + 2, 7)):
+            H[:, row] = G[:, row] / skip + np.einsum("jc,cjk->ck", W[row - i], G)
+    H /= np.linalg.norm(H, axis=-1, keepdims=True)
+    chains.sample(Plan(0, 1, 1, 1), 0.5)
+    np.testing.assert_allclose(chains.state, H, rtol=1e-12, atol=1e-14)
+
+
+def test_rows_of_one_number_are_signs_and_rows_of_zeros_end_a_chain_of_signs():
+    continuous = CompiledChains(5, 1, inf, 0, "uniform")
+    continuous.sample(Plan(0, 1, 1, 50), 0.5)
+    np.testing.assert_allclose(np.abs(continuous.state), 1, rtol=1e-15)
+    signs = CompiledChains(2, 1, inf, 0, "rademacher")  # 1 + 1 or 1 - 1
+    moments = signs.sample(Plan(0, 1, 1, 50), 0.5)
+    assert np.isnan(moments[0]).all()
 
 
 @pytest.mark.parametrize("width", [2, 11, 40])

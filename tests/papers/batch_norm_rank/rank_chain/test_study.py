@@ -49,10 +49,12 @@ def test_restored_blocks_are_not_computed_again(monkeypatch):
     pd.testing.assert_frame_equal(whole["metrics"], resumed["metrics"], check_exact=True)
 
 
-def test_auto_is_the_kernel_where_the_rotation_applies():
+def test_auto_is_the_fastest_engine_that_applies():
     assert RankChain().engine_on("cpu") == "kernel"
     assert RankChain().engine_on("cuda") == "rotated"
-    for changed in ({"law": "uniform"}, {"centred": True}, {"dtype": "float32"}):
+    assert RankChain(law="uniform").engine_on("cpu") == "kernel"
+    assert RankChain(law="uniform").engine_on("cuda") == "direct"
+    for changed in ({"centred": True}, {"dtype": "float32"}):
         assert RankChain(**changed).engine_on("cpu") == "direct"
     kernel, auto = (rows(**SMALL, engine=engine)["metrics"] for engine in ("kernel", "auto"))
     pd.testing.assert_frame_equal(kernel, auto, check_exact=True)

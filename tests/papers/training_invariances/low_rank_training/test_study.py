@@ -16,8 +16,9 @@ from runner.papers.training_invariances.low_rank_training.config import LowRankT
 from runner.papers.training_invariances.low_rank_training.problem import INPUT_NORM, draw_problem
 from runner.papers.training_invariances.low_rank_training.training import (
     Decayed,
+    hits,
+    image_losses,
     losses_and_gradients,
-    losses_and_hits,
     sharpness,
 )
 
@@ -70,7 +71,7 @@ def test_networks_losses_and_gradients_are_torch_s(architecture, how):
     parameters, problem = started(config)
     _, found = losses_and_gradients(parameters, problem.x, problem.y, config.loss_function)
     f = networks.outputs(parameters, problem.x)
-    losses, hits = losses_and_hits(f, problem.y, config.loss_function)
+    losses = image_losses(f, problem.y, config.loss_function)
     for S, (replicate, *_) in enumerate(study.members(config)):
         net, y = module(parameters, S), problem.y[replicate]
         out = net(problem.x[replicate])
@@ -78,7 +79,7 @@ def test_networks_losses_and_gradients_are_torch_s(architecture, how):
         loss = loss_of(out, y, config.loss_function)
         torch.testing.assert_close(losses[S].mean(), loss)
         classes = out.argmax(1) if config.classes > 2 else out[:, 0].sign()
-        assert torch.equal(hits[S], classes == y)
+        assert torch.equal(hits(f, problem.y)[S], classes == y)
         loss.backward()
         for ours, theirs in zip(found.values(), net.parameters(), strict=True):
             torch.testing.assert_close(ours[S], theirs.grad)
@@ -129,7 +130,7 @@ def test_sharpness_is_the_largest_eigenvalue_of_the_hessian():
                 for (n, W), p in zip(parameters.items(), parts, strict=True)
             }
             f = networks.outputs(named, x[replicate : replicate + 1])
-            return losses_and_hits(f, problem.y[replicate : replicate + 1], "logistic")[0].mean()
+            return image_losses(f, problem.y[replicate : replicate + 1], "logistic").mean()
 
         theta = torch.cat([W[S].flatten() for W in parameters.values()])
         hessian = torch.autograd.functional.hessian(loss, theta)

@@ -92,8 +92,8 @@ class RankChain(StudyConfig):
     )
     engine: str = parameter(
         "method for the product of random weights and activations; direct: draw W and multiply;"
-        " rotated: draw only the surviving directions (Gaussian weights); kernel: rotated, compiled"
-        " for the CPU; auto: the fastest that is possible",
+        " rotated: draw only the surviving directions (Gaussian weights); kernel: compiled for the"
+        " CPU, rotated for Gaussian weights, else direct; auto: the fastest that is possible",
         "auto",
         choices=("auto", "kernel", "rotated", "direct"),
     )
@@ -145,9 +145,8 @@ class RankChain(StudyConfig):
         """Return the engine that averages over depth on a `cpu` or a `cuda` device."""
         if self.engine != "auto":
             return self.engine
-        if self._not_rotated():
-            return "direct"
-        return "kernel" if device == "cpu" else "rotated"
+        fastest = "kernel" if device == "cpu" else "rotated"
+        return "direct" if self._refused_by(fastest) else fastest
 
     def _unlike_the_authors(self) -> str | None:
         """Return why the authors' code for figures 3a and 3b cannot run this, else None."""
@@ -163,28 +162,27 @@ class RankChain(StudyConfig):
             return f"every {EVERY}th layer is measured, and a network has {self.layers_of_chain()}"
         return None
 
-    def _not_rotated(self) -> str | None:
-        """Return the reason why W G cannot be drawn as Z R, else None."""
-        engines = "engines kernel and rotated"
-        if self.law != "gaussian":
-            return f"law={self.law}: {engines} need law=gaussian"
+    def _refused_by(self, engine: str) -> str | None:
+        """Return the reason why engine kernel or rotated cannot compute this, else None."""
+        if self.law != "gaussian" and engine == "rotated":
+            return f"law={self.law}: engine {engine} needs law=gaussian"
         if self.centred:
-            return f"centred=true: {engines} do not subtract the mean"
+            return f"centred=true: engine {engine} does not subtract the mean"
         if self.dtype != "float64":
-            return f"dtype={self.dtype}: {engines} need dtype=float64"
+            return f"dtype={self.dtype}: engine {engine} needs dtype=float64"
         return None
 
     def _check_engine(self) -> None:
         """Raise InputError for an engine or a gamma that cannot measure what `measure` selects."""
-        reason = self._not_rotated()
-        if self.measure == "average" and self.engine in ("kernel", "rotated") and reason:
+        fast = self.measure == "average" and self.engine in ("kernel", "rotated")
+        if fast and (reason := self._refused_by(self.engine)):
             raise InputError(f"{reason}. Use engine=direct")
         if self.measure == "input_rank" and self.engine not in ("auto", "rotated"):
             raise InputError(
                 "measure=input_rank needs engine=rotated: with engine=direct rounding errors"
                 " raise the rank of the input"
             )
-        if self.measure == "input_rank" and reason:
+        if self.measure == "input_rank" and (reason := self._refused_by("rotated")):
             raise InputError(reason)
         if self.centred and self.samples == 1:
             raise InputError("samples=1: centred=true makes a single sample zero")

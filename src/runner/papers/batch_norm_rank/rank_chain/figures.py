@@ -98,9 +98,9 @@ def _doubling(*axes: Axis) -> None:
 def _by_gamma(axes: Axes, rows: pd.DataFrame, column: str, looks: dict[float, Look]) -> None:
     """Draw a column against the width, one line for each gamma, with smaller gammas on top."""
     rows = rows.sort_values(["skip", "width"], ascending=[False, True])
-    for skip, of in rows.groupby("skip", sort=False):
+    for skip, points in rows.groupby("skip", sort=False):
         look, size = looks.get(skip, OTHER), SIZES.get(skip, 7)
-        look.line(axes, of["width"], of[column], markersize=size)
+        look.line(axes, points["width"], points[column], markersize=size)
     _doubling(axes.xaxis)
 
 
@@ -127,10 +127,10 @@ def _name(axes: Axes, rows: pd.DataFrame, column: str, look: Look, text: str, at
 def _key(axes: Axes, rows: pd.DataFrame, y: float) -> None:
     """Write the gammas of the lines of TWO and what γ is, from a height downwards."""
     skips = sorted(set(rows["skip"]), reverse=True)
-    for place, skip in enumerate(skips):
+    for line, skip in enumerate(skips):
         words = f"{'solid' if skip >= 1 else 'broken'}: {gamma(skip)}"
         words += " (no skip)" * (skip == inf)
-        TWO.get(skip, OTHER).note(axes, 0.04, y - 0.07 * place, words)
+        TWO.get(skip, OTHER).note(axes, 0.04, y - 0.07 * line, words)
     QUIET.note(axes, 0.04, y - 0.07 * len(skips), BRANCH)
 
 
@@ -139,8 +139,8 @@ def _exponents(rows: pd.DataFrame, by: list[str], x: str, y: str) -> pd.Series:
 
     Raises NoRows if no group has two points.
     """
-    each = rows.assign(replicate=rows.groupby(by).ngroup())
-    return nonempty(slopes(each, x, y, log=True).dropna(), f"two of {x}")
+    groups = rows.assign(replicate=rows.groupby(by).ngroup())
+    return nonempty(slopes(groups, x, y, log=True).dropna(), f"two of {x}")
 
 
 def say_growth(tables: Tables) -> str:
@@ -205,9 +205,11 @@ def _relative_to_gaussian(metrics: pd.DataFrame) -> pd.DataFrame:
 def _by_law(axes: Axes, metrics: pd.DataFrame) -> None:
     """Draw soft ranks, averaged over small gammas, with bands of two standard errors."""
     for (is_small, law), rows in metrics.groupby([in_lemma_5(metrics), "law"]):
-        of, look = rows.groupby("width"), (SMALL_SKIPS if is_small else LAWS)[law]
-        mean = of["soft_rank"].mean()
-        two = of["soft_rank_se"].apply(lambda errors: 2 * np.hypot.reduce(errors) / len(errors))
+        by_width, look = rows.groupby("width"), (SMALL_SKIPS if is_small else LAWS)[law]
+        mean = by_width["soft_rank"].mean()
+        two = by_width["soft_rank_se"].apply(
+            lambda errors: 2 * np.hypot.reduce(errors) / len(errors)
+        )
         look.band(axes, mean.index, mean - two, mean + two)
         look.line(axes, mean.index, mean)
     _doubling(axes.xaxis)
@@ -280,10 +282,10 @@ def say_needed(tables: Tables) -> str:
 
 def say_also_without(tables: Tables) -> str:
     """Return the headline of `say_needed`, and which branches keep the rank without batch norm."""
-    kept = [each for each in scaled_products(tables)["branch"].unique() if "L" in each]
+    scaled = [name for name in scaled_products(tables)["branch"].unique() if "L" in name]
     return (
         f"{say_needed(tables)}; without batch norm, a residual branch of weight"
-        f" {' or '.join(sorted(kept))} keeps the rank, too"
+        f" {' or '.join(sorted(scaled))} keeps the rank, too"
     )
 
 
@@ -315,12 +317,12 @@ def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         _name(middle, rows, "rank_bound", look, text, at, away)
     _doubling(left.xaxis, middle.xaxis, middle.yaxis)
     right.set_xscale("log")
-    place, ends = rail(right, 1e-5, 2), []
+    placed, ends = rail(right, 1e-5, 2), []
     products = scaled_products(tables).groupby(["branch", "L"], as_index=False)["log_ratio"]
     for branch, rows in products.median().groupby("branch"):
         color, marker = (style.RUST, "D") if "L" in branch else (style.ORANGE, "s")
         look = Look(color, marker, hollow=branch.startswith("4 / "))
-        ratio = place(np.exp(rows["log_ratio"]))
+        ratio = placed(np.exp(rows["log_ratio"]))
         look.line(right, rows["L"], ratio)
         ends.append((ratio[-1], f"γ = {branch}", look))
     ticks(right.xaxis, sorted(set(scaled_products(tables)["L"])))
@@ -357,9 +359,9 @@ def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         (left, over, 1, {"soft rank": (181, (14, -12)), ends_at: (400, (0, -15))}),
         (right, between, 0.5, {"soft rank": (256, (9, 8)), "r": (256, (6, 10))}),
     ):
-        for column, (text, place) in zip(ranks, places.items(), strict=True):
+        for column, (text, position) in zip(ranks, places.items(), strict=True):
             _by_gamma(axes, rows, column, TWO)
-            _name(axes, rows[rows["skip"] == inf], column, TWO[inf], text, *place)
+            _name(axes, rows[rows["skip"] == inf], column, TWO[inf], text, *position)
         axes.axhline(height, color=ROOT.color, linestyle=DASHED, linewidth=ROOT.width, zorder=1)
     _key(left, over, 0.42)
     ROOT.name(left, 0.98, 1.03, "√d", transform=left.get_yaxis_transform(), ha="right")
@@ -432,12 +434,12 @@ def draw_fig3b(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw figure 3b: the top ten singular values by layer from nearly parallel inputs."""
     spectrum = tables["spectrum"]
     shown = spectrum[spectrum["skip"] == spectrum["skip"].max()]
-    found = spread(shown, ["layer", "index"], ["singular_value"])
-    colors = shades(sorted(found["index"].unique()), style.NAVY, style.BLUE, style.SKY, "#a8d8f0")
+    values = spread(shown, ["layer", "index"], ["singular_value"])
+    colors = shades(sorted(values["index"].unique()), style.NAVY, style.BLUE, style.SKY, "#a8d8f0")
     picture, ((left, right),) = sheet(gap=0.75, right=1.35)
     right.set_yscale("log")
     names, ends = [(SOFT, "threshold of the\nsoft rank, √½", QUIET)], {}
-    for index, rows in found.groupby("index"):
+    for index, rows in values.groupby("index"):
         look = Look(colors[index], "", width=3.4 if index == 1 else 2.0)
         if index == 1:
             look.band(left, rows["layer"], rows["singular_value_low"], rows["singular_value_high"])
@@ -448,7 +450,7 @@ def draw_fig3b(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         if index in (1, 4, 8, 9, 10):
             names.append((end, f"i = {index}" if index != 4 else "i = 2 … 7", look))
     for axes in (left, right):
-        axes.set_xlim(0, max(1, found["layer"].max()))
+        axes.set_xlim(0, max(1, values["layer"].max()))
         level(axes, SOFT)
     left.set_ylim(0, None)
     ticks(right.yaxis, [0.01, 0.1, 1])
@@ -463,7 +465,7 @@ def draw_fig3b(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     name_ends(right, names)
     panel(left, "a", "ten largest singular values / √N", "layer")
     panel(right, "b", "singular values / √N, log axis", "layer")
-    return picture, found
+    return picture, values
 
 
 RESIDUAL = {0.1: Look(style.ORANGE, ""), 0.5: Look(style.RUST, "")}
@@ -494,15 +496,15 @@ def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw Lemma 3: sigma_2 / sigma_1 without normalization, and the change of H~ in one layer."""
     products = tables["products"].assign(ratio=lambda rows: np.exp(rows["log_ratio"]))
     keys, columns = ["skip", "law", "layer"], ["ratio", "step_length"]
-    found, groups = spread(products, keys, columns), products.groupby(keys)[columns]
+    medians, groups = spread(products, keys, columns), products.groupby(keys)[columns]
     for share in (25, 75):
-        found = found.merge(groups.quantile(share / 100).add_suffix(f"_{share}"), on=keys)
-    end, floor = max(1, products["layer"].max()), max(1e-15, 0.01 * found["ratio_25"].min())
+        medians = medians.merge(groups.quantile(share / 100).add_suffix(f"_{share}"), on=keys)
+    end, floor = max(1, products["layer"].max()), max(1e-15, 0.01 * medians["ratio_25"].min())
     picture, ((left, right),) = sheet(gap=1.55, right=0.9)
     left.set_yscale("log")
     for axes, column, height in ((left, "ratio", (floor, 3)), (right, "step_length", (0, None))):
         names = []
-        for (skip, law), rows in found.groupby(["skip", "law"]):
+        for (skip, law), rows in medians.groupby(["skip", "law"]):
             look = RESIDUAL.get(skip, Look(style.VERMILION, ""))
             if law == "gaussian":
                 look.band(axes, rows["layer"], rows[f"{column}_25"], rows[f"{column}_75"])
@@ -519,7 +521,7 @@ def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     GAP.note(left, 0.04, 0.18, key, path_effects=None)
     panel(left, "a", "σ₂/σ₁ of the hidden layer", "layer")
     panel(right, "b", "distance moved in a layer", "layer")
-    return picture, found
+    return picture, medians
 
 
 def say_expansion(tables: Tables) -> str:
@@ -541,12 +543,12 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     def draw(axes: Axes, rows: pd.DataFrame, x: str, y: str, **options) -> list:
         """Draw a line for each width and distribution; return their names in the order of d."""
         ends = []
-        for (width, law), of in rows.groupby(["width", "law"]):
+        for (width, law), points in rows.groupby(["width", "law"]):
             hollow = law == "uniform"
             look = Look(colors[width], "o", DASHED if hollow else "-", 1.8, hollow)
-            look.line(axes, of[x], of[y], markersize=3.5 if hollow else 8, **options)
+            look.line(axes, points[x], points[y], markersize=3.5 if hollow else 8, **options)
             if not hollow:
-                ends.append((of[y].iloc[-1], f"d = {width}", look))
+                ends.append((points[y].iloc[-1], f"d = {width}", look))
         return [(y, *end[1:]) for y, end in zip(sorted(y for y, *_ in ends), ends, strict=True)]
 
     unit = smallest["width"] ** 2

@@ -1,7 +1,8 @@
-"""The algorithm of `RotatedChain`, compiled for the CPU: eight chains together, one in each lane.
+"""The algorithms of `RotatedChain` and `DirectChain`, compiled for the CPU: eight chains together.
 
-Each value in the code below is a vector of eight numbers, one of each chain. The algorithms read as
-for a single chain and vectorize at every width. LLVM may neither reorder nor contract operations
+Gaussian weights are rotated; all other weights are drawn and multiplied. Each value in the code
+below is a vector of eight numbers (lanes), one of each chain. The algorithms read as for a single
+chain and vectorize at every width. LLVM may neither reorder nor contract operations
 (no `fastmath`). The logarithm and sines are polynomials of this file, and the loops do not depend
 on the vector length of the machine. A seed gives the same bytes on any x86-64.
 
@@ -13,7 +14,7 @@ import operator
 from collections.abc import Callable
 from functools import partial
 from inspect import unwrap
-from math import ceil, factorial, log, pi
+from math import ceil, factorial, log, pi, sqrt
 from typing import Any, NamedTuple
 
 import numba
@@ -32,6 +33,11 @@ ALIGNMENT = 64
 
 ROWS = 8
 """Rows of G that stay in the nearest cache while they are added to `G^T G`."""
+
+LAWS = ("gaussian", "rademacher", "uniform", "asymmetric")
+"""Distributions of the weights; compiled code has their places in this list."""
+
+GAUSSIAN, RADEMACHER, UNIFORM, ASYMMETRIC = range(len(LAWS))
 
 MULTIPLICATIONS_OF_A_CALL = 30_000_000
 """Multiplications of eight lanes in a call of at most 0.1 s; a run can be stopped between calls."""
@@ -156,9 +162,9 @@ def _pointer(context, builder, signature, arguments):
     """Return a pointer to all lanes of `array[i, j]`, and its alignment in bytes."""
     (kind, *_), (array, i, j, *_) = signature.args, arguments
     struct = context.make_array(kind)(context, builder, array)
-    place = builder.add(builder.mul(i, builder.extract_value(struct.shape, 1)), j)
+    offset = builder.add(builder.mul(i, builder.extract_value(struct.shape, 1)), j)
     lanes = context.get_value_type(Lanes(kind.dtype)).as_pointer()
-    pointer = builder.gep(builder.bitcast(struct.data, lanes), [place])
+    pointer = builder.gep(builder.bitcast(struct.data, lanes), [offset])
     return pointer, kind.dtype.bitwidth // 8
 
 
@@ -202,6 +208,8 @@ inlined = partial(compiled, inline="always")
 LOG_2 = log(2)
 SQRT_HALF = 0x3F3504F3  # the bits of sqrt(1/2) in float32
 MANTISSA, SIGN = 0x007FFFFF, 0x80000000
+ONE = 0x3F800000  # the bits of 1 in float32
+LENGTH = 2 * sqrt(3)  # of an interval on which the uniform distribution has unit variance
 SINE = tuple((-1) ** n * (2 * pi) ** (2 * n + 1) / factorial(2 * n + 1) for n in range(6))
 COSINE = tuple((-1) ** n * (2 * pi) ** (2 * n) / factorial(2 * n) for n in range(7))
 """Taylor coefficients of sin(2 pi x) / x and cos(2 pi x) in x^2.
@@ -213,9 +221,9 @@ On |x| <= 1/4 the remainder is below float32's rounding, 6e-8.
 @inlined
 def natural_log(x):
     """Return float32 `log x` for `0 < x <= 1`, by the series of `2 artanh((m - 1) / (m + 1))`."""
-    place = bits(x) - SQRT_HALF + (64 << 23)  # x = 2^exponent m with m from sqrt(1/2) to sqrt(2)
-    exponent = signed(place >> 23) - 64.0
-    m = from_bits((place & MANTISSA) + SQRT_HALF)
+    moved = bits(x) - SQRT_HALF + (64 << 23)  # x = 2^exponent m with m from sqrt(1/2) to sqrt(2)
+    exponent = signed(moved >> 23) - 64.0
+    m = from_bits((moved & MANTISSA) + SQRT_HALF)
     z = (m - 1.0) / (m + 1.0)
     z2 = z * z
     series = 1.0 + z2 * (1 / 3 + z2 * (1 / 5 + z2 * (1 / 7 + z2 * (1 / 9))))
@@ -287,21 +295,22 @@ class Chains(NamedTuple):
     S: np.ndarray  # (K, K, LANES) G^T G
     L: np.ndarray  # (K, K, LANES) a lower triangular matrix, zero above
     Z: np.ndarray  # (2, K, LANES) two rows of normals
-    product: np.ndarray  # (2, K, LANES) two rows of a product
+    W: np.ndarray  # (2, d, LANES) two rows of weights that are not Gaussian
+    product: np.ndarray  # (2, K, LANES) two rows of a product; (d, K, LANES) for such weights
     stream: np.ndarray  # (4, 1, LANES) the state of the random numbers
 
 
 @compiled
-def cholesky(S, floor, kept, L):
+def cholesky(S, floor, columns, L):
     """Compute `L` with `L L^T = S + floor I` from the lower half of S."""
-    for j in range(kept):
+    for j in range(columns):
         pivot = load(S, j, j) + floor
         for k in range(j):
             pivot = pivot - load(L, j, k) * load(L, j, k)
         pivot = root(pivot)
         store(L, j, j, pivot)
         inverse = 1.0 / pivot
-        for i in range(j + 1, kept):
+        for i in range(j + 1, columns):
             value = load(S, i, j)
             for k in range(j):
                 value = value - load(L, i, k) * load(L, j, k)
@@ -347,17 +356,23 @@ def add_gram(G, first, last, S):
 
 
 @inlined
-def next_row(G, i, product, which, inverse_skip):
+def next_row(G, i, product, which, inverse_skip, law):
     """Replace row `i` of G by `G / gamma + W G`, at unit norm.
 
     A row that is exactly zero has one number, which rounding made zero (see
-    `engines.without_zeros`). It becomes one.
+    `engines.without_zeros`). It becomes one. With signs as weights rows may cancel. They become
+    nan.
     """
     square = splat(0.0)
     for k in range(G.shape[1]):
         value = load(product, which, k) + inverse_skip * load(G, i, k)
         store(product, which, k, value)
         square = square + value * value
+    if law == RADEMACHER:
+        norm = root(square)
+        for k in range(G.shape[1]):  # the division leaves signs exact, so that they can cancel
+            store(G, i, k, load(product, which, k) / norm)
+        return
     zero = is_zero(square)
     store(product, which, 0, load(product, which, 0) + zero)
     inverse = 1.0 / root(square + zero)
@@ -365,40 +380,99 @@ def next_row(G, i, product, which, inverse_skip):
         store(G, i, k, load(product, which, k) * inverse)
 
 
-@compiled
-def step(chains, width, kept, inverse_skip, floor):
-    """Advance by one layer: compute a new G, row by row, and its S."""
-    G, S = chains.G, chains.S
-    cholesky(S, floor, kept, chains.L)
+@inlined
+def clear(S):
+    """Fill S with zeros."""
     for j in range(S.shape[0]):
         for k in range(S.shape[1]):
             store(S, j, k, splat(0.0))
+
+
+@compiled
+def step(chains, width, columns, inverse_skip, floor):
+    """Advance by one layer: compute a new G, row by row, and its S."""
+    G, S = chains.G, chains.S
+    cholesky(S, floor, columns, chains.L)
+    clear(S)
     for first in range(0, G.shape[0], ROWS):
         last = min(first + ROWS, G.shape[0])
         for i in range(first, last, 2):
             draw_normals(chains.stream, chains.Z)
             times_lower(chains.Z, 0, chains.L, chains.product)
-            next_row(G, i, chains.product, 0, inverse_skip)
+            next_row(G, i, chains.product, 0, inverse_skip, GAUSSIAN)
             if i + 1 < width:
-                next_row(G, i + 1, chains.product, 1, inverse_skip)
+                next_row(G, i + 1, chains.product, 1, inverse_skip, GAUSSIAN)
         add_gram(G, first, last, S)
+
+
+# A layer of weights that are not Gaussian
+
+
+@compiled
+def draw_weights(stream, law, width, W):
+    """Fill two rows of `width` weights of unit variance."""
+    s0, s1, s2, s3 = load(stream, 0, 0), load(stream, 1, 0), load(stream, 2, 0), load(stream, 3, 0)
+    middle = 0.5 if law == UNIFORM else 0.0
+    for i in range(2):
+        word = s0
+        for j in range(width):
+            if law != RADEMACHER or j % 32 == 0:
+                word, s0, s1, s2, s3 = random_words(s0, s1, s2, s3)
+            if law == RADEMACHER:  # a bit of the word is the sign
+                store(W, i, j, widen(from_bits(((word << (j % 32)) & SIGN) | ONE)))
+            else:
+                uniform = (signed(word >> 1) + 0.5) * 2.0**-31
+                store(W, i, j, (widen(uniform) - middle) * LENGTH)
+    store(stream, 0, 0, s0)
+    store(stream, 1, 0, s1)
+    store(stream, 2, 0, s2)
+    store(stream, 3, 0, s3)
+
+
+@compiled
+def times_state(W, G, width, first, out):
+    """Compute `out[first : first + 2] = W G` for two rows of weights, as sums of four terms."""
+    for k in range(0, G.shape[1], 2):
+        a = b = c = d = splat(0.0)
+        for j in range(width):
+            x, y = load(W, 0, j), load(W, 1, j)
+            u, v = load(G, j, k), load(G, j, k + 1)
+            a = a + x * u
+            b = b + x * v
+            c = c + y * u
+            d = d + y * v
+        store(out, first, k, a)
+        store(out, first, k + 1, b)
+        store(out, first + 1, k, c)
+        store(out, first + 1, k + 1, d)
+
+
+@compiled
+def direct_step(chains, width, inverse_skip, law):
+    """Advance by one layer whose weights are drawn: compute a new G."""
+    G = chains.G
+    for i in range(0, width, 2):
+        draw_weights(chains.stream, law, width, chains.W)
+        times_state(chains.W, G, width, i, chains.product)
+    for i in range(width):
+        next_row(G, i, chains.product, i, inverse_skip, law)
 
 
 # Observables
 
 
 @compiled
-def count_above(S, tau, kept, A):
+def count_above(S, tau, columns, A):
     """Return the number of eigenvalues of S >= tau: positive pivots of `S - tau I = L D L^T`."""
-    for j in range(kept):
+    for j in range(columns):
         for k in range(j + 1):
             store(A, j, k, load(S, j, k))
     count = splat(0.0)
-    for j in range(kept):
+    for j in range(columns):
         pivot = load(A, j, j) - tau
         count = count + not_negative(pivot)
         inverse = 1.0 / pivot
-        for i in range(j + 1, kept):
+        for i in range(j + 1, columns):
             factor = load(A, i, j) * inverse
             for k in range(j + 1, i + 1):
                 store(A, i, k, load(A, i, k) - factor * load(A, k, j))
@@ -443,7 +517,7 @@ def squared_diagonal(G, S, A, product):
 
 
 @compiled
-def observables(chains, width, kept, tau):
+def observables(chains, width, columns, tau):
     """Return the `OBSERVABLES` of the chains, in their order; all are nan if one is."""
     S = chains.S
     for j in range(S.shape[0]):
@@ -451,12 +525,12 @@ def observables(chains, width, kept, tau):
             store(S, k, j, load(S, j, k))
     frobenius, cubic = spectral_moments(S)
     diagonal = squared_diagonal(chains.G, S, chains.L, chains.product)
-    soft_rank = count_above(S, tau, kept, chains.L) + (frobenius - frobenius)  # nan remains nan
+    soft_rank = count_above(S, tau, columns, chains.L) + (frobenius - frobenius)  # nan remains nan
     return soft_rank, float(width * width) / frobenius, frobenius, diagonal, cubic
 
 
 @compiling.compiled
-def advance(chains, width, kept, inverse_skip, floor, strides, stride, tau, measured, sums):
+def advance(chains, law, width, columns, inverse_skip, floor, strides, stride, tau, measured, sums):
     """Advance by `strides` times `stride` layers.
 
     If `measured`, the observables after each stride, and their squares, are added to
@@ -464,9 +538,15 @@ def advance(chains, width, kept, inverse_skip, floor, strides, stride, tau, meas
     """
     for _ in range(strides):
         for _ in range(stride):
-            step(chains, width, kept, inverse_skip, floor)
+            if law == GAUSSIAN:
+                step(chains, width, columns, inverse_skip, floor)
+            else:
+                direct_step(chains, width, inverse_skip, law)
         if measured:
-            values = observables(chains, width, kept, tau)
+            if law != GAUSSIAN:
+                clear(chains.S)
+                add_gram(chains.G, 0, width, chains.S)
+            values = observables(chains, width, columns, tau)
             for n in range(len(values)):
                 store(sums, 0, n, load(sums, 0, n) + values[n])
                 store(sums, 1, n, load(sums, 1, n) + values[n] * values[n])
@@ -476,27 +556,35 @@ def advance(chains, width, kept, inverse_skip, floor, strides, stride, tau, meas
 
 
 class CompiledChains:
-    """Eight chains of one width and gamma with Gaussian inputs, distributed like `RotatedChain`."""
+    """Eight chains of one width and gamma with Gaussian inputs.
 
-    def __init__(self, width: int, columns: int, skip: float, seed: int):
+    With Gaussian weights they are distributed like `RotatedChain`, else like `DirectChain`.
+    """
+
+    def __init__(self, width: int, columns: int, skip: float, seed: int, law: str = "gaussian"):
         """Start with inputs `(width, columns)`.
 
-        skip: gamma; inf is allowed. seed: seed of the random stream.
+        skip: gamma; inf is allowed. seed: seed of the random stream. law: one of `LAWS`.
         """
         d, K = width + width % 2, columns + columns % 2
         S = _zeros(K, K)
         S[range(columns), range(columns)] = 1  # a layer from G = 0 and S = I: Gaussian inputs
         stream = _zeros(4, 1, np.uint32)
         stream.flat = np.random.SeedSequence(seed).generate_state(stream.size, np.uint32)
-        self.chains = Chains(_zeros(d, K), S, _zeros(K, K), _zeros(2, K), _zeros(2, K), stream)
-        self.law = width, columns, 1 / skip, RotatedChain.FLOOR * width
+        two_rows, product = _zeros(2, K), _zeros(2 if law == "gaussian" else d, K)
+        self.chains = Chains(_zeros(d, K), S, _zeros(K, K), two_rows, _zeros(2, d), product, stream)
+        self.constants = width, columns, 1 / skip, RotatedChain.FLOOR * width
         self.strides_of_call = MULTIPLICATIONS_OF_A_CALL // (d * K * (K + 16))
+        self.law = GAUSSIAN
         self._run(strides=1, stride=1, tick=lambda strides: None)
+        self.law = LAWS.index(law)
+        if law == "rademacher":
+            self.chains.G[:width] /= np.linalg.norm(self.chains.G[:width], axis=1, keepdims=True)
 
     @property
     def state(self) -> Float[np.ndarray, "8 d K"]:
         """Return `G = H / sqrt(N)` of each chain."""
-        width, columns, *_ = self.law
+        width, columns, *_ = self.constants
         return np.moveaxis(self.chains.G[:width, :columns], -1, 0).copy()
 
     def sample(
@@ -517,7 +605,8 @@ class CompiledChains:
         sums = _zeros(2, len(OBSERVABLES))
         while strides > 0:
             now = min(strides, max(1, self.strides_of_call // stride))
-            advance(self.chains, *self.law, now, stride, tau or 0.0, tau is not None, sums)
+            measuring = tau or 0.0, tau is not None, sums
+            advance(self.chains, self.law, *self.constants, now, stride, *measuring)
             strides -= now
             tick(now)
         return sums

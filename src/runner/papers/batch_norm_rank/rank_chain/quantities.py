@@ -121,14 +121,14 @@ def norm_over_bound(tables: Tables) -> pd.DataFrame:
 @quantity(each=("γ", "range"), unit="exponent", numbers="estimates", needs={"width": 3})
 def exponent(tables: Tables, of: str, where: str = "") -> pd.DataFrame:
     """exponent p of (mean of {of}) ∝ d^p, over all d and over the last doubling"""
-    found = []
+    exponents = []
     for γ, rows in powers_of_two(_averages(tables, where)).groupby("γ"):
         if len(rows) >= 3:
             for name, part in (("all d", rows), ("the last doubling", rows.iloc[-2:])):
                 value, error = _exponent(part, COLUMNS[of])
                 n = int(part["n"].min())
-                found.append({"γ": γ, "range": name, "value": value, "error": error, "n": n})
-    return nonempty(pd.DataFrame(found), "three powers of two among the widths")
+                exponents.append({"γ": γ, "range": name, "value": value, "error": error, "n": n})
+    return nonempty(pd.DataFrame(exponents), "three powers of two among the widths")
 
 
 def _exponent(rows: pd.DataFrame, column: str) -> tuple[float, float]:
@@ -162,7 +162,7 @@ def stretch(tables: Tables, where: str, layer: int) -> pd.Series:
     """i-th singular value at layer {layer} / i-th singular value at layer 0"""
     rows = tables["spectrum"].rename(columns=SYMBOLS).query(where)
     keys = ["index", "γ", "replicate"]
-    later, start = (select(rows, layer=each).set_index(keys) for each in (layer, 0))
+    later, start = (select(rows, layer=at).set_index(keys) for at in (layer, 0))
     return later["singular_value"] / start["singular_value"]
 
 
@@ -202,13 +202,13 @@ def fall_beyond_half(tables: Tables, one: str, other: str) -> pd.DataFrame:
 @quantity(each=("γ",), unit="ratio", numbers="estimates", needs=LAYERS)
 def fall_over_gap(tables: Tables, law: str) -> pd.DataFrame:
     """fall of log(σ₂ / σ₁) per layer / gap of the two largest Lyapunov exponents, {law} weights"""
-    found = []
+    ratios = []
     for rows in _falls({"products": select(tables["products"], law=law)}):
         gap, error = rows["gap"].iloc[0], rows["gap_se"].iloc[0]
         ratio = rows["rate"].mean() / gap
         noise = np.hypot(rows["rate"].sem() / gap, ratio * error / gap)
-        found.append({"γ": rows["γ"].iloc[0], "value": ratio, "error": noise, "n": len(rows)})
-    return pd.DataFrame(found)
+        ratios.append({"γ": rows["γ"].iloc[0], "value": ratio, "error": noise, "n": len(rows)})
+    return pd.DataFrame(ratios)
 
 
 @quantity(each=("γ",), unit="ratio", needs=LAYERS)
@@ -217,7 +217,7 @@ def step_late_over_early(tables: Tables, law: str) -> pd.Series:
     rows = select(tables["products"], law=law).rename(columns=SYMBOLS)
     tenth = rows["layer"].max() / 10
     early, late = rows[rows["layer"] <= tenth], rows[rows["layer"] > 9 * tenth]
-    steps = [each.groupby(["γ", "replicate"])["step_length"].mean() for each in (late, early)]
+    steps = [part.groupby(["γ", "replicate"])["step_length"].mean() for part in (late, early)]
     return steps[0] / steps[1]
 
 

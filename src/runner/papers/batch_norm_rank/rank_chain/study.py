@@ -212,10 +212,11 @@ def authors_average(
         tick(config.chains)
     rank, norm = torch.cat(counts).double(), torch.stack(norms)
     columns = dict.fromkeys(("regularity", "regularity_se", "autocorrelation"), nan)
-    for name, of in (("soft_rank", rank), ("rank_bound", width**2 / norm), ("frobenius", norm)):
-        columns[name], columns[f"{name}_se"] = batch_means.mean_and_error(of.mean(0).tolist())
-    for name, of in (("soft_rank", rank), ("rank_bound", width**2 / norm)):
-        columns[f"{name}_sd"] = float(of.std(correction=0))
+    measured = {"soft_rank": rank, "rank_bound": width**2 / norm, "frobenius": norm}
+    for name, values in measured.items():
+        columns[name], columns[f"{name}_se"] = batch_means.mean_and_error(values.mean(0).tolist())
+    for name in ("soft_rank", "rank_bound"):
+        columns[f"{name}_sd"] = float(measured[name].std(correction=0))
     yield ChainAverage(width, skip, config.law, layers=layer * config.chains, **columns)
 
 
@@ -253,8 +254,8 @@ def products(
             continue
         pairs = zip(log_ratio.tolist(), step_length.tolist(), strict=True)
         for replicate, (ratio, length) in enumerate(pairs):
-            place = width, skip, config.law, replicate, layer
-            yield ProductLayer(*place, ratio, length, gap, gap_se)
+            key = width, skip, config.law, replicate, layer
+            yield ProductLayer(*key, ratio, length, gap, gap_se)
     tell_nan(step_length, f"d={width} gamma={skip}")
 
 
@@ -274,16 +275,16 @@ def expansions(
     Matrices and weights are the same for every gamma. The remainder of Lemma 7 is therefore
     measured more precisely than each change alone.
     """
-    stream, kept = config.stream(0, f"invariant law d={width}"), engines.columns(width)
-    inputs = engines.gaussian_inputs(config.chains, width, kept, stream, torch.float64).to(device)
+    stream, count = config.stream(0, f"invariant law d={width}"), engines.columns(width)
+    inputs = engines.gaussian_inputs(config.chains, width, count, stream, torch.float64).to(device)
     chain = engines.RotatedChain(inputs, inf, stream)
     chain.advance(config.burn_in_of(width, inf), tick)
     tell_nan(chain.state, f"d={width} gamma={skip}")
     for replicate, G in enumerate(chain.state):
         weights = config.stream(replicate, f"expansion d={width}")
         change, error = frobenius_step(G, skip, config.law, config.draws, weights, tick)
-        predicted, place = theory.frobenius_change(G @ G.mT).item(), (width, skip, config.law)
-        yield NormExpansion(*place, replicate, change / skip**2, error / skip**2, predicted)
+        predicted, point = theory.frobenius_change(G @ G.mT).item(), (width, skip, config.law)
+        yield NormExpansion(*point, replicate, change / skip**2, error / skip**2, predicted)
 
 
 def input_ranks(

@@ -64,10 +64,10 @@ def left_over(tables: Tables) -> pd.DataFrame:
     """
     keys = ["width", "law", "replicate"]
     rows = tables["expansions"].set_index([*keys, "skip"])["change"].unstack("skip")
-    smallest, *others = rows.columns
-    if not others:
+    smallest, *larger = rows.columns
+    if not larger:
         raise NoRows("the remainder needs two residual weights γ")
-    left = rows[others].sub(rows[smallest], axis=0).abs()
+    left = rows[larger].sub(rows[smallest], axis=0).abs()
     left = left.div(left.index.get_level_values("width") ** 2, axis=0)
     return left.stack().rename("left_over").reset_index()
 
@@ -85,8 +85,8 @@ def powers_left_over(tables: Tables) -> pd.Series:
     least, low, high = sorted(tables["expansions"]["skip"].unique())[:3]
     powers = np.linspace(0.05, 6, 1200)
     growth = np.log((high**powers - least**powers) / (low**powers - least**powers))
-    found = np.interp(np.log(left[high] / left[low]), growth, powers)
-    return pd.Series(found, left.index)
+    exponents = np.interp(np.log(left[high] / left[low]), growth, powers)
+    return pd.Series(exponents, left.index)
 
 
 def remainders(tables: Tables) -> pd.DataFrame:
@@ -133,9 +133,9 @@ def too_short(rows: pd.DataFrame) -> str:
     if not (layers < MEMORIES * memory).any():
         return ""
     worst = (layers / memory).idxmin()
-    place = f"d = {rows['width'][worst]}, {gamma(rows['skip'][worst])}"
+    point = f"d = {rows['width'][worst]}, {gamma(rows['skip'][worst])}"
     needed = f"{MEMORIES * memory[worst]:.0f}"
-    return f"averages over {layers[worst]:.0f} layers at a time at {place}: {needed} are needed"
+    return f"averages over {layers[worst]:.0f} layers at a time at {point}: {needed} are needed"
 
 
 def scaled_products(tables: Tables) -> pd.DataFrame:

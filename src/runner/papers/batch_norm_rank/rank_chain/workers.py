@@ -76,8 +76,8 @@ def average(
             results[stack.name] = moments
             context.checkpoint(lambda: results)
     for width, skip in product(config.widths, config.skips):
-        own = [stack for stack in stacks if (stack.width, stack.skip) == (width, skip)]
-        parts, plan = [results[stack.name] for stack in own], own[0].plan
+        alike = [stack for stack in stacks if (stack.width, stack.skip) == (width, skip)]
+        parts, plan = [results[stack.name] for stack in alike], alike[0].plan
         ends = [part[0].unflatten(0, (plan.batches, -1))[-1] for part in parts]
         tell_nan(torch.cat(ends), f"d={width} gamma={skip}")
         yield width, skip, plan, torch.cat(parts, dim=1)
@@ -152,8 +152,10 @@ def batch_means(
         return sample(make_chain(stack, config, device), stack.plan, config.tau, tick).cpu()
     from runner.papers.batch_norm_rank.rank_chain import kernel  # late import of a compiler
 
-    seed = stream_seed(config.seed, stack.index, stack.name)
-    chains = kernel.CompiledChains(stack.width, kept_columns(stack.width, config), stack.skip, seed)
+    width, seed = stack.width, stream_seed(config.seed, stack.index, stack.name)
+    is_rotated = config.law == "gaussian"
+    count = kept_columns(width, config) if is_rotated else config.samples_of(width)
+    chains = kernel.CompiledChains(width, count, stack.skip, seed, config.law)
     moments = torch.from_numpy(chains.sample(stack.plan, config.tau, tick))
     return moments[:, :, : stack.chains].flatten(1, 2)  # without unused lanes
 

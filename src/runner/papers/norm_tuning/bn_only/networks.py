@@ -7,6 +7,7 @@ W1 and W2 are frozen. The leading axis R counts independent replicates. Samples 
 d, N), with outputs (R, N); gamma and beta are columns, too.
 """
 
+from functools import cached_property
 from math import pi, sqrt
 
 import torch
@@ -70,19 +71,26 @@ The last entry is 1 for each last unit that is active or may become active, else
 
 
 class Batch:
-    """Samples x (R, d, N), labels y (R, N), and h1 = W1 x with mean and variance.
+    """Samples x (R, d, N), labels y (R, N), and h1 = W1 x, computed for the first f that needs it.
 
-    Networks of all widths share h1: a narrower f has the first units of the widest f. Mean and
-    variance of h1 are computed from the mean and variance of x, because h1 is linear in x, and
-    large.
+    Networks of all widths share h1: a narrower f has the first units of the widest f.
     """
 
     def __init__(self, x: Tensor, y: Tensor, W1: Tensor) -> None:
-        self.x, self.y, self.h1 = x, y, W1 @ x
-        mean = x.mean(-1, keepdim=True)
-        centred = x - mean
-        covariance = centred @ centred.mT / x.shape[-1]
-        self.mean1, self.variance1 = W1 @ mean, ((W1 @ covariance) * W1).sum(-1, keepdim=True)
+        self.x, self.y, self.W1 = x, y, W1
+
+    @cached_property
+    def h1(self) -> Float[Tensor, "R m N"]:
+        """Return the hidden units before normalization."""
+        return self.W1 @ self.x
+
+    @cached_property
+    def moments1(self) -> tuple[Float[Tensor, "R m 1"], Float[Tensor, "R m 1"]]:
+        """Return mean and variance of h1, from those of x, because h1 is linear in x, and large."""
+        mean = self.x.mean(-1, keepdim=True)
+        centred = self.x - mean
+        covariance = centred @ centred.mT / self.x.shape[-1]
+        return self.W1 @ mean, ((self.W1 @ covariance) * self.W1).sum(-1, keepdim=True)
 
 
 class Dense:
@@ -141,7 +149,7 @@ class FrozenWithNorm:
         gamma1, beta1, gamma2, beta2 = self.parameters.values()
         m = self.W2.shape[-1]
         h1 = batch.h1[:, :m]
-        mean1, inverse1 = self._statistics(1, batch.mean1[:, :m], batch.variance1[:, :m])
+        mean1, inverse1 = self._statistics(1, *(moment[:, :m] for moment in batch.moments1))
         scale = gamma1 * inverse1
         active = (scale * h1).add_(beta1 - scale * mean1).relu_()
         h2 = self.W2 @ active

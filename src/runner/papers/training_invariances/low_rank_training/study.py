@@ -29,8 +29,9 @@ from runner.papers.training_invariances.low_rank_training.networks import Parame
 from runner.papers.training_invariances.low_rank_training.problem import Problem, draw_problem
 from runner.papers.training_invariances.low_rank_training.training import (
     Decayed,
+    hits,
+    image_losses,
     losses_and_gradients,
-    losses_and_hits,
     sharpness,
 )
 from runner.training.optimizers import MOMENTUM
@@ -316,8 +317,8 @@ class Measure:
     def _loss_and_accuracy(self, parameters: Parameters) -> tuple[Tensor, Tensor]:
         """Return the mean loss and accuracy of each network on all training images, in float64."""
         f = outputs(parameters, self.problem.x)
-        losses, hits = losses_and_hits(f, self.problem.y, self.config.loss_function)
-        return losses.double().mean(-1), hits.double().mean(-1)
+        losses = image_losses(f, self.problem.y, self.config.loss_function)
+        return losses.double().mean(-1), hits(f, self.problem.y).double().mean(-1)
 
     @torch.no_grad()
     def _test_accuracy(self, parameters: Parameters) -> Float[Tensor, " S"]:
@@ -326,8 +327,7 @@ class Measure:
         tests = self.problem.test_x, self.problem.test_y
         for parts in zip(*(each.split(EVALUATED_AT_ONCE) for each in tests), strict=True):
             x, y = (part.expand(R, *part.shape) for part in parts)
-            _, hits = losses_and_hits(outputs(parameters, x), y, self.config.loss_function)
-            right += hits.sum(-1)
+            right += hits(outputs(parameters, x), y).sum(-1)
         return right / len(tests[0])
 
 

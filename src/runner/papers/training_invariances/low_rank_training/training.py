@@ -18,15 +18,20 @@ LANCZOS = 6
 """Steps of the Lanczos iteration."""
 
 
-def losses_and_hits(
+def image_losses(
     f: Float[Tensor, "S outputs n"], y: Tensor, loss_function: str
-) -> tuple[Float[Tensor, "S n"], Bool[Tensor, "S n"]]:
-    """Return the loss of each image, and whether the image is classified correctly."""
+) -> Float[Tensor, "S n"]:
+    """Return the loss of each image."""
     y = y.repeat_interleave(len(f) // len(y), dim=0)
     if loss_function == "cross_entropy":
-        return cross_entropy(f, y, reduction="none"), f.argmax(1) == y
-    z = y * f[:, 0]
-    return lookup("loss_function", loss_function, MARGIN_LOSSES)(z), z > 0
+        return cross_entropy(f, y, reduction="none")
+    return lookup("loss_function", loss_function, MARGIN_LOSSES)(y * f[:, 0])
+
+
+def hits(f: Float[Tensor, "S outputs n"], y: Tensor) -> Bool[Tensor, "S n"]:
+    """Return whether each image is classified correctly."""
+    y = y.repeat_interleave(len(f) // len(y), dim=0)
+    return f.argmax(1) == y if f.shape[1] > 1 else y * f[:, 0] > 0
 
 
 def losses_and_gradients(
@@ -37,7 +42,7 @@ def losses_and_gradients(
 ) -> tuple[Float[Tensor, " S"], Parameters]:
     """Return each network's mean loss, and its gradient."""
     leaves = {name: W.detach().requires_grad_() for name, W in parameters.items()}
-    losses = losses_and_hits(outputs(leaves, x), y, loss_function)[0].mean(-1)
+    losses = image_losses(outputs(leaves, x), y, loss_function).mean(-1)
     found = torch.autograd.grad(losses.sum(), list(leaves.values()))
     return losses.detach(), dict(zip(leaves, found, strict=True))
 
@@ -90,7 +95,7 @@ def sharpness(
     """
     leaves = [W.detach().requires_grad_() for W in parameters.values()]
     named = dict(zip(parameters, leaves, strict=True))
-    losses, _ = losses_and_hits(outputs(named, x), y, loss_function)
+    losses = image_losses(outputs(named, x), y, loss_function)
     slopes = torch.autograd.grad(losses.mean(-1).sum(), leaves, create_graph=True)
 
     def flat(tensors: list[Tensor] | tuple[Tensor, ...]) -> Float[Tensor, "S P"]:

@@ -24,11 +24,13 @@ def with_series(metrics: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with a column `series`: one name for method and way of training."""
     adam, fixed = metrics["optimizer"] == "adam", metrics["statistics"] == "fixed"
     dense, method = metrics["method"] == DENSE, metrics["method"].str.replace("_", " ")
+    usual = pd.Series("none", metrics.index)  # tables of version 1 lack both columns
+    start, trained = (metrics.get(name, usual) for name in ("start", "trained"))
     other = {
-        COORDINATES: metrics["trained"] == "coordinates",
-        KEPT_ON: metrics["trained"] == "scales",
-        FROM_ACTIVE: metrics["start"] == "active",
-        SHIFTED: metrics["start"] == "shifted",
+        COORDINATES: trained == "coordinates",
+        KEPT_ON: trained == "scales",
+        FROM_ACTIVE: start == "active",
+        SHIFTED: start == "shifted",
     }
     names = [[name.format(optimizer) for optimizer in metrics["optimizer"]] for name in other]
     series = np.select(

@@ -193,6 +193,10 @@ USED = {
 """Where the parameter says something."""
 
 NEEDED = {
+    ("bn_only", "start", "active"): {"statistics": "fixed"},
+    ("bn_only", "trained", "all"): {"start": "active", "statistics": "fixed"},
+    ("bn_only", "trained", "scales"): {"start": "active", "statistics": "fixed"},
+    ("bn_only", "trained", "coordinates"): {"start": "active", "statistics": "fixed"},
     ("constructions", "dtype", "float64"): {"theorem": "deep"},
     ("constructions", "dtype", "mpmath"): {"theorem": "deep", "precision": 30},
     ("constructions", "theorem", "sparse"): {"sparsity": 0.5},

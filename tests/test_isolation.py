@@ -1,13 +1,16 @@
 """A broken study breaks no other command; a run enters few modules; a figure its own paper."""
 
+import shutil
 import subprocess
 import sys
 
 import pytest
 from in_process import run
 
+from runner.commands import report
 from runner.core import catalogue
 from runner.core.errors import InputError
+from runner.runs.provenance import REFERENCE
 
 BROKEN = {
     "x = (": "config.py, line 1 cannot be imported (SyntaxError: '(' was never closed)",
@@ -50,7 +53,10 @@ def test_a_broken_study_is_named_in_one_line(own, text, monkeypatch, capsys):
         catalogue.config_of("broken")
 
 
-def test_no_other_command_is_broken(own, monkeypatch, capsys):
+def test_no_other_command_is_broken(own, tmp_path, monkeypatch, capsys):
+    kept = REFERENCE / "quick" / "bottleneck-example20"
+    shutil.copytree(kept, tmp_path / "reference" / "quick" / kept.name)
+    monkeypatch.setattr(report, "REFERENCE", tmp_path / "reference")  # one picture to draw, not all
     (own / "broken" / "config.py").write_text("x = (")
     for words in COMMANDS:
         assert run(["--config-dir", str(own), *words], monkeypatch) == 0, words
@@ -83,12 +89,12 @@ from runner import __main__ as command
 folder = pathlib.Path(command.__file__).parent
 entered = set()
 def note(frame, event, argument):
-    if event == "call" and frame.f_code.co_flags & inspect.CO_OPTIMIZED:  # no class, no module
+    if frame.f_code.co_flags & inspect.CO_OPTIMIZED:  # no class, no module
         entered.add(frame.f_code.co_filename)
-sys.setprofile(note)
-threading.setprofile(note)
+sys.settrace(note)  # calls alone: `note` returns no function that would trace lines and returns
+threading.settrace(note)
 command.main()
-sys.setprofile(None)
+sys.settrace(None)
 files = [pathlib.Path(name) for name in entered if name.startswith(f"{folder}/")]
 print("ENTERED", *sorted(str(path.relative_to(folder)) for path in files))
 print("LOADED", *sorted(name for name in sys.modules if name.startswith("runner.")))

@@ -11,7 +11,8 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from repository import REPOSITORY
 
-from runner.commands.kept import KeptFigure
+from runner.commands.kept import KeptFigure, read_csv
+from runner.commands.reference import JUDGED, NO_NUMBERS, ignore_rounding, numbers_judged
 from runner.core.catalogue import configs, figure_names, figure_study, paper_folder, part_of
 from runner.core.papers import PAPERS
 from runner.results import figure as results
@@ -90,8 +91,21 @@ def require_well_written(*texts: str) -> None:
             assert not (found := re.search(pattern, text)), f"{what}: {found}"
 
 
+@pytest.fixture(scope="module")
+def stored_numbers():
+    """The stored numbers that the rules judge, by scale and figure."""
+    numbers = read_csv(REFERENCE / JUDGED, dtype={"point": str})
+    return {tuple(key): rows for key, rows in numbers.groupby(["scale", "figure"])}
+
+
+def test_stored_numbers_are_of_kept_figures(stored_numbers):
+    assert {*stored_numbers} <= {(folder.parent.name, folder.name) for folder in KEPT}
+
+
 @pytest.mark.parametrize("folder", KEPT, ids=lambda folder: f"{folder.parent.name}-{folder.name}")
-def test_a_figure_is_explained_and_its_claims_come_out_as_kept(folder, tmp_path, monkeypatch):
+def test_a_figure_is_explained_and_its_claims_come_out_as_kept(
+    folder, stored_numbers, tmp_path, monkeypatch
+):
     """It is rendered at scale quick; files of pictures, which take longer, are written below."""
     pictures = []
     monkeypatch.setattr(results, "save", lambda picture, path: pictures.append(picture))
@@ -102,6 +116,9 @@ def test_a_figure_is_explained_and_its_claims_come_out_as_kept(folder, tmp_path,
     now = without_dust(pd.read_csv(figure.path("claims.csv")))
     then = without_dust(pd.read_csv(folder / "claims.csv")[list(COLUMNS)])
     pd.testing.assert_frame_equal(now, then, rtol=1e-9, atol=1e-14)
+    stored = stored_numbers.get((folder.parent.name, folder.name), NO_NUMBERS)
+    _, changed = ignore_rounding(numbers_judged(folder, tables), stored)
+    assert not changed
     assert len(pd.read_csv(figure.path("csv")))
     caption = figure.path("caption.txt").read_text()
     assert len(caption) > 200 and "seed" in caption
@@ -116,7 +133,8 @@ def test_a_figure_is_explained_and_its_claims_come_out_as_kept(folder, tmp_path,
 ALONE = """
 import sys
 from pathlib import Path
-from runner.commands.kept import KeptFigure
+from runner.commands.kept import KeptFigure, read_csv
+from runner.commands.reference import JUDGED, NO_NUMBERS, ignore_rounding, numbers_judged
 figure = KeptFigure.of(Path(sys.argv[1]))
 figure.numbers(), figure.judge(), figure.caption()
 print(*sorted({name.split(".")[2] for name in sys.modules if name.startswith("runner.papers.")}))

@@ -11,10 +11,11 @@ import pytest
 
 from runner.commands.compare import compare
 from runner.commands.gallery_data import claims_of, collect
-from runner.commands.kept import FROM_REFERENCE, KeptFigure, read_tables
+from runner.commands.kept import FROM_REFERENCE, KeptFigure, read_csv, read_tables
 from runner.commands.reference import (
     JUDGED,
     REFERENCE,
+    RULES,
     draw_all,
     judge_all,
     keep,
@@ -212,10 +213,27 @@ def test_what_is_kept_has_to_follow_from_its_tables(made, tmp_path, monkeypatch,
     assert {path.name for path in (tmp_path / "reference").iterdir()} == {"smoke", JUDGED}
 
 
+SIX = (
+    "quick/bottleneck-example20",
+    "quick/conserved",
+    "quick/fig4",
+    "quick/rank-fig3b",
+    "medium/norm-finetuning",
+    "paper/fig5",
+)
+"""Figures of all papers and scales; test_every_figure.py judges the numbers of every figure."""
+
+
 def test_judging_the_unchanged_reference_changes_nothing(tmp_path, capsys):
     """Rules, verdicts, captions and numbers. If this fails on purpose: `runner reference judge`."""
-    shutil.copytree(REFERENCE, tmp_path / "reference")
-    judge_all(tmp_path / "reference")
+    numbers = read_csv(REFERENCE / JUDGED, dtype={"point": str})
+    places = numbers["scale"] + "/" + numbers["figure"]
+    numbers[places.isin(SIX)].to_csv(tmp_path / JUDGED, index=False, float_format="%.6g")
+    for name in (*SIX, RULES):
+        copy = shutil.copytree if name in SIX else shutil.copy
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        copy(REFERENCE / name, tmp_path / name)
+    judge_all(tmp_path)
     assert not capsys.readouterr().out
 
 

@@ -7,12 +7,9 @@ from functools import partial
 
 import pytest
 import torch
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
 
 from runner.core.errors import InputError
 from runner.core.streams import generator
-from runner.data import digits
 from runner.data.batches import epoch_order
 from runner.data.cifar import FOLDER, RECORD, TEST, TRAIN
 from runner.data.datasets import Dataset, Images, load, random_pixels
@@ -212,14 +209,6 @@ def test_the_digits_are_split_once_and_for_all():
     assert torch.equal(load("digits", {}, None, seed=1).test.pixels, data.test.pixels)
     shares = data.train.labels.bincount() / len(data.train)
     torch.testing.assert_close(shares, data.test.labels.bincount() / 261, atol=5e-3, rtol=0)
-
-
-def test_the_split_of_the_digits_is_that_of_scikit_learn():
-    loaded = load_digits()
-    indices = train_test_split(range(1797), test_size=261, random_state=0, stratify=loaded.target)
-    for part, chosen in zip(digits.read(), indices, strict=True):
-        assert torch.equal(part[0].flatten(1), torch.from_numpy(loaded.data[chosen] / 16).float())
-        assert torch.equal(part[1], torch.from_numpy(loaded.target[chosen]))
 
 
 def test_other_digits_of_scikit_learn_are_refused(monkeypatch):

@@ -34,8 +34,6 @@ ROWS = pd.read_csv(Path(__file__).with_name("altered_tables.csv"), keep_default_
 OWN_TABLES = {
     ("constructions", "wide-full-rank"),
     ("fig5", "sparse-exact"),
-    ("norm-finetuning", "norm-grows"),
-    ("norm-finetuning", "square-width"),
     ("bottleneck-recipes", "slope-is-rank-trained"),
     ("bottleneck-fig2", "paths-do-not-cross"),
     ("bottleneck-symmetry", "spurious-symmetry"),

@@ -100,12 +100,13 @@ CELL = r'<td .*?src="figures/([^"]*)\.png" alt="([^"]*)".*?<b>.*?</b> (.*?)\.<br
 
 def test_picture_verdicts_and_headline_of_the_gallery_are_of_one_scale():
     """Of the largest scale that is kept of each figure."""
-    cells = re.findall(CELL, html.unescape(index(REFERENCE)), re.S)
+    page = index(REFERENCE)
+    cells = re.findall(CELL, html.unescape(page), re.S)
     kept = {path.name for path in REFERENCE.glob("*/*") if path.name in figure_names()}
     assert len(cells) == len(kept)
     total = sum((each.counts["paper"] for each in results_of(REFERENCE)), Counter())
     holds, fail, rest = (total[verdict] for verdict in VERDICTS)
-    assert f"{holds} hold, {fail} fail and {rest} are" in index(REFERENCE)
+    assert f"{holds} hold, {fail} fail and {rest} are" in page
     said = f"Of {total.total()} statements {holds} hold, {fail} fail, and {rest} are undecided."
     assert totals(REFERENCE) == said
     for picture, words, found, below in cells:

@@ -17,6 +17,7 @@ TINY = {
     "linear": {"depths": [2, 3], "width": 2, "rank": 1, "iterations": 5},
     "low_rank_training": {"width": 4, "channels": 2, "samples": 6, "epochs": 2},
     "norm_finetuning": {"width": 2, "learning_rates": [0.1], "batch_size": 16},
+    "norm_classifier": {"target_width": 3, "steps": 3},
     "norm_layers": {"target_width": 3, "batch_sizes": [4], "samples": 20},
     "rank_chain": {"widths": [4, 6], "skips": [0.5, 1.0], "layers": 40, "chains": 4, "draws": 6},
     "rank_collapse": {"depth": 3, "width": 4, "samples": 8, "learning_rates": [0.03]},
@@ -59,6 +60,8 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
         {"methods": choices("bn_only", "methods"), "widths": [2, 4]},
         {"statistics": "fixed", "optimizer": "adam", "schedule": "cosine"},
         {"optimizer": "momentum", "epochs": 2},
+        *each("bn_only", "trained", start="active", statistics="fixed", optimizer="adam"),
+        {"start": "shifted"},
     ],
     "bottleneck": [*each("bottleneck", "recipe"), {"depths": [5, 3]}],
     "breaking_bn": [
@@ -69,6 +72,7 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
         {"theorem": "sparse", "sparsity": 0.5, "target_width": 4},
         *({"theorem": theorem} for theorem in ("wide", "low_rank", "deep")),
         {"distribution": "uniform"},
+        {"target": "convolution"},
     ],
     "invariances": [
         *({"architecture": architecture} for architecture in ("linear", "dense_graph", "mixed")),
@@ -79,6 +83,7 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
         *({"optimizer": name, "weight_decays": [0.0, 0.1]} for name in ("momentum", "adamw")),
         {"architecture": "conv", "loss_function": "cross_entropy", "classes": 3, "minibatches": 2},
     ],
+    "norm_classifier": [{}],
     "norm_finetuning": [
         {**CHOOSING, "replicates": 1},
         {"start": "pretrained", "arms": choices("norm_finetuning", "arms")},

@@ -1,5 +1,6 @@
 """Paper A's statements as tests: construct, compare with the target, state the tolerance."""
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -134,6 +135,42 @@ def test_theorem_1_wide_networks_equal_their_targets_of_any_widths(widths):
     assert construction.full_rank
     assert error(construction, target, ball(300, widths[0])) < 1e-10
     assert construction.rounding < 1e-10
+
+
+def test_theorem_1_two_frozen_convolutions_equal_a_convolution():
+    """3 x 3 with 9 d^2 channels, then 1 x 1; without the first one's last channel they do not."""
+    d, images = 3, normal(5, 3, 6, 6) / 20
+    kernel, frozen = normal(d, d, 3, 3, seed=1), normal(9 * d**2, d, 3, 3, seed=2)
+    mixing = normal(d, 9 * d**2, seed=3)
+    patch_norm = float(torch.nn.functional.unfold(images, 3).norm(dim=1).max())
+    expected = torch.conv2d(images, kernel)
+    for channels, is_exact in ((9 * d**2, True), (9 * d**2 - 1, False)):
+        W1, W2 = frozen[:channels], mixing[:, :channels]
+        zero = torch.zeros(d, dtype=torch.float64)
+        norm, _ = wide_layer(W1.flatten(1), W2, kernel.flatten(1), zero, patch_norm)
+        gamma1, beta1, gamma2, beta2 = (p[:, None, None] for p in norm)
+        active = (gamma1 * torch.conv2d(images, W1) + beta1).relu()
+        output = gamma2 * torch.conv2d(active, W2[..., None, None]) + beta2
+        assert ((output - expected).abs().max() < 1e-9) == is_exact
+
+
+def layers_by_the_theorems(d, depth, width):
+    """Layers that Theorem 1 (width d^2) or Theorem 2 (width d k, skips) needs for a target."""
+    if width >= d**2:
+        return 2 * depth
+    return (math.ceil(d / (width // d)) + 1) * depth
+
+
+def test_informal_theorem_follows_for_one_layer_and_not_for_two():
+    """It allows d' l' >= 2 d^2 l, d' >= d, l' >= 2 l; the theorems are about multiples of d."""
+    missing = {}
+    for d, depth in itertools.product(range(2, 13), (1, 2, 3)):
+        for width in range(d, d**2 + 1):
+            allowed = max(math.ceil(2 * d**2 * depth / width), 2 * depth)
+            if layers_by_the_theorems(d, depth, width) > allowed:
+                missing.setdefault(depth, []).append((d, width, allowed))
+    assert 1 not in missing
+    assert missing[2][0] == (3, 8, 5) and missing[3][0] == (2, 3, 8)
 
 
 def test_theorem_1_leaves_the_random_weights_alone_and_sets_gamma_2_to_one():

@@ -171,8 +171,6 @@ def tables_with(rate=0.3, **accuracies: float) -> dict[str, pd.DataFrame]:
     ("claim", "accuracies"),
     [
         ("norm-beats-random-weights", {"random_weights_20": 0.8}),
-        ("norm-grows", {"norm_20": 0.5}),
-        ("square-width", {"all": 0.9}),
     ],
 )
 def test_each_statement_can_fail(claim, accuracies):

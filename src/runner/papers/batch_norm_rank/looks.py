@@ -34,8 +34,8 @@ NORMALIZATIONS = {
 
 def look(method: str, steps: int = 0) -> Look:
     """Return the look of a method. steps: number of pre-training steps, 0 without pre-training."""
-    known = METHODS | CONTROLS
-    return known.get(method) or PRETRAINED.get(steps) or Look(style.BROWN, "p")
+    looks = METHODS | CONTROLS
+    return looks.get(method) or PRETRAINED.get(steps) or Look(style.BROWN, "p")
 
 
 def named(method: str, steps: int = 0) -> str:

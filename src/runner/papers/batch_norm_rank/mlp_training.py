@@ -69,7 +69,7 @@ def by_network(columns: Mapping[str, Float[Tensor, " R"]]) -> Iterator[dict[str,
     columns: R values for each column.
     """
     values = zip(*(tensor.tolist() for tensor in columns.values()), strict=True)
-    return (dict(zip(columns, each, strict=True)) for each in values)
+    return (dict(zip(columns, row, strict=True)) for row in values)
 
 
 def hand_over(

@@ -23,6 +23,10 @@ METHODS = {
     "corrected construction": Look(style.OLIVE, "s", style.DASHED, hollow=True),
     "adam again": Look(style.NAVY, "D", style.DASHED, 1.5, hollow=True),
     "adam": Look(style.NAVY, "D", hollow=True),
+    "adam from a shift": Look(style.PURPLE, "v", style.DASHED),
+    "sgd, ReLUs kept on": Look(style.SKY, hollow=True),
+    "adam, ReLUs kept on": Look(style.VERMILION, "D"),
+    "adam in coordinates of K": Look(style.OLIVE, "s", "", hollow=True),
 }
 """Looks of the series of figures 4 and 5. Later series are drawn on top, and are thin or dashed."""
 

@@ -190,12 +190,12 @@ def residual_offset(D: Float[Tensor, "*R h h"]) -> Float[Tensor, "*R"]:
     return eigvalsh(D)[..., -1].clamp(min=0)
 
 
-def remainder(W: Float[Tensor, "*R o i"], kept: int) -> Float[Tensor, "*R"]:
+def remainder(W: Float[Tensor, "*R o i"], rank: int) -> Float[Tensor, "*R"]:
     """Return the squared Frobenius norm of W beyond its `kept` (k) largest singular values.
 
     nan if W is not finite.
     """
-    return svdvals(W)[..., kept:].square().sum(-1)
+    return svdvals(W)[..., rank:].square().sum(-1)
 
 
 def last_remainder_bound(W: Float[Tensor, "*R o w"]) -> Float[Tensor, "*R"]:
@@ -214,7 +214,7 @@ def last_remainder_bound(W: Float[Tensor, "*R o w"]) -> Float[Tensor, "*R"]:
 
 
 def remainder_bounds(
-    invariants: list[Float[Tensor, "*R _ _"]], last: Float[Tensor, "*R"], kept: int
+    invariants: list[Float[Tensor, "*R _ _"]], last: Float[Tensor, "*R"], rank: int
 ) -> list[tuple[Float[Tensor, "*R"], Float[Tensor, "*R"]]]:
     """Return bounds of the remainder of each linear layer at the end (Theorem 1).
 
@@ -237,7 +237,7 @@ def remainder_bounds(
     bounds = [(torch.zeros_like(last), last)]
     for D in reversed(invariants):
         falling = eigvalsh(-D).flip(-1)
-        beyond = max(falling.shape[-1] - kept, 0)
-        least = falling[..., kept:].clamp(min=0).sum(-1)
+        beyond = max(falling.shape[-1] - rank, 0)
+        least = falling[..., rank:].clamp(min=0).sum(-1)
         bounds.insert(0, (least, bounds[0][1] + falling[..., :beyond].sum(-1)))
     return bounds

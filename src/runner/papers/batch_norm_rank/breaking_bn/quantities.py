@@ -62,7 +62,7 @@ def order_kept(tables: Tables) -> pd.Series:
 @quantity(unit="difference")
 def accuracy_ahead(tables: Tables, one: str, other: str) -> pd.Series:
     """training accuracy at every epoch, {one} − {other}"""
-    accuracy = (_of(tables, each, "train_accuracy").drop(index=0) for each in (one, other))
+    accuracy = (_of(tables, method, "train_accuracy").drop(index=0) for method in (one, other))
     return (next(accuracy) - next(accuracy)).unstack()
 
 
@@ -89,7 +89,7 @@ def alignment(tables: Tables, method: str) -> pd.Series:
 @quantity(unit="difference")
 def alignment_before(tables: Tables, one: str, other: str) -> pd.Series:
     """alignment of the gradients before training, {one} − {other}"""
-    aligned = (_of(tables, each, "gradient_alignment").loc[0] for each in (one, other))
+    aligned = (_of(tables, method, "gradient_alignment").loc[0] for method in (one, other))
     return next(aligned) - next(aligned)
 
 
@@ -103,8 +103,10 @@ def distance_of_paths(tables: Tables) -> pd.Series:
     is approximate.
     """
     images, noise = (
-        np.log(_of(tables, each, "train_accuracy").drop(index=0).clip(lower=1e-4))
-        for each in ("vanilla", "vanilla_random_pixels")
+        np.log(_of(tables, method, "train_accuracy").drop(index=0).clip(lower=1e-4))
+        for method in ("vanilla", "vanilla_random_pixels")
     )
-    others = {r: images.drop(columns=r).sub(images[r], axis=0).abs().mean().mean() for r in images}
-    return (images - noise).abs().mean() / pd.Series(others)
+    distances = {
+        r: images.drop(columns=r).sub(images[r], axis=0).abs().mean().mean() for r in images
+    }
+    return (images - noise).abs().mean() / pd.Series(distances)

@@ -185,13 +185,15 @@ def start(
     data: the images by whether their pixels are random. rate: learning rate of the grid.
     """
     method, replicate = METHODS[task.method], task.replicate
-    own = data[method.random_pixels]
-    network = new_network(config, task.method, own.train.pixels.shape[1], own.classes)
+    method_data = data[method.random_pixels]
+    network = new_network(
+        config, task.method, method_data.train.pixels.shape[1], method_data.classes
+    )
     initialize(network, method.init, config.stream(replicate, "initialisation"))
-    network = network.to(own.train.labels.device, memory_format=torch.channels_last)
+    network = network.to(method_data.train.labels.device, memory_format=torch.channels_last)
     rate *= method.faster
     return ConvolutionalTrainer(
-        network, own, rate, config.batch_size, config.streams().generator, replicate
+        network, method_data, rate, config.batch_size, config.streams().generator, replicate
     )
 
 

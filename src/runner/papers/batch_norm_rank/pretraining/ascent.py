@@ -62,19 +62,19 @@ def descend(
     """
     derivative = _derivative(network)
     hidden = [X]
-    for each in range(1, layer):
-        hidden.append(network.layer(each, hidden[-1]))
+    for index in range(1, layer):
+        hidden.append(network.layer(index, hidden[-1]))
     top = pre_activation(network, layer, hidden[-1])
     top = network.sigma.function(top) if activated else top
     r, D = r_and_gradient(top)
     D *= (-step * power * r.pow(power - 1))[:, None, None]
     D = D.mul_(derivative(top)) if activated else D
-    for each in range(layer, 0, -1):
-        W, H = network.parameters[f"W{each}"], hidden.pop()
-        below = torch.bmm(W.mT, D).mul_(derivative(H)) if each > 1 else D
+    for index in range(layer, 0, -1):
+        W, H = network.parameters[f"W{index}"], hidden.pop()
+        below = torch.bmm(W.mT, D).mul_(derivative(H)) if index > 1 else D
         W.baddbmm_(D, H.mT)
         if activated:
-            network.parameters[f"b{each}"] += D.sum(-1)
+            network.parameters[f"b{index}"] += D.sum(-1)
         D = below
 
 

@@ -127,8 +127,8 @@ class Pretraining(TrainedMLPs):
 
     def settled(self) -> "Pretraining":
         """Return the parameters with each null replaced by the protocol's default."""
-        known = SETTINGS.get(self.way, {})
-        return replace(self, **{n: v for n, v in known.items() if getattr(self, n) is None})
+        settings = SETTINGS.get(self.way, {})
+        return replace(self, **{n: v for n, v in settings.items() if getattr(self, n) is None})
 
     def rates_of(self, method: str) -> list[float]:
         """Return the learning rates at which a method is trained."""

@@ -61,9 +61,9 @@ def curves(tables: Tables) -> pd.DataFrame:
     """
     rows = at_chosen_rates(tables)
     keys = ["protocol", "depth", *VARIANT, "learning_rate", "epoch"]
-    found = spread(rows, keys, COLUMNS)
+    medians = spread(rows, keys, COLUMNS)
     finite = spread(rows.replace(np.inf, np.nan), keys, COLUMNS)
-    return found.assign(**finite.filter(regex="_(low|high)$"))
+    return medians.assign(**finite.filter(regex="_(low|high)$"))
 
 
 def advantages(tables: Tables, columns: Sequence[str]) -> pd.DataFrame:
@@ -121,11 +121,11 @@ def draw_by_depth(
         for axes, depth in zip(rows[number], depths, strict=True):
             panel(axes, next(letters), f"depth {depth}", "epoch" * (number == len(columns)))
     for axes, depth in zip(rows[0], depths, strict=True):
-        of = trained[trained["depth"] == depth]
-        place_of = _scale([axes], of[first])
-        ends = _lines(axes, of, first, place_of, bands=False)
-    converged = set(of[first])
-    ends = [(y, text + f":\nend {y:.2f}" * (y in converged), of) for y, text, of in ends]
+        group = trained[trained["depth"] == depth]
+        place_of = _scale([axes], group[first])
+        ends = _lines(axes, group, first, place_of, bands=False)
+    converged = set(group[first])
+    ends = [(y, text + f":\nend {y:.2f}" * (y in converged), rows) for y, text, rows in ends]
     name_ends(rows[0][-1], ends)
     cut: list[str] = []
     for number, (row, column) in enumerate(zip(rows[1:], columns, strict=True), 1):
@@ -134,12 +134,14 @@ def draw_by_depth(
             of_row = ascii_lowercase[number * len(depths) :]
             for axes, depth, letter in zip(row, depths, of_row, strict=False):
                 level(axes, 0)
-                of = ahead[ahead["depth"] == depth]
-                ends = _lines(axes, of, column)
-                if _widen(axes, of, column):
+                group = ahead[ahead["depth"] == depth]
+                ends = _lines(axes, group, column)
+                if _widen(axes, group, column):
                     cut.append(letter)
             leads = _mean_leads(tables, column)
-            name_ends(row[-1], [(y, f"over\n{text}:\n{leads[text]}", of) for y, text, of in ends])
+            name_ends(
+                row[-1], [(y, f"over\n{text}:\n{leads[text]}", rows) for y, text, rows in ends]
+            )
     low, inch = rows[-1, -1].get_position(), 1 / picture.get_figheight()
     ends_at = low.y0 - 0.58 * inch, rows[0, -1].get_position().y1 + 0.4 * inch
     frame(rows[-1, -1], low.x0 - 0.073, 0.995, *ends_at, picture.transFigure)
@@ -198,18 +200,18 @@ def _scale(row: Sequence[Axes], values: pd.Series) -> Callable:
     if "loss" not in str(values.name):
         row[0].set_ylim(0, 1.03)
         return np.asarray
-    shown, place = values[values <= MOST], np.asarray
+    shown, position = values[values <= MOST], np.asarray
     low, top = (0.8 * shown.min(), 1.15 * shown.max()) if len(shown) else (0.1, MOST)
     row[0].set(yscale="log", ylim=(low, top))
     for axes in row if len(shown) < len(values) else ():
-        place = rail(axes, top, low, "diverged" * (axes is row[0]))
+        position = rail(axes, top, low, "diverged" * (axes is row[0]))
     for digits in ((1, 2, 5), (1, 1.5, 2, 2.5, 3, 4, 5, 7)):
         marks = [digit * 10.0**power for power in range(-4, 2) for digit in digits]
         marks = [mark for mark in marks if low < mark < top]
         if len(marks) > 2:
             break
     ticks(row[0].yaxis, marks)
-    return place
+    return position
 
 
 def say_by_depth(tables: Tables, first: str) -> str:
@@ -227,12 +229,16 @@ def say_by_depth(tables: Tables, first: str) -> str:
 def _rates(tables: Tables) -> str:
     """Return the most frequent learning rate, and the other rates with their networks."""
     rows = at_chosen_rates(tables).drop_duplicates(["depth", *VARIANT])
-    usual, *others = rows["learning_rate"].value_counts().index
+    usual, *other_rates = rows["learning_rate"].value_counts().index
     words = [f"{usual:g}"]
-    for rate in others:
-        of = rows[rows["learning_rate"] == rate].sort_values("depth").groupby("depth")["method"]
-        each = [f"{' and '.join(map(name_of, methods))} at depth {d}" for d, methods in of]
-        words.append(f"{rate:g} for {', '.join(each)}")
+    for rate in other_rates:
+        methods_by_depth = (
+            rows[rows["learning_rate"] == rate].sort_values("depth").groupby("depth")["method"]
+        )
+        networks = [
+            f"{' and '.join(map(name_of, methods))} at depth {d}" for d, methods in methods_by_depth
+        ]
+        words.append(f"{rate:g} for {', '.join(networks)}")
     return "; ".join(words)
 
 
@@ -265,9 +271,11 @@ def say_helps(tables: Tables, column: str, helps: str, beats: str) -> str:
 
 def _ahead_in_all(rows: pd.DataFrame, network: str, than: str, column: str) -> bool:
     """Return whether the deepest networks of a name end better than others in every replicate."""
-    own = of_protocol(deepest(rows), "authors")
-    values, others = (named(own, name).set_index("replicate")[column] for name in (network, than))
-    lead = values - others
+    of_authors = of_protocol(deepest(rows), "authors")
+    values, baseline = (
+        named(of_authors, name).set_index("replicate")[column] for name in (network, than)
+    )
+    lead = values - baseline
     return bool(((-lead if "loss" in column else lead) > 0).all())
 
 
@@ -423,14 +431,14 @@ NEAR = 0.12
 def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw the training accuracy against r before training, a marker for each initialization."""
     rows, keys = ordered(tables), ["protocol", *VARIANT]
-    found = {key: of for way in STARTS for key, of in rows.groupby(keys) if key[:2] == way}
-    twins = _twins([*found])
+    groups = {key: group for way in STARTS for key, group in rows.groupby(keys) if key[:2] == way}
+    twins = _twins([*groups])
     bold = [key for pair in twins for key in pair if key[0] == IN_HEADLINE]
-    nonempty(pd.Series(list(found), dtype=object), "networks")
+    nonempty(pd.Series(list(groups), dtype=object), "networks")
     picture, panels = sheet(1, 2, height=4.7, gap=0.65, right=2.75)
     top = max(4.0, 1.4 * np.nanmax([rows["rank_bound"].max(), 1]))
     best, middles = rows["train_accuracy"].max(), rows.groupby(keys)["train_accuracy"].median()
-    in_pairs = [found[key]["train_accuracy"] for pair in twins for key in pair]
+    in_pairs = [groups[key]["train_accuracy"] for pair in twins for key in pair]
     shown = pd.concat([middles, *in_pairs])
     least = shown[shown > middles.max() - NEAR].min()
     room = max(0.01, best - least)
@@ -438,10 +446,10 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         (panels[0, 0], "a", "training accuracy, last epoch", (0, 1.03)),
         (panels[0, 1], "b", "best networks, enlarged", (least - 0.1 * room, best + 0.1 * room)),
     ):
-        for (protocol, method, steps), of in found.items():
+        for (protocol, method, steps), group in groups.items():
             name, marker = STARTS[protocol, method]
             drawn_as = replace(look(method, steps), **{"marker": marker} if marker else {})
-            r, accuracy = of["rank_bound"], of["train_accuracy"]
+            r, accuracy = group["rank_bound"], group["train_accuracy"]
             in_pair = any((protocol, method, steps) in pair for pair in twins)
             # A dot at the lower end of the axis would be cut in half.
             inside = accuracy.where(accuracy > heights[0] + 0.02 * (heights[1] - heights[0]))
@@ -455,8 +463,13 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
                 options["markerfacecolor"] = "none"
             drawn_as.line(axes, [r.median()], [accuracy.median()], **options)
         for ours, random in twins:
-            of = [found[key][["rank_bound", "train_accuracy"]].median() for key in (ours, random)]
-            x, y = ([each[column] for each in of] for column in ("rank_bound", "train_accuracy"))
+            medians = [
+                groups[key][["rank_bound", "train_accuracy"]].median() for key in (ours, random)
+            ]
+            x, y = (
+                [median[column] for median in medians]
+                for column in ("rank_bound", "train_accuracy")
+            )
             width = 3.0 if ours in bold else 1.0
             axes.plot(x, y, color=look(*ours[1:]).color, linewidth=width, zorder=3)
         level(axes, 1 / CLASSES, "chance", at=0.6)
@@ -469,10 +482,10 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     words = "line: weights\nof equal size\n(bold: the headline)"
     QUIET.note(panels[0, 0], 0.36, 0.4, words)
     key = panels[0, 1].legend(loc="center left", bbox_to_anchor=(1.02, 0.5), handletextpad=0.2)
-    for text, of in zip(key.get_texts(), found, strict=True):
-        faded = not any(of in pair for pair in twins)
-        text.set(color=look(*of[1:]).ink, fontsize=SMALL, alpha=0.7 if faded else 1.0)
-        text.set_fontweight("bold" if of in bold else "normal")
+    for text, kind in zip(key.get_texts(), groups, strict=True):
+        faded = not any(kind in pair for pair in twins)
+        text.set(color=look(*kind[1:]).ink, fontsize=SMALL, alpha=0.7 if faded else 1.0)
+        text.set_fontweight("bold" if kind in bold else "normal")
     return picture, spread(rows, keys, ["rank_bound", "train_accuracy", "train_loss"])
 
 
@@ -480,13 +493,13 @@ Kind = tuple[str, str, int]
 """A kind of network: protocol, method, number of pre-training steps."""
 
 
-def _twins(found: list[Kind]) -> list[tuple[Kind, Kind]]:
+def _twins(kinds: list[Kind]) -> list[tuple[Kind, Kind]]:
     """Return pairs of kinds: pre-trained networks, random networks with weights of equal norm."""
     pairs = []
-    for random in found:
-        same = [each for each in found if each[:2] == (random[0], "pretrained")]
+    for random in kinds:
+        same = [kind for kind in kinds if kind[:2] == (random[0], "pretrained")]
         if random[1] == "scale_matched" and same:
-            pairs.append((max(same, key=lambda each: each[2]), random))
+            pairs.append((max(same, key=lambda kind: kind[2]), random))
     return pairs
 
 
@@ -515,21 +528,23 @@ def draw_against(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     shown = rows["ratio"][rows["ratio"] <= MOST]
     low, top = (shown.min(), shown.max()) if len(shown) else (1, 1)
     picture, (row,) = sheet(1, rows["data"].nunique(), left=1.05, right=1.85, sharey=True)
-    place = _scale([*row], rows["ratio"].rename("ratio of losses"))
-    ticks(row[0].yaxis, [each for each in RATIOS if 0.8 * low < each < 1.15 * top])
+    position = _scale([*row], rows["ratio"].rename("ratio of losses"))
+    ticks(row[0].yaxis, [ratio for ratio in RATIOS if 0.8 * low < ratio < 1.15 * top])
     row[0].set_ylabel("training loss / loss if pre-trained")
-    for axes, letter, (data, of) in zip(row, ascii_lowercase, rows.groupby("data"), strict=False):
-        depths = sorted(set(of["depth"]))
+    for axes, letter, (data, group) in zip(
+        row, ascii_lowercase, rows.groupby("data"), strict=False
+    ):
+        depths = sorted(set(group["depth"]))
         level(axes, 1)
         for number, method in enumerate(AGAINST):
-            drawn_as, its = look(method), of[of["method"] == method]
+            drawn_as, its = look(method), group[group["method"] == method]
             x = its["depth"].map(depths.index) + 0.24 * (number - 1)
             middles = its.assign(x=x).groupby("x")["ratio"].median()
-            heights = place(middles)
+            heights = position(middles)
             drawn_as.line(
                 axes, middles.index, heights, linestyle="", markersize=9, label=NAMES[method]
             )
-            drawn_as.each(axes, x + 0.09, place(its["ratio"]), alpha=0.8)
+            drawn_as.each(axes, x + 0.09, position(its["ratio"]), alpha=0.8)
         for edge in range(1, len(depths)):
             axes.axvline(edge - 0.5, color=PALE, linewidth=0.8, zorder=0)
         axes.set_xlim(-0.5, len(depths) - 0.5)
@@ -552,8 +567,8 @@ def draw_against(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 def caption_against(tables: Tables) -> str:
     """Return the caption: marks, and the learning rates on each dataset."""
     rates = [
-        f"Learning rate on {DATASETS[data]}: {_rates({'training': of})}."
-        for data, of in tables["training"].groupby("data")
+        f"Learning rate on {DATASETS[data]}: {_rates({'training': group})}."
+        for data, group in tables["training"].groupby("data")
     ]
     return (
         "The mean training loss over the epochs is divided by that of the pre-trained network"

@@ -101,8 +101,8 @@ def loss_ratio(tables: Tables, network: str) -> pd.DataFrame:
     """mean training loss at the largest depth, {network} / pre-trained networks"""
     rows = against_pretraining(tables)
     at_end = rows["depth"] == rows.groupby("data")["depth"].transform("max")
-    found = nonempty(rows[at_end & (rows["method"] == network)], f"rows: {network}")
-    return found.rename(columns={"data": "dataset", "ratio": "value"})
+    ratios = nonempty(rows[at_end & (rows["method"] == network)], f"rows: {network}")
+    return ratios.rename(columns={"data": "dataset", "ratio": "value"})
 
 
 @quantity(each=("network",), unit="difference")
@@ -126,8 +126,8 @@ def order_kept(tables: Tables, column: str) -> pd.Series:
     rows = of_protocol(at_chosen_rates(tables), "authors")
     index, values = ["replicate", "epoch"], OF_EPOCHS[column]
     leads = [
-        least_lead(of.pivot(index=index, columns="network", values=values))
-        for _, of in rows.groupby("depth")
+        least_lead(group.pivot(index=index, columns="network", values=values))
+        for _, group in rows.groupby("depth")
     ]
     return pd.concat(leads, axis=1).min(axis=1)
 
@@ -147,8 +147,8 @@ def correlation_with_r(tables: Tables) -> pd.DataFrame:
 
     def correlation(rows: pd.DataFrame) -> pd.Series:
         by = rows.groupby("replicate")[["mean_rank_bound", "speed"]]
-        return by.apply(lambda each: each.corr(method="spearman").iloc[0, 1])
+        return by.apply(lambda group: group.corr(method="spearman").iloc[0, 1])
 
     nonempty(both, "networks")
-    found = pd.DataFrame({"value": correlation(both), "of_figure_6": correlation(alone)})
-    return found.reset_index()
+    correlations = pd.DataFrame({"value": correlation(both), "of_figure_6": correlation(alone)})
+    return correlations.reset_index()

@@ -144,8 +144,8 @@ class Task(NamedTuple):
         streams = self.streams("passing")
         order = torch.stack([torch.randperm(len(images), generator=s) for s in streams])
         full = len(images) // N
-        place = 1 + (M - 1) % (full - 1) if full > 1 else 0
-        return images[order[:, place * N : (place + 1) * N].to(images.device)].mT
+        position = 1 + (M - 1) % (full - 1) if full > 1 else 0
+        return images[order[:, position * N : (position + 1) * N].to(images.device)].mT
 
 
 def run(config: Config, context: Context) -> Iterator[LayerRank | TrainedEpoch | Measured]:
@@ -158,8 +158,8 @@ def run(config: Config, context: Context) -> Iterator[LayerRank | TrainedEpoch |
         step = yield from choose_step(task._replace(replicates=range(R, R + S)))
         networks = starting_networks(task, step)
         for variant, network in networks.items():
-            own = network.select(torch.arange(R))
-            yield from ranks_before(task, variant, step if variant.steps else 0.0, own)
+            reported = network.select(torch.arange(R))
+            yield from ranks_before(task, variant, step if variant.steps else 0.0, reported)
     else:  # restored networks are pre-trained
         networks = untouched(task)
     yield from train(task, networks)
@@ -255,7 +255,7 @@ def raising_most(rows: list[LayerRank]) -> float:
 def starting_networks(task: Task, step: float) -> dict[Variant, MLP]:
     """Return all networks before training by SGD, pre-trained ones included."""
     networks = untouched(task)
-    budgets = sorted({each.steps for each in networks} - {0})
+    budgets = sorted({variant.steps for variant in networks} - {0})
     raised = pretrained(task, step, budgets) if budgets else {}
     (X,) = task.minibatches(1, "scaling")
     for (method, M), network in networks.items():
@@ -282,7 +282,7 @@ def end_to_end(task: Task, network: MLP, step: float, budgets: list[int]) -> dic
 
     Returns the networks by M.
     """
-    found = {}
+    pretrained = {}
     of_last = {"layer": network.depth, "power": -0.5, "step": step, "activated": True}
     descend = Captured(partial(ascent.descend, network, **of_last))
     with task.context.progress(max(budgets), "pre-training", unit="minibatches") as bar:
@@ -291,9 +291,9 @@ def end_to_end(task: Task, network: MLP, step: float, budgets: list[int]) -> dic
             for _ in range(task.config.gradient_steps):
                 descend(X)
             if M in budgets:
-                found[M] = network.map(torch.clone)
+                pretrained[M] = network.map(torch.clone)
             bar.update(1)
-    return found
+    return pretrained
 
 
 def by_sweeps(task: Task, network: MLP, step: float, budgets: list[int]) -> dict[int, MLP]:
@@ -302,17 +302,17 @@ def by_sweeps(task: Task, network: MLP, step: float, budgets: list[int]) -> dict
     All steps use one minibatch. A larger M continues the network of the next smaller M. Returns the
     networks by M.
     """
-    found, layers = {}, ascent.swept_layers(network.depth)
+    pretrained, layers = {}, ascent.swept_layers(network.depth)
     (X,) = task.minibatches(1, "pretraining")
-    every = sorted(task.config.pretraining_steps)
-    with task.context.progress(sum(every) * len(layers), "pre-training", unit="steps") as bar:
-        for M in every:
+    all_budgets = sorted(task.config.pretraining_steps)
+    with task.context.progress(sum(all_budgets) * len(layers), "pre-training", unit="steps") as bar:
+        for M in all_budgets:
             for layer in layers:
                 for _ in range(M * task.config.gradient_steps):
                     ascent.descend(network, X, layer, -1.0, step, activated=False)
                 bar.update(M)
-            found[M] = network.map(torch.clone)
-    return found
+            pretrained[M] = network.map(torch.clone)
+    return pretrained
 
 
 def by_layers(task: Task, start: MLP, step: float, budgets: list[int]) -> dict[int, MLP]:
@@ -320,15 +320,15 @@ def by_layers(task: Task, start: MLP, step: float, budgets: list[int]) -> dict[i
 
     Layers are pre-trained one after the other. Returns the networks by M.
     """
-    found, ours, T = {}, task.config.protocol == "ours", task.config.gradient_steps
+    pretrained, ours, T = {}, task.config.protocol == "ours", task.config.gradient_steps
     move = partial(ascent.turn, angle=step) if ours else partial(ascent.climb, step=step)
     with task.context.progress(start.depth * len(budgets), "pre-training", unit="layers") as bar:
         for M in budgets:
-            network = found[M] = start.map(torch.clone)
+            network = pretrained[M] = start.map(torch.clone)
             drawn = task.minibatches(M, "pretraining")
             for _ in ascent.raise_layer_wise(network, drawn, T, move, unit_scale=ours):
                 bar.update(1)
-    return found
+    return pretrained
 
 
 def ranks_before(task: Task, variant: Variant, step: float, network: MLP) -> Iterator[LayerRank]:
@@ -337,30 +337,30 @@ def ranks_before(task: Task, variant: Variant, step: float, network: MLP) -> Ite
     inputs = probed(config, task.data).flat().expand(len(network), -1, -1)
     with context.progress(network.depth + 1, "measuring", unit="layers") as bar:
         for layer, columns in ranks_by_layer(network, inputs, config.tau, bar.update):
-            for replicate, of in zip(task.replicates, by_network(columns), strict=False):
+            for replicate, ranks in zip(task.replicates, by_network(columns), strict=False):
                 judged = replicate < config.replicates
-                yield LayerRank(*variant, step, replicate, judged, layer, **of)
+                yield LayerRank(*variant, step, replicate, judged, layer, **ranks)
 
 
 def train(task: Task, networks: dict[Variant, MLP]) -> Iterator[TrainedEpoch | Measured]:
     """Train all networks together by SGD at each of their learning rates; yield their epochs."""
     config, data, context = task.config, task.data, task.context
     groups = {
-        str(each): group(network.to(CPU), config.rates_of(each.method), task.replicates)
-        for each, network in networks.items()
+        str(variant): group(network.to(CPU), config.rates_of(variant.method), task.replicates)
+        for variant, network in networks.items()
     }
     trainer = StackTrainer(
         groups, data, config.batch_size, config.epochs, config.streams().generator, context
     )
     if context.restored is None:
         images = probed(config, data)
-        for each in networks:
-            network = trainer.groups[str(each)].network
+        for variant in networks:
+            network = trainer.groups[str(variant)].network
             scores = Scores(*scored(network, images, "probe", torch.float32))
-            yield from epoch_rows(task, trainer, each, 0, scores)
-    for epoch, found in trainer.run():
-        for each in networks:
-            yield from epoch_rows(task, trainer, each, epoch, found[str(each)])
+            yield from epoch_rows(task, trainer, variant, 0, scores)
+    for epoch, scores_by_network in trainer.run():
+        for variant in networks:
+            yield from epoch_rows(task, trainer, variant, epoch, scores_by_network[str(variant)])
 
 
 @torch.no_grad()
@@ -381,12 +381,12 @@ def epoch_rows(
     task: Task, trainer: StackTrainer, variant: Variant, epoch: int, scores: Scores
 ) -> Iterator[TrainedEpoch | Measured]:
     """Yield the rows of a group of networks at the end of an epoch."""
-    config, of, data = task.config, trainer.groups[str(variant)], trainer.data
-    network, probe = of.network, probed(config, data).flat()
+    config, group, data = task.config, trainer.groups[str(variant)], trainer.data
+    network, probe = group.network, probed(config, data).flat()
     mode: Mode = "probe" if config.protocol == "authors" else "evaluate"
     test_loss, test_accuracy = scored(network, data.test, mode, torch.float64)
     last = trainer.order()[:, (trainer.steps - 1) * trainer.batch_size :][:, : trainer.batch_size]
-    minibatches = data.train.flat()[last[of.replicates]].mT
+    minibatches = data.train.flat()[last[group.replicates]].mT
     columns = vars(scores) | last_ranks(network, probe, config.tau)
     columns |= {"test_loss": test_loss, "test_accuracy": test_accuracy}
     columns |= {"mean_rank_bound": mean_rank_bound(network, minibatches)}

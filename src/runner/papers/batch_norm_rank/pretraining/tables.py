@@ -45,12 +45,12 @@ def against_pretraining(tables: Tables) -> pd.DataFrame:
     Networks of one ratio share dataset, depth and replicate. Losses are means over all epochs. `M`
     is the length of the pre-training.
     """
-    rows, place = at_chosen_rates(tables), ["data", "depth", "replicate"]
-    trained = rows[rows["epoch"] > 0].groupby([*place, *VARIANT], as_index=False)["train_loss"]
+    rows, keys = at_chosen_rates(tables), ["data", "depth", "replicate"]
+    trained = rows[rows["epoch"] > 0].groupby([*keys, *VARIANT], as_index=False)["train_loss"]
     losses = trained.mean()
     is_ours = losses["method"] == "pretrained"
     ours = nonempty(losses[is_ours], "rows: pretrained").drop(columns="method")
-    pairs = losses[~is_ours].merge(ours, on=place, suffixes=("", "_ours"))
+    pairs = losses[~is_ours].merge(ours, on=keys, suffixes=("", "_ours"))
     ratio = pairs["train_loss"] / pairs["train_loss_ours"]
     return pairs.assign(ratio=ratio, M=pairs["pretraining_steps_ours"])
 
@@ -77,8 +77,8 @@ def named(rows: pd.DataFrame, network: str) -> pd.DataFrame:
 
     network: its name or its method.
     """
-    found = rows[(rows["network"] == network) | (rows["method"] == network)]
-    return nonempty(found, f"rows: {network}")
+    of_network = rows[(rows["network"] == network) | (rows["method"] == network)]
+    return nonempty(of_network, f"rows: {network}")
 
 
 def deepest(rows: pd.DataFrame) -> pd.DataFrame:

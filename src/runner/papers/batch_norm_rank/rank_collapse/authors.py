@@ -118,14 +118,18 @@ class Trainer(EpochTrainer[Scores]):
         parameters = self.networks.parameters
         images, labels = self.data.train.flat()[chosen].float(), self.data.train.labels[chosen]
         if is_written_out_for(self.written_out):
-            logits, found = gradients(self.written_out, images, labels, epsilon=0.0)
+            logits, gradients_of_weights = gradients(self.written_out, images, labels, epsilon=0.0)
             losses, _ = loss_and_hits(logits, labels)
         else:
             leaves = [tensor.requires_grad_() for tensor in parameters.values()]
             losses, _ = loss_and_hits(self.networks.logits(images), labels)
-            found = dict(zip(parameters, torch.autograd.grad(losses.sum(), leaves), strict=True))
+            gradients_of_weights = dict(
+                zip(parameters, torch.autograd.grad(losses.sum(), leaves), strict=True)
+            )
         with torch.no_grad():
-            self.optimizer.step({name: found[name] for name in parameters}, self.rates)
+            self.optimizer.step(
+                {name: gradients_of_weights[name] for name in parameters}, self.rates
+            )
         self.losses += losses.detach()
         return losses.detach()
 
@@ -146,7 +150,7 @@ class Trainer(EpochTrainer[Scores]):
     def _drawn(self, purpose: str, count: int, of: int | None = None) -> Int[Tensor, "R count"]:
         streams = (self.stream(replicate, purpose) for replicate in range(self.replicates))
         n = of or len(self.data.train)
-        drawn = torch.stack([torch.randint(n, (count,), generator=each) for each in streams])
+        drawn = torch.stack([torch.randint(n, (count,), generator=stream) for stream in streams])
         return drawn.to(self.device)
 
     def _own(self) -> dict[str, Tensor]:

@@ -85,9 +85,9 @@ def _by_depth(
     Returns height, name and look at each line's end.
     """
     depths, ends = sorted(rows["depth"].unique()), []
-    for kind, of in rows.groupby("normalization"):
-        mean, look = of.groupby("depth")[column].mean(), NORMALIZATIONS[kind]
-        look.each(axes, of["depth"], of[column])
+    for kind, group in rows.groupby("normalization"):
+        mean, look = group.groupby("depth")[column].mean(), NORMALIZATIONS[kind]
+        look.each(axes, group["depth"], group[column])
         look.line(axes, mean.index, mean)
         ends.append((mean.iloc[-1], NAMES[kind], look))
     level(axes, reference, text)

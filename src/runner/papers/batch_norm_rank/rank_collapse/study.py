@@ -114,7 +114,7 @@ def as_the_text(
     kind = {"init": config.init, "activation": config.activation, "skip": config.skip}
     start = partial(starting_stack, config, features, classes, dtype=dtype, **kind)
     if context.restored is None:
-        found: list[LayerRank] = []
+        rows: list[LayerRank] = []
         inputs = x.to(context.device, dtype).expand(config.replicates, -1, -1)
         total = len(config.normalizations) * (config.depth + 1)
         with context.progress(total, "measuring", unit="layers") as bar:
@@ -122,11 +122,11 @@ def as_the_text(
                 network = start(normalization, range(config.replicates)).to(context.device)
                 layers = ranks_by_layer(network, inputs, config.tau, bar.update)
                 for row in layer_rows(normalization, layers):
-                    found.append(row)
+                    rows.append(row)
                     yield row
                 yield from hand_over(context, normalization, network, inputs, 0)
                 del network  # before the next networks are drawn
-        tell_ranks(found)
+        tell_ranks(rows)
     if config.train:
         yield from choose_and_train(config, context, data, start)
 
@@ -143,42 +143,51 @@ def choose_and_train(
     selection = selection_range(config.replicates, config.selection_replicates)
     scores = torch.zeros(len(names), len(grid), len(selection), dtype=torch.float64)
     is_judged = torch.tensor(len(grid) == 1)
-    own = {"choice/scores": scores, "choice/is_judged": is_judged}
+    choice_state = {"choice/scores": scores, "choice/is_judged": is_judged}
     if restored is not None:
-        for name, tensor in own.items():
+        for name, tensor in choice_state.items():
             tensor.copy_(restored[name])
-    lent = replace(context, checkpoint=lambda make: context.checkpoint(lambda: make() | own))
+    lent = replace(
+        context, checkpoint=lambda make: context.checkpoint(lambda: make() | choice_state)
+    )
 
     def trainer_of(replicates: range, rates: dict[str, list[float]]) -> StackTrainer:
-        groups = {n: group(start(n, replicates), of, replicates) for n, of in rates.items()}
+        groups = {
+            n: group(start(n, replicates), grid_rates, replicates)
+            for n, grid_rates in rates.items()
+        }
         return StackTrainer(
             groups, data, config.batch_size, config.epochs, config.streams().generator, lent
         )
 
     if not is_judged:
         trainer = trainer_of(selection, dict.fromkeys(names, grid))
-        for epoch, found in trainer.run("choosing learning rates"):
+        for epoch, results in trainer.run("choosing learning rates"):
             for index, name in enumerate(names):
-                of = found[name]
-                scores[index] += score(of.train_accuracy, of.train_loss).view_as(scores[index])
+                result = results[name]
+                scores[index] += score(result.train_accuracy, result.train_loss).view_as(
+                    scores[index]
+                )
                 members = product(grid, selection)
-                for (rate, r), row in zip(members, by_network(vars(of)), strict=True):
+                for (rate, r), row in zip(members, by_network(vars(result)), strict=True):
                     yield TrialEpoch(name, r, rate, epoch, **row)
         is_judged.fill_(True)
         lent = replace(lent, restored=None)
-    choices = dict(zip(names, (choose(grid, each, selection) for each in scores), strict=True))
+    choices = dict(
+        zip(names, (choose(grid, of_network, selection) for of_network in scores), strict=True)
+    )
     rates = {name: [choice.rate] for name, choice in choices.items()}
     trainer = trainer_of(range(config.replicates), rates)
     probe = probed(config, trainer.data).flat()
-    for epoch, found in trainer.run():
+    for epoch, results in trainer.run():
         for name, choice in choices.items():
             network = trainer.groups[name].network
             test_loss, test_accuracy = evaluate(network, trainer.data.test)
-            measured = vars(found[name]) | last_ranks(network, probe, config.tau)
+            measured = vars(results[name]) | last_ranks(network, probe, config.tau)
             measured |= {"test_loss": test_loss, "test_accuracy": test_accuracy}
             for r, columns in enumerate(by_network(measured)):
-                place = name, r, choice.rate, epoch
-                yield TrainedEpoch(*place, **columns, selected_on=choice.selected_on)
+                keys = name, r, choice.rate, epoch
+                yield TrainedEpoch(*keys, **columns, selected_on=choice.selected_on)
             yield from hand_over(context, name, network, probe, epoch)
 
 
@@ -210,8 +219,8 @@ def as_the_authors(config: RankCollapse, context: Context) -> Iterator[LayerRank
                 measured = vars(scores) | last_ranks(trainer.networks, x, config.tau)
                 measured |= {"test_loss": test_loss, "test_accuracy": test_accuracy}
                 for r, columns in enumerate(by_network(measured)):
-                    place = name, r, trainer.rate, epoch
-                    yield TrainedEpoch(*place, **columns, selected_on=AUTHORS_RATES)
+                    keys = name, r, trainer.rate, epoch
+                    yield TrainedEpoch(*keys, **columns, selected_on=AUTHORS_RATES)
 
 
 def figure_2_as_the_authors(config: RankCollapse, context: Context) -> Iterator[LayerRank]:
@@ -222,9 +231,9 @@ def figure_2_as_the_authors(config: RankCollapse, context: Context) -> Iterator[
     measured = measured_layers(config.depth)
     with context.progress(config.depth, "measuring", unit="layers") as bar:
         for layer in range(1, config.depth + 1):
-            found = next(layers)
+            hidden = next(layers)
             for name in config.normalizations if layer in measured else ():
-                H = found[name]
+                H = hidden[name]
                 size = {"root_mean_square": root_mean_square(H).cpu()}
                 yield from layer_rows(name, [(layer, vars(ranks(H, config.tau)) | size)])
             bar.update()
@@ -232,14 +241,17 @@ def figure_2_as_the_authors(config: RankCollapse, context: Context) -> Iterator[
 
 def tell_ranks(rows: list[LayerRank]) -> None:
     """Log the median ranks at some of the layers before training begins."""
-    known = {row.layer for row in rows} - {0}  # beyond 64 not all layers are measured
-    layers = sorted({min(known, key=lambda n: abs(n - 2**k)) for k in range(16)} | {max(known)})
+    layers_measured = {row.layer for row in rows} - {0}  # beyond 64 not all layers are measured
+    layers = sorted(
+        {min(layers_measured, key=lambda n: abs(n - 2**k)) for k in range(16)}
+        | {max(layers_measured)}
+    )
     log.info("rank before training, and r, by layer:  %s", "".join(f"{n:>7}" for n in layers))
     for name in dict.fromkeys(row.normalization for row in rows):
-        own = [row for row in rows if row.normalization == name]
+        of_kind = [row for row in rows if row.normalization == name]
         for column, what in (("matrix_rank", "rank"), ("rank_bound", "r")):
-            of = [median(getattr(r, column) for r in own if r.layer == n) for n in layers]
-            log.info("%38s:  %s", f"{name}, {what}", "".join(f"{value:7.4g}" for value in of))
+            medians = [median(getattr(r, column) for r in of_kind if r.layer == n) for n in layers]
+            log.info("%38s:  %s", f"{name}, {what}", "".join(f"{value:7.4g}" for value in medians))
 
 
 def torch_module(config: RankCollapse, network: str, tensors: dict[str, Tensor]) -> nn.Module:
@@ -263,5 +275,5 @@ def layer_rows(
     layers: number and measures of each layer.
     """
     for layer, columns in layers:
-        for replicate, of in enumerate(by_network(columns)):
-            yield LayerRank(normalization, replicate, layer, **of)
+        for replicate, measured in enumerate(by_network(columns)):
+            yield LayerRank(normalization, replicate, layer, **measured)

@@ -14,7 +14,22 @@ RIGHT = "paper A, Appendix E, figure 4 right"
 SMALL = 0.01
 SQUARE, SPARSE, SPARSEST = (f"m == d ** 2 and p == {p}" for p in (1, 0.2, 0.05))
 FULL_RANK = "numerical_rank == d ** 2"
+CONNECTED = f"{SPARSE} and (1 - (1 - p) ** d) ** (2 * d ** 2) >= 0.8"
+SCHEDULES = "paper A, Appendix E, training details"
 BOTH = (t.TEACHER, t.STUDENT)
+ADAM_ON, SGD_ON, SHIFTED = (
+    t.KEPT_ON.format(t.ADAM),
+    t.KEPT_ON.format(t.SGD),
+    t.SHIFTED.format(t.ADAM),
+)
+COORDINATES = t.COORDINATES.format(t.ADAM)
+JUDGED, TWICE = "d <= 10", "d <= 10 and m == 2 * d ** 2"
+FOUND = 1e-6
+QUESTION = "supplementary to paper A, Section 5: whether SGD can find the solution"
+ACTIVE = (
+    "every hidden ReLU is active at every step: the shifts are those of Lemma 7, and only the γ of"
+    " the first layer is trained"
+)
 COPY = "the copy is the construction from a dense network that was trained on the target's outputs"
 
 CLAIMS = {
@@ -77,8 +92,9 @@ CLAIMS = {
             "at width d² with 20 % nonzero weights, the construction equals its target wherever"
             " its linear system has full rank (d: target width)",
             "paper A, Theorem 3",
-            q.error_over_rounding(t.TEACHER, SPARSE).given(FULL_RANK).always("<=", 1),
-            note="mean squared distance from the source at most {source_mse.max:.2g}",
+            q.error_over_rounding(t.TEACHER, CONNECTED).given(FULL_RANK).always("<=", 1),
+            note="at every d at which all hidden units are connected with probability 0.8 or more;"
+            " mean squared distance from the source at most {source_mse.max:.2g}",
         ),
         Claim(
             "sparse-small-d",
@@ -130,16 +146,105 @@ CLAIMS = {
             note="d: width of the target; all γ and β are trained, and nothing else",
         ),
     ],
+    "norm-start": [
+        ours(
+            "kept-on-small",
+            "with active hidden ReLUs, Adam ends at an error below 1 %, at every target width d and"
+            " every width from d² to 4 d²",
+            QUESTION,
+            q.loss(ADAM_ON, JUDGED).below(SMALL),
+            needs={"target_width": 2},
+            note=ACTIVE,
+        ),
+        ours(
+            "kept-on-beats-usual",
+            "with active hidden ReLUs, Adam ends below a third of its error from γ = 1 and β = 0,"
+            " at every target width and width",
+            QUESTION,
+            q.ratio(t.ADAM, ADAM_ON, JUDGED).above(3),
+            needs={"target_width": 2},
+            note=ACTIVE,
+        ),
+        ours(
+            "kept-on-beats-usual-sgd",
+            "with active hidden ReLUs, SGD ends at a smaller error than from γ = 1 and β = 0, at"
+            " every target width and width",
+            QUESTION,
+            q.ratio(t.SGD, SGD_ON, JUDGED).above(1),
+            needs={"target_width": 2},
+            note=ACTIVE,
+        ),
+        ours(
+            "found-at-twice",
+            "with active hidden ReLUs, Adam finds the exact solution at width 2 d² in more than a"
+            " quarter of the networks",
+            QUESTION,
+            q.share_of_found(ADAM_ON, TWICE, FOUND).above(0.25),
+            note=ACTIVE,
+        ),
+        ours(
+            "not-found-at-square",
+            "with active hidden ReLUs, Adam finds the exact solution at width d² in fewer than a"
+            " quarter of the networks",
+            QUESTION,
+            q.share_of_found(ADAM_ON, f"{JUDGED} and {SQUARE}", FOUND).below(0.25),
+            note=ACTIVE,
+        ),
+        ours(
+            "condition-is-why",
+            "in coordinates in which the matrix K of the linear system is the identity, Adam finds"
+            " the exact solution at width d² in more than a quarter of the networks",
+            QUESTION,
+            q.share_of_found(COORDINATES, f"{JUDGED} and {SQUARE}", FOUND).above(0.25),
+            note=ACTIVE,
+        ),
+        ours(
+            "shift-helps",
+            "Adam on all γ and β ends at a smaller error from β = 4 in the first layer than from"
+            " β = 0, at every target width and width",
+            QUESTION,
+            q.ratio(t.ADAM, SHIFTED, JUDGED).above(1),
+            needs={"target_width": 2},
+        ),
+    ],
     "norm-schedules": [
         Claim(
             "constant-beats-schedules",
             "for SGD on the normalization parameters γ and β, a constant learning rate gives a"
             " smaller test error than a cosine or exponential schedule",
-            "paper A, Appendix E, training details",
+            SCHEDULES,
             [
                 q.schedule_ratio(each, "constant").given("inside_grid").above(1)
                 for each in ("cosine", "exponential")
             ],
+        ),
+        ours(
+            "constant-better-at-small-rates",
+            "for SGD on γ and β, a cosine schedule gives a larger test error than a constant"
+            " learning rate if both begin at 0.14 or less",
+            SCHEDULES,
+            q.schedule_ratio_at("cosine", "constant", "rate <= 0.14").above(1),
+        ),
+        ours(
+            "cosine-better-at-large-rates",
+            "for SGD on γ and β, a cosine schedule gives a smaller test error than a constant"
+            " learning rate if both begin at 0.4 or more",
+            SCHEDULES,
+            q.schedule_ratio_at("cosine", "constant", "rate >= 0.4").below(1),
+        ),
+        ours(
+            "cosine-equals-constant",
+            "for SGD on γ and β, a cosine schedule and a constant learning rate, each at its best"
+            " rate, give test errors that differ by less than 10 %",
+            SCHEDULES,
+            q.schedule_ratio("cosine", "constant").given("inside_grid").within(0.1, 1),
+        ),
+        ours(
+            "exponential-worse",
+            "for SGD on γ and β, an exponential schedule gives a larger test error than a constant"
+            " learning rate, each at its best rate",
+            SCHEDULES,
+            q.schedule_ratio("exponential", "constant").given("inside_grid").above(1),
         ),
     ],
 }

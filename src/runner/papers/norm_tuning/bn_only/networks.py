@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.papers.norm_tuning.theorem_1 import Norm
+from runner.papers.norm_tuning.theorem_1 import Norm, khatri_rao, set_shifts
 
 SHIFT_START = 0.1
 """Initial beta2, without which a last unit with few nonzero weights could be dead."""
@@ -98,6 +98,7 @@ class Dense:
 
     def __init__(self, W: Float[Tensor, "R d d"]) -> None:
         self.parameters, self.running = {"W": W.clone()}, {}
+        self.trained = self.parameters
 
     def found(self) -> Float[Tensor, "R d d"]:
         """Return the trained W in float64."""
@@ -129,6 +130,7 @@ class FrozenWithNorm:
             self.parameters |= {f"gamma{layer}": ones, f"beta{layer}": zeros}
             self.running |= {f"mean{layer}": zeros.clone(), f"variance{layer}": ones.clone()}
         self.parameters["beta2"] += SHIFT_START
+        self.trained = self.parameters
 
     def found(self) -> Norm:
         """Return gamma and beta of the affine maps with running statistics (Proposition 1)."""
@@ -181,6 +183,54 @@ class FrozenWithNorm:
         self.running[f"mean{layer}"].lerp_(mean, MOMENTUM)
         self.running[f"variance{layer}"].lerp_(variance, MOMENTUM)
         return mean, inverse_root(variance)
+
+
+class KeptOn(FrozenWithNorm):
+    """The frozen network f in training with every hidden ReLU active.
+
+    Only gamma1 is trained. The shifts are those of Lemma 7 at every step: they make the hidden
+    ReLUs active for inputs up to a norm, and the last layer subtracts them. So f computes
+    `relu(W2 diag(gamma1) W1 x)`. in_coordinates: train u instead, gamma1 = K^+ u with the
+    Khatri-Rao matrix K; then `W2 diag(gamma1) W1 = u`, whatever the condition number of K.
+    """
+
+    def __init__(
+        self,
+        W1: Float[Tensor, "R m d"],
+        W2: Float[Tensor, "R d m"],
+        input_norm: float,
+        in_coordinates: bool,
+    ) -> None:
+        super().__init__(W2.float(), batch_statistics=False)
+        self.W1, self.input_norm = W1.float(), input_norm
+        gamma1 = self.parameters["gamma1"]
+        self.inverse: Float[Tensor, "R m d*d"] | None = None
+        self.trained = {"gamma1": gamma1.clone()}
+        if in_coordinates:
+            K = khatri_rao(W2, W1)
+            self.inverse = torch.linalg.pinv(K).float()
+            self.trained = {"u": (K @ gamma1.double()).float()}
+        self.follow()
+
+    def follow(self) -> None:
+        """Set gamma and beta of both layers to the trained parameters and their shifts."""
+        *_, trained = self.trained.values()
+        gamma1 = trained if self.inverse is None else self.inverse @ trained
+        norm = set_shifts(self.W1, self.W2, gamma1, self.input_norm)
+        for name, parameter in norm._asdict().items():
+            self.parameters[name].copy_(parameter)
+
+    def step(self, batch: Batch) -> Step:
+        """Return the loss and its gradient by gamma1, or by u.
+
+        The shifts cancel while every hidden ReLU is active. So the gradient by gamma1 with fixed
+        shifts is also the gradient with shifts that follow gamma1.
+        """
+        loss, gradients, on = super().step(batch)
+        of_gamma1 = gradients["gamma1"]
+        if self.inverse is None:
+            return loss, {"gamma1": of_gamma1}, on
+        return loss, {"u": self.inverse.mT @ of_gamma1}, on
 
 
 def inverse_root(variance: Tensor) -> Tensor:

@@ -15,13 +15,17 @@ import pandas as pd
 from runner.papers.norm_tuning.bn_only.config import SHIFT_MARGIN
 from runner.papers.norm_tuning.bn_only.tables import (
     ADAM,
+    COORDINATES,
     DENSE,
     DENSE_ADAM,
+    KEPT_ON,
     SGD,
+    SHIFTED,
     STUDENT,
     TEACHER,
     at_best_rates,
     by_budget,
+    judged,
     with_series,
 )
 from runner.results.quantities import Tables, quantity
@@ -32,6 +36,10 @@ SYMBOLS = {"target_width": "d", "width": "m", "sparsity": "p"}
 PRINTED = {
     SGD: "SGD on γ and β",
     ADAM: "Adam on γ and β",
+    KEPT_ON.format(ADAM): "Adam with active hidden ReLUs",
+    KEPT_ON.format(SGD): "SGD with active hidden ReLUs",
+    COORDINATES.format(ADAM): "Adam with active hidden ReLUs in coordinates of K",
+    SHIFTED.format(ADAM): "Adam on γ and β from β = 4",
     TEACHER: "the construction from the target",
     STUDENT: "the construction from a dense network",
     DENSE: "a dense network",
@@ -84,6 +92,13 @@ def loss(tables: Tables, series: Series, where: str) -> pd.DataFrame:
     return pd.concat(losses).rename("value").reset_index()
 
 
+@quantity(numbers="counts", needs={"target_width": 2}, of="networks")
+def share_of_found(tables: Tables, series: str, where: str, least: float) -> pd.DataFrame:
+    """fraction of the networks of all d that {series} brings to an error below {least}"""
+    errors = _loss(tables, where, series)
+    return pd.DataFrame([{"count": int((errors < least).sum()), "n": len(errors)}])
+
+
 @quantity(each=("d",), unit="ratio", needs={"width": 3})
 def narrow_over_wide(tables: Tables, series: str) -> pd.DataFrame:
     """test error of {series} at the smallest m / test error at the largest m below d²"""
@@ -125,6 +140,15 @@ def schedule_ratio(tables: Tables, top: str, bottom: str) -> pd.DataFrame:
     errors, inside = rows["relative_mse"].fillna(np.inf), rows["inside_grid"]
     both = {"value": errors[top] / errors[bottom], "inside_grid": inside[top] & inside[bottom]}
     return pd.DataFrame(both).reset_index()
+
+
+@quantity(each=("d", "rate"), unit="ratio", needs={"target_width": 2, "schedule": 2})
+def schedule_ratio_at(tables: Tables, top: str, bottom: str, where: str) -> pd.DataFrame:
+    """test error with {top} / with {bottom} learning rates, at the same initial rate"""
+    rows = judged(tables["metrics"]).rename(columns=SYMBOLS | {"learning_rate": "rate"})
+    rows = nonempty(rows.query(where), f"networks of {where}")
+    errors = rows.set_index(["schedule", "d", "rate", "replicate"])["relative_mse"].fillna(np.inf)
+    return (errors[top] / errors[bottom]).rename("value").reset_index()
 
 
 @quantity(each=("samples", "epochs"), needs={"train_samples": 2, "epochs": 2})

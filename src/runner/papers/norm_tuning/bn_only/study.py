@@ -35,8 +35,8 @@ from runner.core.studies import Context, Measured, Row, network_name
 from runner.data.gaussian import GaussianStream
 from runner.papers.norm_tuning.bn_only import networks
 from runner.papers.norm_tuning.bn_only.config import SHIFT_MARGIN, BnOnly
-from runner.papers.norm_tuning.bn_only.networks import Batch, Dense, FrozenWithNorm, f, g
-from runner.papers.norm_tuning.theorem_1 import Norm, pseudo_inverse, set_shifts
+from runner.papers.norm_tuning.bn_only.networks import Batch, Dense, FrozenWithNorm, KeptOn, f, g
+from runner.papers.norm_tuning.theorem_1 import Norm, khatri_rao, pseudo_inverse, set_shifts
 from runner.papers.norm_tuning.theory import random_matrix
 from runner.training.optimizers import OPTIMIZERS, Optimizer
 from runner.training.schedules import SCHEDULES
@@ -78,7 +78,7 @@ class Approximation(Row):
     test_mse: float  # mean squared error on the test samples
     relative_mse: float  # test_mse / variance of g; 1: predicting the mean
     max_abs_error: float  # largest |f(x) - g(x)| over the test samples
-    condition_number: float = nan  # condition number of the Khatri-Rao matrix, for constructions
+    condition_number: float = nan  # of the Khatri-Rao matrix, for constructions and start=active
     numerical_rank: float = nan  # numerical rank of the same matrix
     source_mse: float = nan  # of constructions: mean squared distance to their source network
     float32_mse: float = nan  # source_mse, computed in float32
@@ -90,6 +90,9 @@ class Approximation(Row):
     optimizer: str = "none"
     schedule: str = "none"
     statistics: str = "none"
+    start: str = "none"  # initial gamma and beta of the trained frozen network
+    trained: str = "none"  # its trained parameters
+    units_on: float = nan  # fraction of its hidden ReLUs that are active, over 128 test samples
 
 
 @dataclass(frozen=True)
@@ -123,10 +126,18 @@ class Learner(NamedTuple):
     rates: Float[Tensor, " R"]  # learning rates before the schedule
     mse: Float[Tensor, " R"]  # mean loss since the last point of the curve
 
+    def step(self, gradients: dict[str, Tensor], fraction: float) -> None:
+        """Take one step of the optimizer. fraction: of the learning rates."""
+        self.optimizer.step(gradients, self.rates * fraction)
+        if isinstance(self.network, KeptOn):
+            self.network.follow()
+
     def state(self) -> dict[str, Tensor]:
         """Return the tensors that training changes in place."""
         own = {f"optimizer.{name}": each for name, each in self.optimizer.state.items()}
         own |= {"rates": self.rates, "mse": self.mse}
+        if isinstance(self.network, KeptOn):
+            own |= {f"trained.{name}": each for name, each in self.network.trained.items()}
         return self.network.parameters | self.network.running | own
 
     def traced(self, problem: Problem, r: int, x: Float[Tensor, "R d N"]) -> dict[str, Tensor]:
@@ -148,6 +159,9 @@ def run(config: BnOnly, context: Context) -> Iterator[CurvePoint | Approximation
     built, columns = construct(config, problem, found.get(("dense", config.target_width)))
     for key, learner in learners.items():
         columns[key] = {"train_mse": learner.mse, "learning_rate": learner.rates}
+        if isinstance(learner.network, KeptOn):
+            K = khatri_rao(problem.W2[key[1]], problem.W1[:, : key[1]])
+            columns[key]["condition_number"] = torch.linalg.cond(K)
     errors = measure(config, context, problem, found | built)
     yield from metrics(config, {key: columns[key] | errors[key] for key in columns})
 
@@ -179,7 +193,7 @@ def start(config: BnOnly, context: Context, problem: Problem) -> dict[Key, Learn
 
     def begin(network: Dense | FrozenWithNorm) -> Learner:
         zeros = torch.zeros(config.replicates, dtype=torch.float64, device=context.device)
-        optimizer = lookup("optimizer", config.optimizer, OPTIMIZERS)(network.parameters)
+        optimizer = lookup("optimizer", config.optimizer, OPTIMIZERS)(network.trained)
         return Learner(network, optimizer, rates=zeros, mse=zeros.clone())
 
     trained = {name for method in config.methods for name in lookup("methods", method, TRAINED)}
@@ -188,9 +202,25 @@ def start(config: BnOnly, context: Context, problem: Problem) -> dict[Key, Learn
         learners["dense", config.target_width] = begin(Dense(W))
     batch_statistics = lookup("statistics", config.statistics, {"batch": True, "fixed": False})
     for m in config.m if "sgd" in trained else ():
-        W2 = problem.W2[m].float().to(context.device)
-        learners["sgd", m] = begin(FrozenWithNorm(W2, batch_statistics))
+        W1, W2 = (W.to(context.device) for W in (problem.W1[:, :m], problem.W2[m]))
+        learners["sgd", m] = begin(frozen(config, W1, W2, batch_statistics))
     return learners
+
+
+def frozen(config: BnOnly, W1: Tensor, W2: Tensor, batch_statistics: bool) -> FrozenWithNorm:
+    """Return the frozen network at its initial gamma and beta. W1 (R, m, d) and W2: in float64."""
+    network = FrozenWithNorm(W2.float(), batch_statistics)
+    shifts = {"usual": 0.0, "shifted": config.shift, "active": 0.0}
+    network.parameters["beta1"] += lookup("start", config.start, shifts)
+    kinds = {"all": False, "scales": False, "coordinates": True}
+    in_coordinates = lookup("trained", config.trained, kinds)
+    if config.start == "active":
+        input_norm = sqrt(config.target_width) + SHIFT_MARGIN
+        kept_on = KeptOn(W1, W2, input_norm, in_coordinates)
+        if config.trained != "all":
+            return kept_on
+        network.parameters |= kept_on.parameters
+    return network
 
 
 def train(
@@ -221,7 +251,7 @@ def train(
                 if step % part == 0:
                     learner.mse.zero_()
                 learner.mse.add_(loss, alpha=1 / part)
-                learner.optimizer.step(gradients, learner.rates * fraction)
+                learner.step(gradients, fraction)
             bar.update(1)
             if (step + 1) % part == 0:
                 samples = (step + 1) * config.batch_size
@@ -301,6 +331,7 @@ def measure(config: BnOnly, context: Context, problem: Problem, found: Found) ->
     zeros = torch.zeros(3, config.replicates, dtype=torch.float64, device=device)
     labels, largest = zeros[:2].clone(), dict.fromkeys(found, zeros[0])
     squares = {key: zeros.clone() for key in found}
+    on: dict[Key, Columns] = {}
     with context.progress(samples, "measuring", unit="samples") as bar:
         for begin in range(0, samples, CHUNK):
             x = inputs.draw(min(CHUNK, samples - begin)).double().mT
@@ -309,6 +340,9 @@ def measure(config: BnOnly, context: Context, problem: Problem, found: Found) ->
             learned = g(x, found["dense", d]) if ("dense", d) in found else y
             for (method, m), norm in found.items():
                 output = learned if method == "dense" else f(h1[:, :m], W2[m], norm)
+                if begin == 0 and method == "sgd":
+                    active = norm.gamma1 * h1[:, :m] + norm.beta1 > 0
+                    on[method, m] = {"units_on": active.double().mean((1, 2))}
                 source = single = torch.full_like(y, nan)
                 if method not in ("dense", "sgd"):
                     source = learned if method == STUDENT else y
@@ -326,6 +360,7 @@ def measure(config: BnOnly, context: Context, problem: Problem, found: Found) ->
         numbers = (mse, mse / variance, largest[key], source, in_float32)
         measured[key] = dict(zip(ERRORS, numbers, strict=True))
         measured[key] |= sizes(norm) if isinstance(norm, Norm) else {}
+        measured[key] |= on.get(key, {})
     return measured
 
 
@@ -336,6 +371,9 @@ def metrics(config: BnOnly, columns: dict[Key, Columns]) -> Iterator[Approximati
     for m, method in product(config.m, config.methods):
         of_method = columns[method, d if method == "dense" else m]
         how = training if method in ("sgd", "dense") else {}
+        how = how | {
+            name: getattr(config, name) for name in ("start", "trained") if method == "sgd"
+        }
         for r in range(config.replicates):
             numbers = {name: float(each[r]) for name, each in of_method.items()}
             yield Approximation(method, d, m, p, r, **numbers, **how)

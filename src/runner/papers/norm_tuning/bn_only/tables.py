@@ -8,16 +8,36 @@ from runner.results.rows import nonempty
 SGD, TEACHER, DENSE, STUDENT = "sgd", "teacher construction", "dense", "student construction"
 FIXED, ADAM, DENSE_ADAM = "sgd with fixed statistics", "adam", "dense by adam"
 CORRECTED = "corrected construction"
+KEPT_ON, COORDINATES, SHIFTED, FROM_ACTIVE = (
+    "{}, ReLUs kept on",
+    "{} in coordinates of K",
+    "{} from a shift",
+    "{} from active ReLUs",
+)
+"""Series of the trained frozen network by `trained` and `start`, for an optimizer."""
 
 CHOOSING = 5
 """Number of replicates of `norm-schedules` that choose the learning rates."""
 
 
 def with_series(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with a column `series`: method, optimizer and statistics in one name."""
+    """Return the rows with a column `series`: one name for method and way of training."""
     adam, fixed = metrics["optimizer"] == "adam", metrics["statistics"] == "fixed"
     dense, method = metrics["method"] == DENSE, metrics["method"].str.replace("_", " ")
-    series = np.select([adam & dense, adam, fixed], [DENSE_ADAM, ADAM, FIXED], default=method)
+    usual = pd.Series("none", metrics.index)  # tables of version 1 lack both columns
+    start, trained = (metrics.get(name, usual) for name in ("start", "trained"))
+    other = {
+        COORDINATES: trained == "coordinates",
+        KEPT_ON: trained == "scales",
+        FROM_ACTIVE: start == "active",
+        SHIFTED: start == "shifted",
+    }
+    names = [[name.format(optimizer) for optimizer in metrics["optimizer"]] for name in other]
+    series = np.select(
+        [*other.values(), adam & dense, adam, fixed],
+        [*names, DENSE_ADAM, ADAM, FIXED],
+        default=method,
+    )
     return metrics.assign(series=series)
 
 
@@ -53,19 +73,28 @@ def by_width(metrics: pd.DataFrame) -> pd.DataFrame:
     return rows.merge(wide[alike].drop_duplicates())
 
 
+def _chooses(metrics: pd.DataFrame) -> pd.Series:
+    """Return which rows are of the last five replicates, which choose learning rates."""
+    return metrics["replicate"] >= metrics["replicate"].nunique() - CHOOSING
+
+
+def judged(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Return all replicates but the last five. Raises NoRows if there are none."""
+    others = f"replicates beside the {CHOOSING} that choose rates"
+    return nonempty(metrics[~_chooses(metrics)], others)
+
+
 def at_best_rates(metrics: pd.DataFrame) -> pd.DataFrame:
     """Return the judged replicates at the learning rates that are best on the last five.
 
     The judged replicates are all but the last five. The best learning rate of a d and schedule has
-    the smallest error of the worst of the five. `inside_grid`: whether the grid has smaller and
+    the smallest median error of the five. `inside_grid`: whether the grid has smaller and
     larger learning rates; beyond an end of the grid another rate may be better. Raises NoRows if no
     replicate remains.
     """
     plan = ["target_width", "schedule"]
-    chooses = metrics["replicate"] >= metrics["replicate"].nunique() - CHOOSING
-    judged = nonempty(metrics[~chooses], f"replicates beside the {CHOOSING} that choose rates")
-    errors = metrics[chooses].fillna({"test_mse": np.inf})
-    worst = errors.groupby([*plan, "learning_rate"])["test_mse"].max()
-    best = worst.loc[worst.groupby(plan).idxmin()].index.to_frame(index=False)
-    rows, ends = judged.merge(best), metrics["learning_rate"].agg(["min", "max"])
+    errors = metrics[_chooses(metrics)].fillna({"test_mse": np.inf})
+    medians = errors.groupby([*plan, "learning_rate"])["test_mse"].median()
+    best = medians.loc[medians.groupby(plan).idxmin()].index.to_frame(index=False)
+    rows, ends = judged(metrics).merge(best), metrics["learning_rate"].agg(["min", "max"])
     return rows.assign(inside_grid=~rows["learning_rate"].isin(ends))

@@ -1,7 +1,7 @@
 """Statements of paper A's theorems about the networks that they construct."""
 
 from runner.papers.norm_tuning.constructions import quantities as q
-from runner.results.claims import Claim
+from runner.results.claims import Claim, ours
 
 BLOCKS = 20
 SOLVABLE = "rounding < 1"
@@ -29,6 +29,14 @@ CLAIMS = {
             " parameters γ and β as in Theorem 1",
             "paper A, Theorem 1",
             q.error_over_rounding("wide").given(SOLVABLE).always("<=", 1),
+            note="largest error {max_abs_error.max:.2g}",
+        ),
+        ours(
+            "convolution-exact",
+            "two random convolutions, 3 x 3 with 9 d² channels and then 1 x 1, equal any 3 x 3"
+            " convolution of d channels, with normalization parameters γ and β as in Theorem 1",
+            "supplementary to paper A, Theorem 1",
+            q.convolution_error().given(SOLVABLE).always("<=", 1),
             note="largest error {max_abs_error.max:.2g}",
         ),
         Claim(

@@ -19,10 +19,10 @@ class Constructions(StudyConfig):
         choices=("wide", "low_rank", "deep", "sparse"),
     )
     target: str = parameter(
-        "target network: random matrices of spectral norm 1, or a trained digit classifier of"
-        " hidden width d",
+        "target network: random matrices of spectral norm 1, a random 3 x 3 convolution of d"
+        " channels (theorem=wide, depth=1), or a trained digit classifier of hidden width d",
         "random",
-        choices=("random", "digits"),
+        choices=("random", "convolution", "digits"),
     )
     target_width: int = parameter(
         "d: width of the target (and its input dimension, if target=random)", 16, minimum=1
@@ -30,7 +30,7 @@ class Constructions(StudyConfig):
     depth: int = parameter("l: number of layers of the target", 1, minimum=1, maximum=MOST)
     width: int | None = parameter(
         "m: number of hidden units of each pair of frozen layers (theorem=wide or sparse; null:"
-        " d^2)",
+        " d^2; 9 d^2 channels for target=convolution)",
         None,
         minimum=1,
     )
@@ -84,6 +84,8 @@ class Constructions(StudyConfig):
             raise InputError(f"theorem={theorem} sets its own width: give width=null")
         if theorem == "low_rank" and self.rank > d:
             raise InputError(f"rank={self.rank} is above target_width={d}: give {d} or less")
+        if self.target == "convolution" and (theorem, self.depth) != ("wide", 1):
+            raise InputError("target=convolution needs theorem=wide and depth=1")
         if theorem == "deep" and self.block > d:
             raise InputError(f"block={self.block} is above target_width={d}: give {d} or less")
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from runner.papers.norm_tuning.constructions.tables import full_rank_by_sparsity, random_targets
 from runner.results.quantities import Tables, quantity
-from runner.results.rows import NoRows, nonempty
+from runner.results.rows import NoRows, nonempty, select
 
 FAR = (1000, 2000, 5000, 10_000)
 """Widths d at which the closed formula nearly has its asymptotic exponent."""
@@ -21,6 +21,7 @@ SLACK = 0.005
 
 def _rows(tables: Tables, theorem: str, dtype: str = "float64") -> pd.DataFrame:
     rows = tables["metrics"].rename(columns={"target_width": "d", "sparsity": "p"})
+    rows = rows[rows["target"] != "convolution"]
     return nonempty(rows.query("theorem == @theorem and dtype == @dtype"), f"{theorem} networks")
 
 
@@ -31,9 +32,18 @@ def error_over_rounding(tables: Tables, theorem: str) -> pd.DataFrame:
     l: number of layers of the target. In each layer about a dozen operations round, even at
     condition number 1.
     """
-    rows = _rows(tables, theorem)
+    return _over_rounding(_rows(tables, theorem))
+
+
+def _over_rounding(rows: pd.DataFrame) -> pd.DataFrame:
     room = 16 * np.finfo(np.float64).eps * rows["depth"]
     return rows.assign(value=rows["max_abs_error"] / (rows["rounding"] + room))
+
+
+@quantity(needs={"target_width": 2})
+def convolution_error(tables: Tables) -> pd.DataFrame:
+    """largest |f(x) − g(x)| / (rounding + 16 machine epsilons), convolutions"""
+    return _over_rounding(select(tables["metrics"], target="convolution"))
 
 
 @quantity(needs={"block": 2})

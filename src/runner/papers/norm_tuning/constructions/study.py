@@ -125,10 +125,12 @@ def draw_problem(
     The accuracy of random targets is nan.
     """
     stream, d = config.stream(replicate, "target"), config.target_width
-    if lookup("target", config.target, {"random": True, "digits": False}):
+    if lookup("target", config.target, {"random": True, "convolution": True, "digits": False}):
+        if config.target == "convolution":  # an input is a patch of d channels of 3 x 3 pixels
+            d *= 9
         inputs = theory.random_matrix(config.points, d, config.stream(replicate, "inputs"))
         inputs /= inputs.norm(dim=1, keepdim=True)  # the boundary of the theorems' domain
-        target, classes = random_target(d, config.depth, stream), None
+        target, classes = random_target(config.target_width, config.depth, stream, d), None
     else:  # trained on all images, because it is only a target
         images, classes = digits.all_images()
         inputs = images.flatten(1)
@@ -139,12 +141,14 @@ def draw_problem(
     return target, inputs, float(right)
 
 
-def random_target(width: int, depth: int, draw: torch.Generator) -> Network:
-    """Return a target of Theorem 1: Gaussian `W*_i (d, d)` of spectral norm one, biases `N(0, I /
-    d)`."""
+def random_target(width: int, depth: int, draw: torch.Generator, inputs: int) -> Network:
+    """Return a target of Theorem 1: Gaussian `W*_i` of spectral norm one, biases `N(0, I / d)`.
+
+    `W*_1 (d, inputs)`; the others are (d, d).
+    """
     weights, biases = [], []
-    for _ in range(depth):
-        W = theory.random_matrix(width, width, draw)
+    for layer in range(depth):
+        W = theory.random_matrix(width, width if layer else inputs, draw)
         weights.append(W / torch.linalg.matrix_norm(W, 2))
         biases.append(torch.randn(width, generator=draw, dtype=torch.float64) / width**0.5)
     return relu_network(weights, biases)

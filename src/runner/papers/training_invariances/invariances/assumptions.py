@@ -72,10 +72,10 @@ def largest_margins(x: Float[Tensor, "S n d"], y: Float[Tensor, "S n"]) -> Float
     The shortest w with G w >= 1 is -r / r_{d+1}. Here r is the residual of [G^T; 1] u = (0, ..., 0,
     1) over u >= 0 (Lawson and Hanson 1974, chapter 23). The margin is 1 / |w|.
     """
-    found = []
+    margins = []
     for G in (y[..., None] * x).cpu().numpy():
         E = np.vstack((G.T, np.ones(len(G))))
         target = np.eye(len(E))[-1]
         residual = E @ nnls(E, target)[0] - target
-        found.append(-residual[-1] / np.linalg.norm(residual[:-1]))
-    return x.new_tensor(found)
+        margins.append(-residual[-1] / np.linalg.norm(residual[:-1]))
+    return x.new_tensor(margins)

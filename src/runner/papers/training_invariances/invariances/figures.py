@@ -118,11 +118,13 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         axes.spines["left"].set_visible(axes is panels[0])
         axes.tick_params(left=axes is panels[0])
         with or_empty(axes):
-            own = nonempty(drawn[drawn["statement"] == statement], f"rows of {statement}")
-            for rate, line in own.groupby("learning_rate"):
+            of_statement = nonempty(drawn[drawn["statement"] == statement], f"rows of {statement}")
+            for rate, line in of_statement.groupby("learning_rate"):
                 look.band(axes, line["time"], line[MIDDLE[0]], line[MIDDLE[-1]])
                 look.line(axes, line["time"], line[0.5], marker="", **styles[rate])
-            ends = own[own["time"] == own["time"].max()].set_index("learning_rate")[MIDDLE]
+            ends = of_statement[of_statement["time"] == of_statement["time"].max()].set_index(
+                "learning_rate"
+            )[MIDDLE]
             if statement == MOVES and (words := _same(ends.loc[coarse] / ends.loc[fine])):
                 look.note(axes, 0.02, 0.99, words, va="top")
     low = max(1e-12, drawn.loc[drawn[MIDDLE[0]] > 0, MIDDLE[0]].min() / 2)
@@ -178,7 +180,7 @@ def fitted_orders(tables: Tables) -> pd.DataFrame:
 
     `relative` is drift / initial size at the smallest learning rate.
     """
-    rows = pd.concat([final(tables["metrics"], each) for each in ("euler", "rk4")])
+    rows = pd.concat([final(tables["metrics"], method) for method in ("euler", "rk4")])
     rows = rows[np.isfinite(rows["drift"])]
     finest = rows.sort_values("learning_rate").drop_duplicates(SERIES)
     plain = (finest["loss"] == "logistic") & (finest["integrator"] == "euler")
@@ -188,10 +190,12 @@ def fitted_orders(tables: Tables) -> pd.DataFrame:
         plain=plain & (finest["negative_slope"] == 0) & ~finest["biases"].astype(bool),
         graph=finest["architecture"].str.endswith("graph"),
     )
-    found = nonempty(orders(rows), "quantity at three rates").merge(finest, on=SERIES)
+    fitted = nonempty(orders(rows), "quantity at three rates").merge(finest, on=SERIES)
     statements = (KEPT | MOVED).items()
-    of = [found.query(where, engine="python").assign(statement=name) for name, where in statements]
-    return nonempty(pd.concat(of), "quantity of a statement")
+    of_statements = [
+        fitted.query(where, engine="python").assign(statement=name) for name, where in statements
+    ]
+    return nonempty(pd.concat(of_statements), "quantity of a statement")
 
 
 def say_orders(tables: Tables) -> str:
@@ -218,12 +222,12 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     names = [*KEPT, *MOVED]
     options = {"height": 6.9, "left": 3.2, "top": 0.6, "ratios": [1.3, 1], "sharey": True}
     picture, ((axes, right),) = sheet(1, 2, **options)
-    place = rail(axes, MOST_ORDER, LEAST_ORDER - 0.1, "", log=False, axis="x")
+    position = rail(axes, MOST_ORDER, LEAST_ORDER - 0.1, "", log=False, axis="x")
     axes.set(ylim=(len(names) - 0.4, -0.8), yticks=[])
     right.set_xscale("log")
-    for each in (axes, right):
-        each.spines["left"].set_visible(False)
-        each.axhline(len(KEPT) - 0.5, color=QUIET.color, linewidth=0.6, zorder=0)
+    for side in (axes, right):
+        side.spines["left"].set_visible(False)
+        side.axhline(len(KEPT) - 0.5, color=QUIET.color, linewidth=0.6, zorder=0)
     spot = {"transform": axes.get_xaxis_transform(), "va": "bottom", "size": SMALL}
     for x, text, look in ((0, "flow changes it", NOT_INVARIANT), (1, "conserved", INVARIANT)):
         axes.axvline(x, color=QUIET.color, linestyle=QUIET.dashes, linewidth=1.2, zorder=1)
@@ -231,25 +235,27 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     beyond = drawn.loc[drawn["order"] > MOST_ORDER, "order"]
     if len(beyond):
         text = f"≈ {beyond.median():.0f}"
-        INVARIANT.name(axes, float(place(np.inf)), 1.005, text, **spot)
+        INVARIANT.name(axes, float(position(np.inf)), 1.005, text, **spot)
     hollow: list[float] = []
     counted = ""
     for row, statement in enumerate(names):
         look = INVARIANT if statement in KEPT else NOT_INVARIANT
-        own = drawn[drawn["statement"] == statement]
-        spread = row + np.linspace(-0.22, 0.22, len(own))
+        of_statement = drawn[drawn["statement"] == statement]
+        spread = row + np.linspace(-0.22, 0.22, len(of_statement))
         stroke = {"markersize": 11, "markeredgewidth": 2.6, "color": look.ink}
-        shown = pd.Series(place(own["order"].clip(lower=LEAST_ORDER)))
-        for each, values in ((axes, shown), (right, own["relative"])):
-            look.each(each, values, spread, alpha=0.25)
-            each.plot(values.median(), row, "|", **stroke)
-        if statement in MOVED and (still := int((own["order"] > 0.5).sum())):
-            words = f"{still} of {len(own)}"
+        shown = pd.Series(position(of_statement["order"].clip(lower=LEAST_ORDER)))
+        for side, values in ((axes, shown), (right, of_statement["relative"])):
+            look.each(side, values, spread, alpha=0.25)
+            side.plot(values.median(), row, "|", **stroke)
+        if statement in MOVED and (still := int((of_statement["order"] > 0.5).sum())):
+            words = f"{still} of {len(of_statement)}"
             look.name(axes, 0.93, row, words, size=SMALL, ha="right")
             counted = f"{words}: quantities of order above 0.5\n"
-        tiny = (own["initial"] < TINY * own["initial"].median()).to_numpy()
-        right.plot(own["relative"][tiny], spread[tiny], "o", color=look.ink, mfc="white", ms=5)
-        hollow += own["initial"][tiny].tolist()
+        tiny = (of_statement["initial"] < TINY * of_statement["initial"].median()).to_numpy()
+        right.plot(
+            of_statement["relative"][tiny], spread[tiny], "o", color=look.ink, mfc="white", ms=5
+        )
+        hollow += of_statement["initial"][tiny].tolist()
         spot = {"transform": axes.get_yaxis_transform(), "ha": "right"}
         look.name(axes, -0.02, row, statement, **spot)
     ticks(axes.xaxis, (0, 1))
@@ -323,15 +329,15 @@ def _growth(axes: Axes, tables: Tables) -> pd.DataFrame:
     rows = rows.assign(log10_time=rows["log_flow_time"] / log(10))
     axes.set(xscale="log", yscale="log")
     drawn, names = [], []
-    for architecture, of in rows.groupby("architecture"):
+    for architecture, group in rows.groupby("architecture"):
         free = architecture == "residual_free"
-        line = of.groupby("time")[["log10_time", *SQUARES]].median().reset_index()
+        line = group.groupby("time")[["log10_time", *SQUARES]].median().reset_index()
         for column, look in SQUARES.items():
             style = {"marker": "", "linestyle": DASHED if free else "-"}
             look.line(axes, line["log10_time"], line[column], **style)
         second = line[line["time"] >= 0.5 * line["time"].max()]
         power = slopes(second.assign(replicate=0), "log10_time", "top", log=True)[0]
-        x, law = second["log10_time"], 2 / of["longest"].iloc[0]
+        x, law = second["log10_time"], 2 / group["longest"].iloc[0]
         guide(axes, x, (x / x.iloc[-1]) ** law * line["top"].iloc[-1] / 1.5)
         top, law = line["top"].iloc[-1], rf"$(\log t)^{{{power:.2f}}}$"
         if free:
@@ -354,12 +360,12 @@ def _growth(axes: Axes, tables: Tables) -> pd.DataFrame:
 def _alignment(axes: Axes, tables: Tables) -> pd.DataFrame:
     """Draw medians over networks for each layer that grows, styled by the kind of layer."""
     rows = growing(tables)
-    place = ["data", "architecture", "kind", "layer"]
+    keys = ["data", "architecture", "kind", "layer"]
     columns = ["frobenius", "apart"]
-    drawn = rows[rows["time"] > 0].groupby([*place, "time"])[columns].median().reset_index()
+    drawn = rows[rows["time"] > 0].groupby([*keys, "time"])[columns].median().reset_index()
     axes.set(xscale="log", yscale="log")
-    lines = [*drawn.groupby(place)]
-    for (_, _, kind, _), line in sorted(lines, key=lambda each: each[0][2] == "residual_free"):
+    lines = [*drawn.groupby(keys)]
+    for (_, _, kind, _), line in sorted(lines, key=lambda group: group[0][2] == "residual_free"):
         KINDS[kind].line(axes, line["frobenius"], line["apart"], alpha=0.8)
     for number, kind in enumerate(sorted(set(drawn["kind"]))):
         KINDS[kind].note(axes, 0.04, 0.2 - 0.07 * number, NAMES[kind])
@@ -374,17 +380,17 @@ def _bounds(axes: Axes, tables: Tables) -> pd.DataFrame:
     end = end.assign(size=end["channels"].where(end["kind"] == "conv", end["width"]))
     end = end.sort_values(["kind", "bound", "size"])
     axes.set_xscale("log")
-    for row, (key, of) in enumerate(end.groupby(["kind", "size", "bound", "layer"], sort=False)):
+    for row, (key, group) in enumerate(end.groupby(["kind", "size", "bound", "layer"], sort=False)):
         kind, size, bound, layer = key
-        color, y = KINDS[kind].color, [row] * len(of)
-        Look(color, hollow=True).line(axes, of["start"], y, linestyle="", markersize=5)
-        Look(color).line(axes, of["operator_ratio"], y, linestyle="", markersize=6)
+        color, y = KINDS[kind].color, [row] * len(group)
+        Look(color, hollow=True).line(axes, group["start"], y, linestyle="", markersize=5)
+        Look(color).line(axes, group["operator_ratio"], y, linestyle="", markersize=6)
         axes.vlines(bound, row - 0.35, row + 0.35, INK, linewidth=2.2)
-        axes.vlines(of["trivial_bound"].iloc[0], row - 0.35, row + 0.35, INK, "dotted")
+        axes.vlines(group["trivial_bound"].iloc[0], row - 0.35, row + 0.35, INK, "dotted")
         text = f"{size:.0f} channels" if kind == "conv" else f"width {size:.0f}"
         text += f", layer {layer:.0f}"
-        place = {"transform": axes.get_yaxis_transform(), "ha": "right", "size": SMALL}
-        KINDS[kind].name(axes, -0.03, row, text, **place)
+        layout = {"transform": axes.get_yaxis_transform(), "ha": "right", "size": SMALL}
+        KINDS[kind].name(axes, -0.03, row, text, **layout)
     axes.set(ylim=(row + 0.6, -0.75 - 0.26 * (row + 2)), yticks=[])
     QUIET.note(axes, 0.98, 1, MARKS, ha="right", va="top")
     ticks_within(axes.xaxis, 0.003, 0.01, 0.03, 0.1, 0.3, 1)
@@ -418,8 +424,8 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw the preview of one run: drift after training against the learning rate."""
     metrics = tables["metrics"]
     rows = metrics[(metrics["time"] == metrics["time"].max()) & (metrics["entries"] > 0)]
-    place = ["layer", "place", "pair", "item", "promised"]
-    table = rows.pivot_table("drift", place, "learning_rate", aggfunc="median", sort=False)
+    keys = ["layer", "place", "pair", "item", "promised"]
+    table = rows.pivot_table("drift", keys, "learning_rate", aggfunc="median", sort=False)
     picture, ((axes,),) = sheet(1, 1, height=3.8)
     axes.set(xscale="log", yscale="log")
     for (*_, promised), line in table.iterrows():

@@ -71,13 +71,13 @@ class Dag:
         self, theta: Float[Tensor, "R P"], x: Float[Tensor, "R n d"]
     ) -> tuple[Float[Tensor, "R n"], list[Float[Tensor, "R n h"]]]:
         """Return the scores, and the preactivations of all hidden vertices."""
-        A, a, found = self.adjacency(theta), x, []
+        A, a, outputs = self.adjacency(theta), x, []
         for first, last in pairwise([*self.cuts, A.shape[-1]]):
             z = a @ A[:, first:last, :first].mT
             below = self.slopes[: len(theta), None, first:last] * z
             a = torch.cat((a, torch.where(z > 0, z, below)), dim=-1)
-            found.append(z)
-        return found[-1].squeeze(-1), [torch.cat(found[:-1], dim=-1)]
+            outputs.append(z)
+        return outputs[-1].squeeze(-1), [torch.cat(outputs[:-1], dim=-1)]
 
     def invariant(self, theta: Float[Tensor, "R P"]) -> Float[Tensor, "R h h"]:
         """Return D = A^T A - A A^T of the hidden vertices."""

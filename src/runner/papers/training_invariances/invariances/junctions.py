@@ -68,22 +68,22 @@ class Junction:
 
 def junctions(network: Network) -> list[Junction]:
     """Return all junctions of the network, from input to output."""
-    found: list[Junction] = []
+    pairs: list[Junction] = []
     nonlinear = 0
     for index, (layer, following) in enumerate(zip_longest(network.layers, network.layers[1:])):
         pattern = None if layer.is_linear else nonlinear
         nonlinear += not layer.is_linear
         if isinstance(layer, Residual):
             within = f"within {layer.kind}"
-            found.append(Junction(index, index, within, WITHIN, True, True, pattern))
+            pairs.append(Junction(index, index, within, WITHIN, True, True, pattern))
             pattern = None  # the outputs of a block are linear, whatever its branch is
         if following is not None:
             item = BETWEEN.get((layer.kind, following.kind), 0)
             learned = layer.learned and following.learned
             shared = layer.shared and following.shared
             name = f"{layer.kind}-{following.kind}"
-            found.append(Junction(index, index + 1, name, item, learned, shared, pattern))
-    return found
+            pairs.append(Junction(index, index + 1, name, item, learned, shared, pattern))
+    return pairs
 
 
 def linear_tail(network: Network) -> int:

@@ -51,7 +51,7 @@ def spectrum(network: Network, theta: Float[Tensor, "S P"]) -> dict[str, list[li
     ]
     columns = {"frobenius": frobenius, "operator_ratio": ratio}
     columns |= {"alignment": [*aligned, unknown], "skip_share": skips}
-    return {name: [each.tolist() for each in layers] for name, layers in columns.items()}
+    return {name: [values.tolist() for values in layers] for name, layers in columns.items()}
 
 
 def limit_bounds(network: Network) -> list[float]:

@@ -111,11 +111,11 @@ class Network:
         The first axis of each view is the neuron. weights: weights of one network.
         """
         for index, (layer, following) in enumerate(pairwise(self.layers)):
-            own, next_ = weights[index], weights[index + 1]
+            layer_weights, next_ = weights[index], weights[index + 1]
             if layer.is_linear:
                 continue
             if isinstance(layer, Residual):
-                yield [own["W1"]], [own["W2"].mT]
+                yield [layer_weights["W1"]], [layer_weights["W2"].mT]
                 continue
             channels = following.source.channels
             leaving = [
@@ -123,7 +123,7 @@ class Network:
                 for name in ("W", "W1", "Z")
                 if name in next_
             ]
-            yield [own[name] for name in ("W", "b") if name in own], leaving
+            yield [layer_weights[name] for name in ("W", "b") if name in layer_weights], leaving
 
 
 def balance(network: Network, theta: Float[Tensor, " P"]) -> Float[Tensor, " P"]:
@@ -134,11 +134,11 @@ def balance(network: Network, theta: Float[Tensor, " P"]) -> Float[Tensor, " P"]
     """
     weights = network.unpack(theta)  # views
     sigma, u = weights[-1]["W"].norm(), weights[-1]["W"][0]
-    for layer, each in zip(reversed(network.layers[:-1]), reversed(weights[:-1]), strict=True):
+    for layer, tensors in zip(reversed(network.layers[:-1]), reversed(weights[:-1]), strict=True):
         if not (isinstance(layer, Dense) and layer.is_linear):
             break
-        v = each["W"][0].clone()
-        each["W"][:] = sigma * torch.outer(u / u.norm(), v / v.norm())
+        v = tensors["W"][0].clone()
+        tensors["W"][:] = sigma * torch.outer(u / u.norm(), v / v.norm())
         u = v
     return theta
 

@@ -56,10 +56,10 @@ class Graph:
     @cached_property
     def into(self) -> list[list[int]]:
         """Return the indices of the edges that end in each vertex."""
-        found: list[list[int]] = [[] for _ in self.slopes]
+        incoming: list[list[int]] = [[] for _ in self.slopes]
         for index, (_, target) in enumerate(self.edges):
-            found[target].append(index)
-        return found
+            incoming[target].append(index)
+        return incoming
 
     def count(self) -> int:
         """Return the number of paths from the inputs to the output."""
@@ -212,7 +212,8 @@ def decomposition_rows(
             outputs = network.forward(theta, shared)[0][replicate]
             products = [path_products(unrolled, example) for example in x]
             now, frozen = (
-                torch.stack([tree(each, rho) for rho in products]) for each in (unrolled, first)
+                torch.stack([tree(columns, rho) for rho in products])
+                for columns in (unrolled, first)
             )
             yield Decomposition(
                 **vars(networks(config, time)[replicate]),

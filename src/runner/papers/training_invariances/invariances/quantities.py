@@ -63,8 +63,8 @@ def _drifts(tables: Tables, where: str) -> pd.DataFrame:
 def _orders(rows: pd.DataFrame, column: str) -> pd.DataFrame:
     """Return the order of each series, with the column of its point."""
     names = rows.drop_duplicates(SERIES)[[*SERIES, column]]
-    found = nonempty(orders(rows), NEURONS).rename(columns={"order": "value"})
-    return found.merge(names, on=SERIES)
+    orders_of_neurons = nonempty(orders(rows), NEURONS).rename(columns={"order": "value"})
+    return orders_of_neurons.merge(names, on=SERIES)
 
 
 @quantity(each=("graph",), unit="exponent", numbers="estimates", needs={"learning_rate": 3})
@@ -87,8 +87,8 @@ extrapolation"""
 def typical_order(tables: Tables, where: str) -> pd.Series:
     """median over all quantities of the convergence order of the largest drift, extrapolated to \
 learning rate zero"""
-    found = _orders(_drifts(tables, where), "graph")
-    return found.groupby("replicate")["value"].median()
+    neuron_orders = _orders(_drifts(tables, where), "graph")
+    return neuron_orders.groupby("replicate")["value"].median()
 
 
 @quantity(each=("data", "architecture", "layer"), unit="ratio", needs={"learning_rate": 3})
@@ -129,8 +129,8 @@ every layer of networks of L layers without skip connections"""
     rows = late(longest(rows[~skips]))
     depth = nonempty(rows, LAYERS).groupby("run")["depth"].first()
     # power() gives the exponent of log t in the squared norm.
-    found = (0.5 / power(rows, "log_flow_time")).rename("exponent").reset_index()
-    return found.assign(value=found["exponent"] * found["run"].map(depth))
+    exponents = (0.5 / power(rows, "log_flow_time")).rename("exponent").reset_index()
+    return exponents.assign(value=exponents["exponent"] * exponents["run"].map(depth))
 
 
 @quantity(unit="exponent", needs={"time": 5})

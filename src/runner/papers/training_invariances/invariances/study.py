@@ -117,12 +117,12 @@ def traced(flow: Flow, theta: Float[Tensor, "S P"], index: int) -> dict[str, Ten
     hidden units.
     """
     network, x = flow.objective.network, flow.objective.x
-    found = {f"Z{n}": z[index] for n, z in enumerate(network.forward(theta, x)[1], start=1)}
+    outputs = {f"Z{n}": z[index] for n, z in enumerate(network.forward(theta, x)[1], start=1)}
     if isinstance(network, Dag):
-        return {"x": x[index], "A": network.adjacency(theta)[index], **found}
+        return {"x": x[index], "A": network.adjacency(theta)[index], **outputs}
     layers = enumerate(network.unpack(theta[index]), start=1)
-    weights = {f"layer{n}.{name}": W for n, each in layers for name, W in each.items()}
-    return {"x": x[index], **weights, **found}
+    weights = {f"layer{n}.{name}": W for n, tensors in layers for name, W in tensors.items()}
+    return {"x": x[index], **weights, **outputs}
 
 
 class Part(NamedTuple):
@@ -143,10 +143,10 @@ def metrics(
     network = flow.objective.network
     for junction in junctions(network):
         D = torch.stack([junction.invariant(network, theta) for theta in trajectory.theta])
-        place = (junction.before + 1, junction.name, junction.item, junction.linear)
+        junction_columns = (junction.before + 1, junction.name, junction.item, junction.linear)
         masks = entry_masks(config, flow, junction.pattern, D.shape[-1])
         for pair, promised in junction.promises.items():
-            yield from entry_rows(config, Part(*place, pair, promised), D, masks[pair])
+            yield from entry_rows(config, Part(*junction_columns, pair, promised), D, masks[pair])
         tick()
     norms = torch.stack([lowrank.squared_norms(network, theta) for theta in trajectory.theta])
     for index, layer in enumerate(network.layers[:-1]):
@@ -169,27 +169,27 @@ def graph_metrics(config: Invariances, flow: Flow, trajectory: Trajectory) -> It
     linear, free = network.slopes[:, network.inputs : -1] == LINEAR, network.free()
     together = network.neighbours() & free[:, :, None] & free[:, None, :]
     for kind, units in ((True, linear), (False, ~linear)):
-        place, both = (0, f"{'' if kind else 'non'}linear units", 0, kind), units[:, :, None]
-        own = diagonal & both & free[:, :, None]
-        yield from entry_rows(config, Part(*place, "diagonal", True), D, own)
-        yield from entry_rows(config, Part(*place, "full", kind), D, together & both)
+        columns, both = (0, f"{'' if kind else 'non'}linear units", 0, kind), units[:, :, None]
+        diagonal_entries = diagonal & both & free[:, :, None]
+        yield from entry_rows(config, Part(*columns, "diagonal", True), D, diagonal_entries)
+        yield from entry_rows(config, Part(*columns, "full", kind), D, together & both)
         for pair in () if kind else ("active", "mixed"):
             pairs = together & ~diagonal & both & masks[pair]
-            yield from entry_rows(config, Part(*place, pair, True), D, pairs)
+            yield from entry_rows(config, Part(*columns, pair, True), D, pairs)
     beside = Part(0, "beside frozen", 0, False, "diagonal", False)
     yield from entry_rows(config, beside, D, diagonal & ~free[:, :, None])
     start = max(1, (len(network.sizes) - 2) // 4)  # weights before it are frozen
     squares = [network.adjacency(theta).square() for theta in trajectory.theta]
     whole, less = [], []
     for first in network.cuts[start:]:
-        edges = torch.stack([cut(each, first).flatten(1) for each in squares])
+        edges = torch.stack([cut(square, first).flatten(1) for square in squares])
         largest = edges[0].argmax(-1).expand(len(edges), -1)[..., None]
         whole.append(edges.sum(-1))
         less.append(whole[-1] - edges.gather(-1, largest)[..., 0])
     for index in range(len(whole) - 1):
-        place = (start + index, "cut", 0, False)
-        yield from norm_rows(config, Part(*place, "layer", True), whole[index] - whole[-1])
-        yield from norm_rows(config, Part(*place, "less an edge", False), less[index] - whole[-1])
+        columns = (start + index, "cut", 0, False)
+        yield from norm_rows(config, Part(*columns, "layer", True), whole[index] - whole[-1])
+        yield from norm_rows(config, Part(*columns, "less an edge", False), less[index] - whole[-1])
 
 
 def entry_masks(
@@ -235,15 +235,17 @@ def entry_rows(
     yield from drift_rows(config, part, mask.flatten(-2).sum(-1), drift, initial)
 
 
-def norm_rows(config: Invariances, part: Part, kept: Float[Tensor, "records S"]) -> Iterator[Drift]:
+def norm_rows(
+    config: Invariances, part: Part, norms: Float[Tensor, "records S"]
+) -> Iterator[Drift]:
     """Yield the drift of a difference of squared norms, ||W_l||_F^2 - ||W_L||_F^2 (Lemma 3).
 
     The drift is the largest change so far, because a single number may pass through zero at a
     record.
     """
-    drift = (kept - kept[0]).abs().cummax(0).values
-    one = torch.ones_like(kept[0], dtype=torch.long)
-    yield from drift_rows(config, part, one, drift, kept[0].abs())
+    drift = (norms - norms[0]).abs().cummax(0).values
+    one = torch.ones_like(norms[0], dtype=torch.long)
+    yield from drift_rows(config, part, one, drift, norms[0].abs())
 
 
 def drift_rows(

@@ -93,13 +93,13 @@ def follow(config: Invariances, flow: Flow, context: Context) -> Trajectory:
     """Integrate to the end, from the checkpoint if it exists."""
     theta = flow.theta.new_empty(config.records + 1, *flow.theta.shape)
     log_time = flow.log_time.new_empty(config.records + 1, len(flow.log_time))
-    kept = {"trajectory": theta, "log_times": log_time, **flow.state()}
+    state = {"trajectory": theta, "log_times": log_time, **flow.state()}
     done = 0
     if context.restored is None:
         theta[0], log_time[0] = flow.theta, flow.log_time
     else:
         done = int(context.restored["done"])
-        for name, tensor in kept.items():
+        for name, tensor in state.items():
             tensor.copy_(context.restored[name])
     duration = config.time / config.records
     steps = flow.steps(duration)
@@ -112,7 +112,7 @@ def follow(config: Invariances, flow: Flow, context: Context) -> Trajectory:
             flow.advance(duration, lambda: bar.update(log_loss=log_losses))
             theta[record], log_time[record] = flow.theta, flow.log_time
             position = torch.tensor(record)
-            context.checkpoint(lambda at=position: {**kept, "done": at})
+            context.checkpoint(lambda at=position: {**state, "done": at})
     return Trajectory(theta, log_time)
 
 

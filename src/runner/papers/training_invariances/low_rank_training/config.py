@@ -82,11 +82,11 @@ class LowRankTraining(TrainingConfig):
         super().__post_init__()
         if self.minibatches > self.samples:
             raise InputError(f"minibatches={self.minibatches} is above samples={self.samples}")
-        known = OF_TWO if self.classes == 2 else ("cross_entropy",)
-        if self.loss_function not in known:
+        allowed = OF_TWO if self.classes == 2 else ("cross_entropy",)
+        if self.loss_function not in allowed:
             raise InputError(
                 f"loss_function={self.loss_function}: classes={self.classes} needs"
-                f" loss_function={' or '.join(known)}"
+                f" loss_function={' or '.join(allowed)}"
             )
 
     def purposes(self) -> tuple[str, ...]:

@@ -80,7 +80,7 @@ def say_gain_one(tables: Tables) -> str:
     """Return the headline: the ratio before and after training for initial weights of gain one."""
     rows = nonempty(two_classes(tables).query("gain == 1"), "gain one")
     before, after = (
-        100 * each["ratio"].median() for each in (rows[rows["epoch"] == 0], ends(rows))
+        100 * records["ratio"].median() for records in (rows[rows["epoch"] == 0], ends(rows))
     )
     return (
         "Training from weights of usual size leads to no low rank: the largest σ² is"
@@ -152,8 +152,8 @@ def _remainder_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
         shown += bounds.tolist()
         axes.axhspan(bounds["lower"], bounds["upper"], color=BLUE, alpha=0.12, lw=0)
         text = "between the bounds that are\nknown before training"
-        place = {"xycoords": ("axes fraction", "data"), "va": "bottom", "ha": "left"}
-        Look(BLUE).name(axes, 0.03, bounds["upper"], text, size=SMALL, **place)
+        layout = {"xycoords": ("axes fraction", "data"), "va": "bottom", "ha": "left"}
+        Look(BLUE).name(axes, 0.03, bounds["upper"], text, size=SMALL, **layout)
     room = 0.25 * (max(shown) - min(shown))
     axes.set_ylim(min(shown) - room, max(shown) + 2 * room)
     axes.yaxis.get_major_locator().set_params(nbins=6, steps=[1, 2, 5, 10])
@@ -171,11 +171,11 @@ def _ratio_by_kind(axes: Axes, tables: Tables) -> pd.DataFrame:
     for is_after, at in ((False, rows[rows["epoch"] == 0]), (True, ends(rows))):
         for number, (name, choose) in enumerate(KINDS.items()):
             line = _spread(at.query(choose), ["gain"], "ratio")
-            for each in line.itertuples():
-                look, y = Look(colors[each.gain], hollow=not is_after), number + aside[each.gain]
+            for point in line.itertuples():
+                look, y = Look(colors[point.gain], hollow=not is_after), number + aside[point.gain]
                 if is_after:
-                    axes.hlines(y, each.min, each.max, look.color, linewidth=1.4, zorder=2.5)
-                look.line(axes, each.median, y, markersize=6 if is_after else 4.5)
+                    axes.hlines(y, point.min, point.max, look.color, linewidth=1.4, zorder=2.5)
+                look.line(axes, point.median, y, markersize=6 if is_after else 4.5)
             drawn.append(line.assign(series=name, after=is_after))
     axes.set(xlim=(0, 1.02), ylim=(len(KINDS) - 0.5, -0.75))
     names = [*KINDS][:-1] + ["ten classes,\nnine leading"]
@@ -243,21 +243,21 @@ def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
     rows = last(by_decay(steady(tables)))
     drawn = _spread(rows, ["method", "classes", "exponent"], "decayed")
     shown = drawn[drawn["classes"] == drawn["classes"].min()]
-    place = rail(axes, 3e-4, 1.7)
+    position = rail(axes, 3e-4, 1.7)
     ends_at = shown["exponent"].min() / 2, 1.5 * shown["exponent"].max()
     x = np.geomspace(*ends_at) if ends_at[0] > 0 else np.ones(1)
     guide(axes, x, np.exp(-x))
     axes.set(xscale="log", xlim=ends_at)
     stacked = 0
-    for method, own in shown.groupby("method"):
-        own = own.assign(**{name: place(own[name]) for name in SPREAD})
+    for method, of_method in shown.groupby("method"):
+        of_method = of_method.assign(**{name: position(of_method[name]) for name in SPREAD})
         look = METHODS[method]
         form: dict[str, Any] = {"linestyle": "", "markersize": NESTED.get(method, 6)}
         if form["markersize"] > 6:
             form |= {"markerfacecolor": "none", "markeredgewidth": 1.5}
             form |= {"markeredgecolor": look.color}
-        _bars(axes, own["exponent"], own, look, **form)
-        at = own.loc[own["exponent"].idxmax()]
+        _bars(axes, of_method["exponent"], of_method, look, **form)
+        at = of_method.loc[of_method["exponent"].idxmax()]
         away, side = NAMED_AT.get(method, (-9, 0)), "right"
         if at["exponent"] < ends_at[1] / 3:
             away, side, stacked = (9, -13 * stacked), "left", stacked + 1
@@ -312,8 +312,8 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     colors, names = _gains(rows), []
     picture, ((axes,),) = sheet(1, 1, height=3.6, right=1.95)
     axes.set_xscale("log")
-    for values, of in rows.groupby(keys):
-        line, look = of.groupby("epoch")[["loss", "ratio"]].median(), Look(colors[values[0]])
+    for values, group in rows.groupby(keys):
+        line, look = group.groupby("epoch")[["loss", "ratio"]].median(), Look(colors[values[0]])
         look.line(axes, line["loss"], line["ratio"])
         text = "gain {:g}, rate {:g},\ndecay {:g}".format(*values)
         names.append((line["ratio"].iloc[-1], text, look))

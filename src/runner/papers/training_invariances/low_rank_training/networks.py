@@ -77,10 +77,10 @@ def features(
             H = functional.conv2d(H, W.flatten(0, 1), stride=stride, padding=1, groups=groups)
             H = H.relu()
         return H.reshape(n, S, -1).permute(1, 2, 0)
-    first, *others = layers
+    first, *later_layers = layers
     # The weights of a replicate's networks form one matrix, so its images are read once.
     H = first.reshape(R, -1, first.shape[-1]) @ x.flatten(2).mT
     H = H.view(S, -1, n).relu()
-    for W in others:
+    for W in later_layers:
         H = (W @ H).relu()
     return H

@@ -37,8 +37,10 @@ class Problem:
     def to(self, device: torch.device, dtype: torch.dtype) -> "Problem":
         """Return the problem on a device, with images (and labels -1 and 1) in this dtype."""
         parts = (self.x, self.y, self.test_x, self.test_y)
-        kinds = (dtype if each.is_floating_point() else each.dtype for each in parts)
-        return Problem(*(each.to(device, kind) for each, kind in zip(parts, kinds, strict=True)))
+        kinds = (dtype if tensor.is_floating_point() else tensor.dtype for tensor in parts)
+        return Problem(
+            *(tensor.to(device, kind) for tensor, kind in zip(parts, kinds, strict=True))
+        )
 
 
 def draw_problem(config: LowRankTraining, load_data: LoadData) -> Problem:
@@ -63,7 +65,9 @@ def draw_problem(config: LowRankTraining, load_data: LoadData) -> Problem:
     norms = x.square().flatten(2).sum(-1).mean(-1).sqrt()
     scale = INPUT_NORM / norms.where(norms != 0, INPUT_NORM)  # black images remain black
     x *= scale[:, None, None, None, None]
-    y, test_y = (labels_of(each, config.classes) for each in (train.labels[chosen], test.labels))
+    y, test_y = (
+        labels_of(labels, config.classes) for labels in (train.labels[chosen], test.labels)
+    )
     return Problem(x, y, test.pixels, test_y)
 
 

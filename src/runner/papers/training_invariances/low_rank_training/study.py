@@ -135,35 +135,38 @@ def run(
     start = starting_stack(config, tuple(problem.x.shape[2:]))
     parameters = {name: W.to(context.device, dtype) for name, W in start.items()}
     measure = Measure(config, problem, parameters)
-    columns = [torch.tensor(each, dtype=dtype) for each in zip(*members(config), strict=True)]
-    _, _, rates, decays = (each.to(context.device) for each in columns)
+    columns = [torch.tensor(column, dtype=dtype) for column in zip(*members(config), strict=True)]
+    _, _, rates, decays = (column.to(context.device) for column in columns)
     optimizer = Decayed(config.optimizer, parameters, rates, decays)
-    kept = {**parameters, **{f"optimizer/{n}": each for n, each in optimizer.own.state.items()}}
-    kept["diverged"] = measure.diverged
+    state = {
+        **parameters,
+        **{f"optimizer/{n}": tensor for n, tensor in optimizer.own.state.items()},
+    }
+    state["diverged"] = measure.diverged
     first = 0
     if context.restored is not None:
         first = int(context.restored["epoch"]) + 1
-        for name, tensor in kept.items():
+        for name, tensor in state.items():
             tensor.copy_(context.restored[name])
     steps = config.minibatches
     with context.progress(config.epochs * steps, "training", done=max(first - 1, 0) * steps) as bar:
         for epoch in range(first, config.epochs + 1):
             for x, y in minibatches(config, problem, epoch) if epoch else ():
-                losses, found = losses_and_gradients(parameters, x, y, config.loss_function)
+                losses, gradients = losses_and_gradients(parameters, x, y, config.loss_function)
                 measure.watch(losses)
-                optimizer.step(found)
+                optimizer.step(gradients)
                 bar.update(loss=losses)
             if epoch in records(config):
                 yield from measure.rows(parameters, epoch)
                 yield from hand_over(config, context, problem, parameters, epoch)
             position = torch.tensor(epoch)
-            context.checkpoint(lambda at=position: {**kept, "epoch": at})
+            context.checkpoint(lambda at=position: {**state, "epoch": at})
 
 
 def members(config: LowRankTraining) -> list[Member]:
     """Return the members of a run, in the order of its networks."""
     varied = config.gains, config.learning_rates, config.weight_decays
-    return [Member(*each) for each in product(range(config.replicates), *varied)]
+    return [Member(*values) for values in product(range(config.replicates), *varied)]
 
 
 def hand_over(
@@ -189,10 +192,10 @@ def records(config: LowRankTraining) -> list[int]:
 
     Networks whose learning rates have the ratio 2 are therefore measured at equal times T.
     """
-    found = [config.epochs]
-    while found[0] > 1:
-        found.insert(0, found[0] // 2)
-    return [0, *found]
+    epochs = [config.epochs]
+    while epochs[0] > 1:
+        epochs.insert(0, epochs[0] // 2)
+    return [0, *epochs]
 
 
 def starting_stack(config: LowRankTraining, image: tuple[int, ...]) -> Parameters:
@@ -259,7 +262,7 @@ class Measure:
         first = len(parameters) - networks.TAIL + 1
         decomposed = [svd(W.double()) for W in tail(parameters)]
         now = invariants(tail(parameters))
-        exponents = [-2 * each["weight_decay"] * each["time"] for each in columns]
+        exponents = [-2 * record["weight_decay"] * record["time"] for record in columns]
         fallen = torch.tensor(exponents, dtype=torch.float64, device=loss.device).exp()
         for number in range(networks.TAIL):
             of_layer = self._of_layer(decomposed, now, number, fallen)
@@ -307,11 +310,11 @@ class Measure:
         shared = {name: getattr(self.config, name) for name in AT if hasattr(self.config, name)}
         pace = 1 - MOMENTUM if self.config.optimizer == "momentum" else 1.0
         steps = epoch * self.config.minibatches / pace
-        found = []
+        records = []
         for member, diverged in zip(self.members, self.diverged.tolist(), strict=True):
             now = {"epoch": epoch, "time": steps * member.learning_rate, "diverged": diverged}
-            found.append(shared | member._asdict() | now)
-        return found
+            records.append(shared | member._asdict() | now)
+        return records
 
     @torch.no_grad()
     def _loss_and_accuracy(self, parameters: Parameters) -> tuple[Tensor, Tensor]:
@@ -325,7 +328,7 @@ class Measure:
         """Return the fraction of correct answers on the test images, for each network."""
         right, R = torch.zeros_like(self.start_loss), len(self.problem.x)
         tests = self.problem.test_x, self.problem.test_y
-        for parts in zip(*(each.split(EVALUATED_AT_ONCE) for each in tests), strict=True):
+        for parts in zip(*(tensor.split(EVALUATED_AT_ONCE) for tensor in tests), strict=True):
             x, y = (part.expand(R, *part.shape) for part in parts)
             right += hits(outputs(parameters, x), y).sum(-1)
         return right / len(tests[0])

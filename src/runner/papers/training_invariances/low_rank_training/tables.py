@@ -34,8 +34,8 @@ def steady(tables: Tables, name: str = "layers") -> pd.DataFrame:
 def _method(rows: pd.DataFrame) -> np.ndarray:
     named = {"momentum": METHODS[2], "adam": METHODS[3], "adamw": METHODS[4]}
     sgd = np.where(rows["minibatches"] == 1, *METHODS[:2])
-    others = rows["optimizer"].map(named).fillna(rows["optimizer"])
-    return np.where(rows["optimizer"] == "sgd", sgd, others)
+    names = rows["optimizer"].map(named).fillna(rows["optimizer"])
+    return np.where(rows["optimizer"] == "sgd", sgd, names)
 
 
 def inner(rows: pd.DataFrame) -> pd.DataFrame:

@@ -43,8 +43,8 @@ def losses_and_gradients(
     """Return each network's mean loss, and its gradient."""
     leaves = {name: W.detach().requires_grad_() for name, W in parameters.items()}
     losses = image_losses(outputs(leaves, x), y, loss_function).mean(-1)
-    found = torch.autograd.grad(losses.sum(), list(leaves.values()))
-    return losses.detach(), dict(zip(leaves, found, strict=True))
+    gradients = torch.autograd.grad(losses.sum(), list(leaves.values()))
+    return losses.detach(), dict(zip(leaves, gradients, strict=True))
 
 
 WAYS = OPTIMIZERS | {"adamw": OPTIMIZERS["adam"]}
@@ -71,15 +71,15 @@ class Decayed:
         self.rates, self.decays = rates, decays
 
     @torch.no_grad()
-    def step(self, found: Parameters) -> None:
+    def step(self, gradients: Parameters) -> None:
         """Take one step along the gradients of the losses; may change the gradients in place."""
         for name, W in self.own.parameters.items():
             along = self.decays.view(-1, *[1] * (W.ndim - 1))
             if self.decoupled:
                 W.mul_(1 - along * self.rates.view_as(along))
             else:
-                found[name].addcmul_(along, W)
-        self.own.step(found, self.rates)
+                gradients[name].addcmul_(along, W)
+        self.own.step(gradients, self.rates)
 
 
 def sharpness(
@@ -99,7 +99,7 @@ def sharpness(
     slopes = torch.autograd.grad(losses.mean(-1).sum(), leaves, create_graph=True)
 
     def flat(tensors: list[Tensor] | tuple[Tensor, ...]) -> Float[Tensor, "S P"]:
-        return torch.cat([each.flatten(1) for each in tensors], dim=1)
+        return torch.cat([tensor.flatten(1) for tensor in tensors], dim=1)
 
     def hessian(v: Float[Tensor, "S P"]) -> Float[Tensor, "S P"]:
         along = (flat(slopes) * v).sum()

@@ -37,11 +37,10 @@ SLOWER = 1.2
 
 
 def sweep() -> Iterator[Comparison]:
-    """Yield comparisons: figure 4 on one core and on all cores, displays, digits, and many runs.
+    """Yield comparisons: figure 4 on one core and on all cores, displays, and many runs.
 
     Scale quick, once: shorter runs would measure the start of the program. The floor of the display
-    is the import of pandas and matplotlib, that of the list of figures the start of Python, that of
-    the digits the import of torch. scikit-learn reads the same digits.
+    is the import of pandas and matplotlib, that of the list of figures the start of Python.
     """
     cores = os.cpu_count() or 1
     side_by_side = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={cores}"]
@@ -53,10 +52,6 @@ def sweep() -> Iterator[Comparison]:
     yield Comparison("sweep", "fig4, shown", all_cores, shown, imports, dtype="")
     listed = _seconds("-c", "from runner.commands import show; show.main([])")
     yield Comparison("sweep", "list of figures", imports, listed, _seconds("-c", ""), dtype="")
-    by_sklearn = "import torch; from sklearn.datasets import load_digits; load_digits()"
-    ours = _seconds("-c", "from runner.data import digits; digits.read()")
-    times = _seconds("-c", by_sklearn), ours, _seconds("-c", "import torch")
-    yield Comparison("sweep", "digits", *times, dtype="")
     yield from many_runs.compare()
 
 

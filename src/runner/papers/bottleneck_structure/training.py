@@ -15,6 +15,9 @@ from runner.papers.bottleneck_structure.recipes import Recipe
 from runner.papers.bottleneck_structure.stack import DepthStack
 from runner.training.schedules import cosine_decay
 
+THINNED = 1000
+"""Number of steps between two removals of dead neurons, once the weight decay has risen."""
+
 REPLICATES_DONE = "replicates"
 """Key of the number of finished replicates in a checkpoint."""
 
@@ -57,9 +60,25 @@ class RidgeTrainer:
     ) -> None:
         self.stack, self.recipe, self.ridge = stack, recipe, ridge
         self.learning_rate, self.steps, self.step = learning_rate, steps, 0
-        stack.parameters.grad = stack.gradient
+        self._optimize({})
+
+    def _optimize(self, state: dict[str, Tensor]) -> None:
+        """Give Adam the parameters of the stack, and its state; {}: a new one."""
+        parameters = self.stack.parameters
+        parameters.grad = self.stack.gradient
         # One flat tensor: a single pass over memory for all networks.
-        self.adam = torch.optim.Adam([stack.parameters], lr=learning_rate, betas=BETAS, fused=True)
+        self.adam = torch.optim.Adam([parameters], lr=self.learning_rate, betas=BETAS, fused=True)
+        if state:
+            self.adam.state[parameters] = state
+
+    def thin(self) -> None:
+        """Remove the neurons that weight decay has killed, every THINNED steps after its rise."""
+        if self.step % THINNED or not self.recipe.rise_end * self.steps < self.step < self.steps:
+            return
+        state = dict(self.adam.state[self.stack.parameters])
+        moments = [name for name in state if name != "step"]
+        thinned = self.stack.thin(*(state[name] for name in moments))
+        self._optimize(state | dict(zip(moments, thinned, strict=True)))
 
     def advance(self, batch: Batch) -> Float[Tensor, " R"]:
         """Take one step; return the cost of every network before the step."""
@@ -81,6 +100,7 @@ class RidgeTrainer:
             self._restore(context.restored)
         with context.progress(self.steps, "training", self.step) as bar:
             while self.step < self.steps:
+                self.thin()
                 block = batches(self.step // STEPS_AT_ONCE)
                 for step in range(self.step, min(self.step + STEPS_AT_ONCE, self.steps)):
                     bar.update(cost=self.advance(block[step % len(block)]))
@@ -98,10 +118,12 @@ class RidgeTrainer:
 
     def state(self) -> dict[str, Tensor]:
         """Return the state of the trainer, as a checkpoint stores it."""
-        return {"parameters": self.stack.parameters, **self.adam.state[self.stack.parameters]}
+        widths = torch.tensor(self.stack.widths)
+        state = {"parameters": self.stack.parameters, "widths": widths}
+        return state | self.adam.state[self.stack.parameters]
 
     def _restore(self, state: dict[str, Tensor]) -> None:
-        parameters, moments = self.stack.parameters, ("step", "exp_avg", "exp_avg_sq")
-        parameters.copy_(state["parameters"])
-        self.adam.state[parameters] = {name: state[name].to(parameters.device) for name in moments}
+        device, moments = self.stack.parameters.device, ("step", "exp_avg", "exp_avg_sq")
+        self.stack.resume(state["parameters"].to(device), state["widths"].tolist())
+        self._optimize({name: state[name].to(device) for name in moments})
         self.step = int(state["step"])

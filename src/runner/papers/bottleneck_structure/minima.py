@@ -15,6 +15,7 @@ in.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import inf, isnan, nan
 
 import numpy as np
@@ -22,9 +23,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import normalize
-from torch.optim import LBFGS
 
 from runner.networks.spectra import svdvals
+from runner.papers.bottleneck_structure import descent
 from runner.papers.bottleneck_structure.networks import Network
 from runner.papers.bottleneck_structure.spectra import gap_rank
 
@@ -37,9 +38,12 @@ PARALLEL = 0.999
 Many nearly equal neurons have their kinks at the samples, and L-BFGS stops there.
 """
 
-PAIRS, ITERATIONS, RESTARTS = 20, 150, 25
-"""Number of pairs that L-BFGS stores, of iterations between two checks of the loss, and of
-restarts."""
+MERGING = 1e-2
+"""Relative increase of the loss above which parallel neurons are not merged: L-BFGS mostly ends
+higher after such a merge."""
+
+RESTARTS = 25
+"""Largest number of restarts of L-BFGS."""
 
 GAIN = 1e-4
 """Relative decrease of the loss between two checks below which L-BFGS restarts.
@@ -57,8 +61,9 @@ SETTLED = 2e-3
 SWEEPS = 6
 """Largest number of sweeps down and up through the depths."""
 
-BALANCING = 100
-"""Number of sweeps over the layers; each halves the remaining imbalance."""
+BALANCING, CLOSE = 100, 1e-9
+"""Largest number of sweeps over the layers; each about halves the remaining imbalance. They end when
+no factor differs from 1 by more than CLOSE."""
 
 
 @dataclass(frozen=True)
@@ -118,17 +123,26 @@ def balanced(network: Network, sweeps: int = BALANCING) -> Network:
     The function f does not change. Among all rescalings of a neuron this one has the smallest
     `||theta||^2`.
     """
-    weights, biases = [W.clone() for W in network.weights], [b.clone() for b in network.biases]
-    for _ in range(sweeps):
-        for i in range(network.depth - 1):
-            entering = weights[i].square().sum(1) + biases[i].square()
-            leaving = weights[i + 1].square().sum(0)
-            factor = (leaving / entering).nan_to_num(1.0, 1.0, 1.0) ** 0.25
-            factor = torch.where(factor > 0, factor, 1.0)
-            weights[i] *= factor[:, None]
-            biases[i] *= factor
-            weights[i + 1] /= factor
-    return Network(weights, biases)
+    theta, sizes = _flat(network)
+    descent.balance(theta.numpy(), sizes, sweeps, CLOSE)
+    return _network(theta, sizes)
+
+
+def _flat(network: Network) -> tuple[Float[Tensor, " n"], np.ndarray]:
+    """Return all layers, each with its biases as the last column, in one vector, and n_0 .. n_L."""
+    layers = zip(network.weights, network.biases, strict=True)
+    theta = torch.cat([torch.cat([W, b[:, None]], 1).flatten() for W, b in layers])
+    return theta, np.array([network.weights[0].shape[1], *map(len, network.biases)])
+
+
+def _network(theta: Float[Tensor, " n"], sizes: np.ndarray) -> Network:
+    """Return the network of a vector of `_flat`, in float64."""
+    shapes = [(int(m), int(n) + 1) for n, m in pairwise(sizes)]
+    parts = theta.double().split([m * n for m, n in shapes])
+    layers = [part.view(shape) for part, shape in zip(parts, shapes, strict=True)]
+    return Network(
+        [layer[:, :-1].contiguous() for layer in layers], [layer[:, -1].clone() for layer in layers]
+    )
 
 
 def polished(network: Network, problem: Problem, restarts: int = RESTARTS) -> Network:
@@ -141,11 +155,14 @@ def polished(network: Network, problem: Problem, restarts: int = RESTARTS) -> Ne
     if not best < DIVERGED:
         return network
     for _ in range(restarts):
-        found = _descended(balanced(merged(pruned(network))), problem, dtype)
-        loss = problem.loss(found)
+        smaller = pruned(network)
+        fewer = merged(smaller)
+        smaller = fewer if problem.loss(fewer) < (1 + MERGING) * best else smaller
+        lower = _descended(balanced(smaller), problem, dtype)
+        loss = problem.loss(lower)
         idle = 0 if loss < (1 - GAIN) * best else idle + 1
         if loss < best:
-            network, best = found, loss
+            network, best = lower, loss
         if idle == 2:
             break
         dtype = torch.float64 if idle else dtype
@@ -153,67 +170,12 @@ def polished(network: Network, problem: Problem, restarts: int = RESTARTS) -> Ne
 
 
 def _descended(network: Network, problem: Problem, dtype: torch.dtype) -> Network:
-    """Run L-BFGS in one precision until ITERATIONS iterations gain less than GAIN."""
-    layers = [
-        torch.cat([W, b[:, None]], 1) for W, b in zip(network.weights, network.biases, strict=True)
-    ]
-    shapes = [tuple(layer.shape) for layer in layers]
+    """Run L-BFGS in one precision until it gains less than GAIN."""
+    theta, sizes = _flat(network)
+    theta = theta.to(dtype)
     x = torch.cat([problem.x, torch.ones_like(problem.x[:1])]).to(dtype).numpy()
-    y = problem.y.to(dtype).numpy()
-    theta = torch.cat([layer.flatten() for layer in layers]).to(dtype)
-    optimizer = LBFGS(
-        [theta],
-        max_iter=ITERATIONS,
-        max_eval=2 * ITERATIONS,
-        history_size=PAIRS,
-        tolerance_grad=0,
-        tolerance_change=0,
-        line_search_fn="strong_wolfe",
-    )
-
-    def loss_and_gradient() -> float:
-        loss, gradient = _loss_and_gradient(theta.numpy(), shapes, x, y, problem.ridge)
-        theta.grad = torch.from_numpy(gradient)
-        return loss
-
-    before, loss = inf, float(optimizer.step(loss_and_gradient))  # before its iterations
-    while loss < (1 - GAIN) * before:
-        before, loss = loss, float(optimizer.step(loss_and_gradient))
-    found = _layers(theta.double().numpy(), shapes)
-    return Network(
-        [torch.from_numpy(layer[:, :-1].copy()) for layer in found],
-        [torch.from_numpy(layer[:, -1].copy()) for layer in found],
-    )
-
-
-def _layers(theta: np.ndarray, shapes: list[tuple[int, ...]]) -> list[np.ndarray]:
-    """Divide a vector into layers, (n_l, n_{l-1} + 1) each; the last column is the bias."""
-    parts = np.split(theta, np.cumsum([m * n for m, n in shapes])[:-1])
-    return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
-
-
-def _loss_and_gradient(
-    theta: np.ndarray, shapes: list[tuple[int, ...]], x: np.ndarray, y: np.ndarray, ridge: float
-) -> tuple[float, np.ndarray]:
-    """Return `C(f) + lambda ||theta||^2` and its gradient; the last row of x is ones."""
-    layers, N = _layers(theta, shapes), x.shape[1]
-    hidden = [x]
-    for layer in layers[:-1]:
-        H = np.ones((len(layer) + 1, N), x.dtype)
-        np.matmul(layer, hidden[-1], out=H[:-1])
-        hidden.append(np.maximum(H, 0, out=H))
-    D = layers[-1] @ hidden[-1] - y
-    loss = float(np.vdot(D, D)) / N + ridge * float(theta @ theta)
-    gradient = np.empty_like(theta)
-    gradients = _layers(gradient, shapes)
-    D *= 2 / N
-    for i in reversed(range(len(layers))):
-        np.matmul(D, hidden[i].T, out=gradients[i])
-        if i:
-            D = layers[i][:, :-1].T @ D
-            D *= hidden[i][:-1] > 0
-    gradient += 2 * ridge * theta
-    return loss, gradient
+    descent.descend(theta.numpy(), sizes, x, problem.y.to(dtype).numpy(), problem.ridge, GAIN)
+    return _network(theta, sizes)
 
 
 def shortened(network: Network, problem: Problem) -> Network:

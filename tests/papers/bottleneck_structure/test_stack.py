@@ -76,7 +76,9 @@ def test_a_network_trained_in_the_stack_equals_the_same_network_alone(recipe):
     for r, (L, replicate) in enumerate(zip(DEPTHS, replicates, strict=True)):
         alone = new_stack([L], [replicate])
         data = [(x[r : r + 1], y[r : r + 1])]
-        RidgeTrainer(alone, RECIPES[recipe], 1e-3, 5e-3, steps).run(lambda b, data=data: data, ALONE)
+        RidgeTrainer(alone, RECIPES[recipe], 1e-3, 5e-3, steps).run(
+            lambda b, data=data: data, ALONE
+        )
         ours, its = stack.network(r), alone.network(0)
         for a, b in zip((*ours.weights, *ours.biases), (*its.weights, *its.biases), strict=True):
             torch.testing.assert_close(a, b, rtol=1e-7, atol=1e-9)

@@ -62,8 +62,8 @@ SWEEPS = 6
 """Largest number of sweeps down and up through the depths."""
 
 BALANCING, CLOSE = 100, 1e-9
-"""Largest number of sweeps over the layers; each about halves the remaining imbalance. They end when
-no factor differs from 1 by more than CLOSE."""
+"""Largest number of sweeps over the layers; each about halves the remaining imbalance. The sweeps
+end when no factor differs from 1 by more than CLOSE."""
 
 
 @dataclass(frozen=True)

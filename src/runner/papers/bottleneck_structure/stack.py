@@ -85,10 +85,10 @@ class DepthStack:
     def thin(self, *others: Float[Tensor, " _"]) -> list[Float[Tensor, " _"]]:
         """Set dead neurons to zero, and remove as many as are zero in every network.
 
-        A neuron is dead if its product of `through` is at most THIN. One neuron stays in each layer,
-        and all neurons of a network's first and last hidden layer stay: some of them grow again
-        when weight decay is relaxed, and without them losses ended two percent higher. A neuron of
-        zeros stays zero, so no network depends on the other networks of the stack.
+        A neuron is dead if its product of `through` is at most THIN. One neuron stays in each
+        layer, and all neurons of a network's first and last hidden layer stay: some of them grow
+        again when weight decay is relaxed, and without them losses ended two percent higher. A
+        neuron of zeros stays zero, so no network depends on the other networks of the stack.
 
         others: tensors like `parameters` (moments of Adam), which lose the same entries. Returns
         them.

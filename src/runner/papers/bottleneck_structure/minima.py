@@ -87,11 +87,11 @@ def pruned(network: Network) -> Network:
     for i in range(network.depth - 1):
         entering = (weights[i].square().sum(1) + biases[i].square()).sqrt()
         through = entering * weights[i + 1].norm(dim=0)
-        kept = through > DEAD
-        if not kept.any():
-            kept[through.argmax()] = True
-        weights[i], biases[i] = weights[i][kept], biases[i][kept]
-        weights[i + 1] = weights[i + 1][:, kept]
+        alive = through > DEAD
+        if not alive.any():
+            alive[through.argmax()] = True
+        weights[i], biases[i] = weights[i][alive], biases[i][alive]
+        weights[i + 1] = weights[i + 1][:, alive]
     return Network(weights, biases)
 
 
@@ -209,8 +209,8 @@ def lengthened(network: Network, problem: Problem) -> Network:
         biases = [*network.biases[: i + 1], mean - P @ mean, *network.biases[i + 1 :]]
         return Network(weights, biases)
 
-    places = [(i, centred) for i in range(len(hidden)) for centred in (False, True)]
-    return min((projected(*place) for place in places), key=problem.loss)
+    choices = [(i, centred) for i in range(len(hidden)) for centred in (False, True)]
+    return min((projected(*choice) for choice in choices), key=problem.loss)
 
 
 @dataclass(frozen=True)
@@ -251,27 +251,27 @@ def minima(
     best: dict[int, Minimum] = {}
     fresh: set[tuple[int, int]] = set()  # steps to try, from depths whose loss fell
 
-    def offer(network: Network, own: bool) -> None:
+    def offer(network: Network, initial: bool) -> None:
         """Polish a network, and store it if it is the best or the second best of its depth.
 
-        own: whether it comes from an initialization of this depth.
+        initial: whether it comes from an initialization of this depth.
         """
         network = polished(network, problem)
         L, loss = network.depth, problem.loss(network)
         loss = inf if isnan(loss) else loss
         tick(network, loss)
-        known = best.get(L, Minimum(network, inf))
-        ends = known.independent + (loss,) * own
-        if loss < known.loss:
-            best[L] = Minimum(network, loss, known.loss, ends)
+        known_best = best.get(L, Minimum(network, inf))
+        ends = known_best.independent + (loss,) * initial
+        if loss < known_best.loss:
+            best[L] = Minimum(network, loss, known_best.loss, ends)
         else:
-            best[L] = replace(known, second=min(known.second, loss), independent=ends)
-        if loss < (1 - SETTLED) * known.loss:
+            best[L] = replace(known_best, second=min(known_best.second, loss), independent=ends)
+        if loss < (1 - SETTLED) * known_best.loss:
             fresh.update((L, there) for there in depths)
 
     for L in sorted(starts):
         for network in starts[L]:
-            offer(network, own=True)
+            offer(network, initial=True)
     down, up = ([*zip(way, way[1:], strict=False)] for way in (depths[::-1], depths))
     for _ in range(SWEEPS):
         for here, there in down + up:
@@ -280,5 +280,5 @@ def minima(
                 network, change = best[here].network, shortened if there < here else lengthened
                 for _ in range(abs(there - here)):
                     network = change(network, problem)
-                offer(network, own=False)
+                offer(network, initial=False)
     return dict(sorted(best.items()))

@@ -82,7 +82,7 @@ class DepthStack:
             products.append(entering * leaving)
         return products
 
-    def thin(self, *others: Float[Tensor, " _"]) -> list[Float[Tensor, " _"]]:
+    def thin(self, *moments: Float[Tensor, " _"]) -> list[Float[Tensor, " _"]]:
         """Set dead neurons to zero, and remove as many as are zero in every network.
 
         A neuron is dead if its product of `through` is at most THIN. One neuron stays in each
@@ -90,8 +90,7 @@ class DepthStack:
         again when weight decay is relaxed, and without them losses ended two percent higher. A
         neuron of zeros stays zero, so no network depends on the other networks of the stack.
 
-        others: tensors like `parameters` (moments of Adam), which lose the same entries. Returns
-        them.
+        moments: tensors like `parameters` (of Adam), which lose the same entries. Returns them.
         """
         survivors, alive = [], []
         for i, through in enumerate(self.through()):
@@ -102,10 +101,10 @@ class DepthStack:
             survivors.append(index)
             alive.append(lives.gather(1, index)[..., None].to(through))
         shapes, self.widths = self._shapes(), [index.shape[1] for index in survivors]
-        flats = (self.parameters, *others)
-        parameters, *others = (self._without(flat, shapes, survivors, alive) for flat in flats)
+        flats = (self.parameters, *moments)
+        parameters, *moments = (self._without(flat, shapes, survivors, alive) for flat in flats)
         self._use(parameters)
-        return others
+        return moments
 
     def _without(
         self, flat: Tensor, shapes: list[tuple], survivors: list[Tensor], alive: list[Tensor]

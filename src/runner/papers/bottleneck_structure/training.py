@@ -113,8 +113,8 @@ class RidgeTrainer:
             for replicate in range(done, replicates):
                 yield replicate, bar
                 bar.update(replicate=replicate)
-                kept = {REPLICATES_DONE: torch.tensor(replicate + 1)}
-                context.checkpoint(lambda kept=kept: self.state() | kept)
+                finished = {REPLICATES_DONE: torch.tensor(replicate + 1)}
+                context.checkpoint(lambda finished=finished: self.state() | finished)
 
     def state(self) -> dict[str, Tensor]:
         """Return the state of the trainer, as a checkpoint stores it."""

@@ -109,8 +109,8 @@ def measure(config: RankOne, network: Network, x: Inputs, N: int, replicate: int
     norm = float(network.parameter_norm())
     narrow = network.activations(x)[bottleneck_layers(network.depth)[0]]
     x_sorted = x[narrow[:, 0].argsort(stable=True)]
-    place = torch.linspace(0, 1, config.segment_points, dtype=x.dtype)[:, None]
-    segments = (x_sorted[:-1, None] + place * x_sorted.diff(dim=0)[:, None]).flatten(0, 1)
+    fractions = torch.linspace(0, 1, config.segment_points, dtype=x.dtype)[:, None]
+    segments = (x_sorted[:-1, None] + fractions * x_sorted.diff(dim=0)[:, None]).flatten(0, 1)
     derivatives = differentiate(network, segments)
     return TrainedNetwork(
         samples=N,

@@ -154,7 +154,7 @@ def test_thinning_takes_out_the_dead_neurons_and_changes_no_output():
 
 
 def test_a_network_is_thinned_in_the_stack_as_alone(monkeypatch):
-    monkeypatch.setattr(training, "THINNED", 20)
+    monkeypatch.setattr(training, "THIN_EVERY", 20)
     monkeypatch.setattr(training, "STEPS_AT_ONCE", 20)
     monkeypatch.setattr(stacks, "THIN", 1.0)
     (x, y), steps, recipe = batch(5), 60, RECIPES["plain"]
@@ -171,7 +171,7 @@ def test_a_network_is_thinned_in_the_stack_as_alone(monkeypatch):
 
 
 def test_training_goes_on_from_a_thinned_state(monkeypatch):
-    monkeypatch.setattr(training, "THINNED", 20)
+    monkeypatch.setattr(training, "THIN_EVERY", 20)
     monkeypatch.setattr(stacks, "THIN", 1.6)
     (x, y), ends = batch(5), []
     for stop in (None, 45):

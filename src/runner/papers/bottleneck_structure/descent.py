@@ -100,7 +100,7 @@ def _inner(a, b):
 def _direction(gradient, steps, changes, first, count, direction):
     """Write the direction of L-BFGS (Nocedal and Wright 2006, algorithm 7.4).
 
-    first: place of the oldest of the `count` pairs of steps and changes of the gradient.
+    first: index of the oldest of the `count` pairs of steps and changes of the gradient.
     """
     pairs, alpha = len(steps), np.zeros(len(steps))
     for k in range(len(gradient)):
@@ -165,14 +165,14 @@ def descend(theta, sizes, x, y, ridge, gain):
             continue
         t = 1.0 if count else min(1.0, 1 / np.abs(gradient).sum())
         low, f_low, d_low, high, f_high, d_high = 0.0, loss, slope, np.inf, 0.0, 0.0
-        found, f_found = 0.0, loss
+        t_best, f_best = 0.0, loss
         for _ in range(EVALUATIONS):
             for k in range(n):
                 new[k] = theta[k] + theta.dtype.type(t) * direction[k]
             f = _loss_and_gradient(new, sizes, x, y, ridge, room, there)
             d = _inner(there, direction)
-            if f < f_found:
-                found, f_found = t, f
+            if f < f_best:
+                t_best, f_best = t, f
                 best[:] = there
             if not f <= loss + DECREASE * t * slope or (low > 0 and f >= f_low):
                 high, f_high, d_high = t, f, d
@@ -190,23 +190,24 @@ def descend(theta, sizes, x, y, ridge, gain):
             t = min(max(t, a + 0.1 * width), b - 0.1 * width)
             if width * np.abs(direction).max() < 1e-9:
                 break
-        if found == 0:
+        if t_best == 0:
             if count == 0:
                 return loss
             count = 0
             continue
-        place = (first + count) % PAIRS
+        newest = (first + count) % PAIRS
         for k in range(n):
-            steps[place, k] = theta.dtype.type(found) * direction[k]
-            changes[place, k] = best[k] - gradient[k]
-            theta[k] += steps[place, k]
+            steps[newest, k] = theta.dtype.type(t_best) * direction[k]
+            changes[newest, k] = best[k] - gradient[k]
+            theta[k] += steps[newest, k]
             gradient[k] = best[k]
-        loss = f_found
-        if _inner(steps[place], changes[place]) > 1e-10 * _inner(changes[place], changes[place]):
-            if count < PAIRS:
-                count += 1
-            else:
-                first = (first + 1) % PAIRS
+        loss = f_best
+        s, c = steps[newest], changes[newest]
+        convex = _inner(s, c) > 1e-10 * _inner(c, c)
+        if count == PAIRS:  # the oldest pair is overwritten
+            first, count = (first + 1) % PAIRS, count - 1
+        if convex:
+            count += 1
 
 
 @compiled

@@ -45,11 +45,11 @@ higher after such a merge."""
 RESTARTS = 25
 """Largest number of restarts of L-BFGS."""
 
-GAIN = 1e-4
+GAIN = 2e-5
 """Relative decrease of the loss between two checks below which L-BFGS restarts.
 
 The search ends after two restarts in a row that gain less. The gradient is no criterion: it stays
-near 1e-3 where a ReLU has its kink at a sample.
+near 1e-3 where a ReLU has its kink at a sample. With 1e-4 deep networks end 0.1 to 0.2 % higher.
 """
 
 DIVERGED = 1e6

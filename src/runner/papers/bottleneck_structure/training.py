@@ -15,7 +15,7 @@ from runner.papers.bottleneck_structure.recipes import Recipe
 from runner.papers.bottleneck_structure.stack import DepthStack
 from runner.training.schedules import cosine_decay
 
-THINNED = 1000
+THIN_EVERY = 1000
 """Number of steps between two removals of dead neurons, once the weight decay has risen."""
 
 REPLICATES_DONE = "replicates"
@@ -52,13 +52,20 @@ class RidgeTrainer:
     """Minimizer of `C(f) + lambda ||theta||^2` for every network of a stack, by Adam.
 
     The learning rate falls to zero as a cosine. The gradient 2 lambda theta of the weight decay is
-    added to the gradient of the cost before Adam normalizes it.
+    added to the gradient of the cost before Adam normalizes it. thin: whether dead neurons are
+    removed.
     """
 
     def __init__(
-        self, stack: DepthStack, recipe: Recipe, ridge: float, learning_rate: float, steps: int
+        self,
+        stack: DepthStack,
+        recipe: Recipe,
+        ridge: float,
+        learning_rate: float,
+        steps: int,
+        thin: bool = True,
     ) -> None:
-        self.stack, self.recipe, self.ridge = stack, recipe, ridge
+        self.stack, self.recipe, self.ridge, self.thins = stack, recipe, ridge, thin
         self.learning_rate, self.steps, self.step = learning_rate, steps, 0
         self._optimize({})
 
@@ -72,8 +79,9 @@ class RidgeTrainer:
             self.adam.state[parameters] = state
 
     def thin(self) -> None:
-        """Remove the neurons that weight decay has killed, every THINNED steps after its rise."""
-        if self.step % THINNED or not self.recipe.rise_end * self.steps < self.step < self.steps:
+        """Remove dead neurons, every THIN_EVERY steps after the rise of the weight decay."""
+        risen = self.recipe.rise_end * self.steps < self.step < self.steps
+        if not (self.thins and risen) or self.step % THIN_EVERY:
             return
         state = dict(self.adam.state[self.stack.parameters])
         moments = [name for name in state if name != "step"]

@@ -64,7 +64,10 @@ def run(config: RankOne, context: Context) -> Iterator[TrainedNetwork | Measured
         stack.load(r, rank_one_network(config.depth, config.width, stream))
     # Fit first: with the ridge from the beginning more points are not fitted.
     recipe = Recipe(GAIN, config.learning_rate, warmup=config.steps // 2, rise_end=0.6)
-    trainer = RidgeTrainer(stack, recipe, config.ridge, config.learning_rate, config.steps)
+    # Training takes seconds: removing dead neurons would save little, and change all numbers.
+    trainer = RidgeTrainer(
+        stack, recipe, config.ridge, config.learning_rate, config.steps, thin=False
+    )
     # One batch for sets of all sizes: points of a set occur equally often.
     again = torch.arange(lcm(*config.samples))
     x = torch.stack([x[again % len(x)] for x in inputs]).mT.float()

@@ -7,7 +7,7 @@ python scripts/restamp.py BEFORE AFTER [PATTERN]
 Moved or renamed code has another fingerprint, and every stored run of it would be stale. The runs
 at scale `smoke` that both codes have computed show that nothing else has changed. Where the new
 code changes some runs of a study, PATTERN is a regular expression that is found in the names of
-these runs and of no others, as `rank_chain (?!measure).*law=`. They remain stale.
+these runs and of no others, as `rank_chain (?!.*measure).*law=`. They remain stale.
 """
 
 import json

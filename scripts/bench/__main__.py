@@ -23,6 +23,7 @@ import pandas as pd
 import torch
 from threadpoolctl import threadpool_limits
 
+from bench import many_runs
 from bench.growth import exponents
 from bench.timing import Comparison, device, machine_name, matrix_rate, normal_rate
 from runner.runs import provenance
@@ -36,10 +37,10 @@ SLOWER = 1.2
 
 
 def sweep() -> Iterator[Comparison]:
-    """Yield comparisons: figure 4 on one core and on all cores, and its display.
+    """Yield comparisons: figure 4 on one core and on all cores, displays, and many runs.
 
     Scale quick, once: shorter runs would measure the start of the program. The floor of the display
-    is the import of pandas and matplotlib.
+    is the import of pandas and matplotlib, that of the list of figures the start of Python.
     """
     cores = os.cpu_count() or 1
     side_by_side = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={cores}"]
@@ -49,6 +50,9 @@ def sweep() -> Iterator[Comparison]:
     shown = _seconds("-m", "runner", "show", "fig4")
     imports = _seconds("-c", "import pandas, matplotlib.figure")
     yield Comparison("sweep", "fig4, shown", all_cores, shown, imports, dtype="")
+    listed = _seconds("-c", "from runner.commands import show; show.main([])")
+    yield Comparison("sweep", "list of figures", imports, listed, _seconds("-c", ""), dtype="")
+    yield from many_runs.compare()
 
 
 def _seconds(*arguments: str) -> float:

@@ -1,6 +1,6 @@
-"""Benchmark of study `rank_chain`: the compiled engine, one plain chain, and the torch engine.
+"""Benchmark of study `rank_chain`: the compiled engine, one plain chain, and the torch engines.
 
-The plain chain computes a rank at every layer. The torch engine is used on GPUs.
+The plain chain computes a rank at every layer. The torch engines are used on GPUs.
 """
 
 from collections.abc import Iterator
@@ -15,6 +15,8 @@ from runner.papers.batch_norm_rank.rank_chain.batch_means import OBSERVABLES, Pl
 from runner.papers.batch_norm_rank.rank_chain.config import RankChain
 from runner.papers.batch_norm_rank.rank_chain.engines import (
     LANES,
+    Chain,
+    DirectChain,
     RotatedChain,
     columns,
     gaussian_inputs,
@@ -46,23 +48,32 @@ def plain_chain(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
     return total / layers
 
 
-def compiled_chains(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
+def compiled_chains(
+    width: int, layers: int, burn_in: int = 0, law: str = "gaussian"
+) -> torch.Tensor:
     """Run eight chains by the compiled engine, with the observables and the stride of the study."""
     from runner.papers.batch_norm_rank.rank_chain.kernel import (
         CompiledChains,  # late import of a compiler
     )
 
     plan = Plan.of(layers, LANES, RankChain().stride_of(width), burn_in)
-    chains = CompiledChains(width, columns(width), inf, seed=0)
+    chains = CompiledChains(width, columns_of(width, law), inf, 0, law)
     return torch.from_numpy(chains.sample(plan, TAU))
 
 
-def torch_chains(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
-    """Run several chains by the torch engine, which is used on GPUs, with the same observables."""
+def columns_of(width: int, law: str) -> int:
+    """Return the columns of the state: only Gaussian weights allow for fewer than samples."""
+    return columns(width) if law == "gaussian" else width
+
+
+def torch_chains(width: int, layers: int, burn_in: int = 0, law: str = "gaussian") -> torch.Tensor:
+    """Run several chains by a torch engine, as on GPUs, with the same observables."""
     plan = Plan.of(layers, STACK, RankChain().stride_of(width), burn_in)
     generator = torch.Generator().manual_seed(0)
-    inputs = gaussian_inputs(STACK, width, columns(width), generator, torch.float64)
-    chain = RotatedChain(inputs, torch.full((STACK,), inf), generator)
+    inputs = gaussian_inputs(STACK, width, columns_of(width, law), generator, torch.float64)
+    chain: Chain = RotatedChain(inputs, inf, generator)
+    if law != "gaussian":
+        chain = DirectChain(inputs, inf, generator, law)
     return sample(chain, plan, TAU)
 
 
@@ -97,6 +108,18 @@ def compare() -> Iterator[Comparison]:
         ):
             times = (LAYERS * theirs, LAYERS * ours, LAYERS * floor)
             yield Comparison("rank_chain", what, *times, dtype="float64")
+    for width in (8, 32):  # the floor of a layer is its product W G
+        few, many = max(20, 6_000 // width), 200_000 // width
+        compiled, in_torch = (
+            way(width, few, burn_in=200, law="uniform")[0, ..., OBSERVABLES.index("rank_bound")]
+            for way in (compiled_chains, torch_chains)
+        )
+        torch.testing.assert_close(compiled.mean(), in_torch.mean(), rtol=0.05, atol=0)
+        work = f"1e5 layers, d={width}, uniform weights, our torch version (used on GPUs)"
+        ours = median_seconds(partial(compiled_chains, width, many, law="uniform"), 3)
+        theirs = median_seconds(partial(torch_chains, width, few, law="uniform"), 3)
+        times = (theirs / (few * STACK), ours / (many * LANES), 2 * width**3 / flops)
+        yield Comparison("rank_chain", work, *(LAYERS * t for t in times), dtype="float64")
 
 
 GROWTH = Growth(

@@ -8,13 +8,10 @@ import argparse
 from pathlib import Path
 from textwrap import fill
 
-from runner.commands.gallery_data import SCALES
-from runner.commands.kept import FROM_REFERENCE, KeptFigure
 from runner.core.arguments import key_values
-from runner.core.catalogue import figure_names, headline
+from runner.core.catalogue import SCALES, figure_names, headline
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at, require_writable
-from runner.results.verdicts import lines as verdict_lines
 from runner.runs.provenance import INSTALLED, REFERENCE
 
 ELSEWHERE = "the tables of larger scales are in the repository, outputs/reference"
@@ -22,7 +19,9 @@ ELSEWHERE = "the tables of larger scales are in the repository, outputs/referenc
 
 def kept_scales(figure: str) -> list[str]:
     """Return the scales at which the reference has a figure, the largest first."""
-    return [scale for scale in SCALES if (REFERENCE / scale / figure / "claims.csv").exists()]
+    return [
+        scale for scale in reversed(SCALES) if (REFERENCE / scale / figure / "claims.csv").exists()
+    ]
 
 
 def describe(figure: str, scale: str | None, outputs: Path) -> str:
@@ -31,6 +30,9 @@ def describe(figure: str, scale: str | None, outputs: Path) -> str:
     scale: None for the largest stored scale. Raises InputError if no such figure exists, if the
     reference does not have it at this scale, or if a file is damaged.
     """
+    from runner.commands.kept import FROM_REFERENCE, KeptFigure  # late: the list needs no pandas
+    from runner.results.verdicts import lines as verdict_lines
+
     if figure not in figure_names():
         raise InputError(f"{figure} is no figure: {nearest(figure, figure_names())}")
     scales = kept_scales(figure)

@@ -8,13 +8,12 @@ import torch
 
 from runner.core.streams import generator
 from runner.networks.spectra import svdvals
+from runner.papers.bottleneck_structure import descent, theory
 from runner.papers.bottleneck_structure import minima as engine
-from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.bottleneck.latent import draw_task
 from runner.papers.bottleneck_structure.minima import (
     Problem,
     _descended,
-    _loss_and_gradient,
     balanced,
     lengthened,
     minima,
@@ -36,7 +35,6 @@ def each_once(starts: dict[int, Network]) -> dict[int, list[Network]]:
 def little_work(monkeypatch):
     monkeypatch.setattr(engine, "SWEEPS", 1)
     monkeypatch.setattr(engine, "GAIN", 1e-2)
-    monkeypatch.setattr(engine, "ITERATIONS", 40)
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +94,9 @@ def test_the_gradient_is_that_of_automatic_differentiation(problem):
     loss = (H - problem.y).square().sum(0).mean() + RIDGE * theta.square().sum()
     loss.backward()
     x, y = np.concatenate([problem.x, np.ones_like(problem.x[:1])]), problem.y.numpy()
-    value, gradient = _loss_and_gradient(theta.detach().numpy(), shapes, x, y, RIDGE)
+    sizes = np.array([20, *(m for m, _ in shapes)])
+    room, gradient = np.empty(1000 * x.shape[1]), np.empty(len(theta))
+    value = descent._loss_and_gradient(theta.detach().numpy(), sizes, x, y, RIDGE, room, gradient)
     assert value == pytest.approx(float(loss.detach()), rel=1e-12)
     assert value == pytest.approx(problem.loss(start), rel=1e-12)
     torch.testing.assert_close(torch.from_numpy(gradient), theta.grad)
@@ -190,7 +190,6 @@ def test_polishing_ends_after_two_restarts_that_gain_nothing(problem, monkeypatc
         return found
 
     monkeypatch.setattr(engine, "_descended", descended)
-    monkeypatch.setattr(engine, "ITERATIONS", 20)
     polished(network(), problem, restarts=400)
     gains = -np.diff(losses) / losses[:-1]
     assert (gains[-2:] < engine.GAIN).all()

@@ -7,6 +7,8 @@ import torch
 from bench.growth import lent
 
 from runner.core.streams import generator
+from runner.papers.bottleneck_structure import stack as stacks
+from runner.papers.bottleneck_structure import training
 from runner.papers.bottleneck_structure.networks import Network
 from runner.papers.bottleneck_structure.recipes import RECIPES, Recipe
 from runner.papers.bottleneck_structure.stack import DepthStack
@@ -74,8 +76,9 @@ def test_a_network_trained_in_the_stack_equals_the_same_network_alone(recipe):
     for r, (L, replicate) in enumerate(zip(DEPTHS, replicates, strict=True)):
         alone = new_stack([L], [replicate])
         data = [(x[r : r + 1], y[r : r + 1])]
-        training = RidgeTrainer(alone, RECIPES[recipe], 1e-3, 5e-3, steps)
-        training.run(lambda b, data=data: data, ALONE)
+        RidgeTrainer(alone, RECIPES[recipe], 1e-3, 5e-3, steps).run(
+            lambda b, data=data: data, ALONE
+        )
         ours, its = stack.network(r), alone.network(0)
         for a, b in zip((*ours.weights, *ours.biases), (*its.weights, *its.biases), strict=True):
             torch.testing.assert_close(a, b, rtol=1e-7, atol=1e-9)
@@ -86,10 +89,10 @@ def test_training_equals_adam_on_the_regularised_loss():
     stack = new_stack([4], [0])
     network = stack.network(0)
     parameters = [p.requires_grad_() for p in (*network.weights, *network.biases)]
-    training = RidgeTrainer(stack, Recipe(1.0, 5e-3), ridge, 5e-3, steps)
-    adam = torch.optim.Adam(parameters, lr=5e-3, betas=training.adam.defaults["betas"])
+    trainer = RidgeTrainer(stack, Recipe(1.0, 5e-3), ridge, 5e-3, steps)
+    adam = torch.optim.Adam(parameters, lr=5e-3, betas=trainer.adam.defaults["betas"])
     for step in range(steps):
-        training.advance((x, y))
+        trainer.advance((x, y))
         adam.param_groups[0]["lr"] = 5e-3 * cosine_decay(step, steps)
         cost = (network.activations(x[0].mT)[-1] - y[0].mT).square().sum(1).mean()
         adam.zero_grad()
@@ -126,3 +129,65 @@ def test_the_annealed_ridge_is_off_then_high_then_lambda():
     assert course[900] == course[3599] == 5
     assert course[3600] == course[-1] == 1
     assert {RECIPES["plain"].ridge_factor(step, steps) for step in range(steps)} == {1.0}
+
+
+def weakened(stack: DepthStack) -> DepthStack:
+    """The stack with one neuron of each layer cut off from what is before it."""
+    for W, b in zip(stack.W[:-1], stack.b, strict=False):
+        for r in range(len(W)):
+            W[r, r] = 0
+            b[r, r] = 0
+    return stack
+
+
+def test_thinning_takes_out_the_dead_neurons_and_changes_no_output():
+    stack, (x, y) = weakened(new_stack(DEPTHS, list(range(5)))), batch(5)
+    before, networks = stack.predict(x).clone(), [stack.network(r) for r in range(5)]
+    stack.thin()
+    assert stack.widths == [7, 7, 7, 6, 7]  # seven where it is the first or last of some network
+    torch.testing.assert_close(stack.predict(x), before)
+    stack.descend(x, y)
+    for r, network in enumerate(networks):
+        thinned = stack.network(r)
+        assert [W.shape for W in thinned.weights] == [W.shape for W in network.weights]
+        assert thinned.parameter_norm() <= network.parameter_norm()
+
+
+def test_a_network_is_thinned_in_the_stack_as_alone(monkeypatch):
+    monkeypatch.setattr(training, "THIN_EVERY", 20)
+    monkeypatch.setattr(training, "STEPS_AT_ONCE", 20)
+    monkeypatch.setattr(stacks, "THIN", 1.0)
+    (x, y), steps, recipe = batch(5), 60, RECIPES["plain"]
+    stack = new_stack(DEPTHS, list(range(5)))
+    RidgeTrainer(stack, recipe, 1e-2, 5e-3, steps).run(lambda b: [(x, y)], ALONE)
+    assert min(stack.widths) < 7
+    for r, L in enumerate(DEPTHS):
+        alone = new_stack([L], [r])
+        data = [(x[r : r + 1], y[r : r + 1])]
+        RidgeTrainer(alone, recipe, 1e-2, 5e-3, steps).run(lambda b, data=data: data, ALONE)
+        for ours, its in zip(stack.network(r).weights, alone.network(0).weights, strict=True):
+            a, b = torch.linalg.svdvals(ours), torch.linalg.svdvals(its)  # whatever the order is
+            torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-8)
+
+
+def test_training_goes_on_from_a_thinned_state(monkeypatch):
+    monkeypatch.setattr(training, "THIN_EVERY", 20)
+    monkeypatch.setattr(stacks, "THIN", 1.6)
+    (x, y), ends = batch(5), []
+    for stop in (None, 45):
+        stack = new_stack(DEPTHS, list(range(5)))
+        trainer = RidgeTrainer(stack, RECIPES["plain"], 1e-2, 5e-3, 60)
+        while trainer.step < (stop or 60):
+            trainer.thin()
+            trainer.advance((x, y))
+        if stop:
+            state = {name: tensor.clone() for name, tensor in trainer.state().items()}
+            stack = new_stack(DEPTHS, list(range(5)))
+            trainer = RidgeTrainer(stack, RECIPES["plain"], 1e-2, 5e-3, 60)
+            trainer._restore(state)
+            while trainer.step < 60:
+                trainer.thin()
+                trainer.advance((x, y))
+        ends.append(stack.parameters.clone())
+        assert min(stack.widths) < 7
+    assert torch.equal(*ends)

@@ -64,8 +64,8 @@ def name_spectra(axes: Axes, spectrum: pd.DataFrame, rank: int) -> None:
     if not len(first) or not ((first - 1).abs() < 0.5).all():
         return
     words = f"{WORDS.get(rank, rank)} near 1"
-    place, offset = (1 + L) / 2, {"textcoords": "offset points"}
-    rank_look(rank).name(axes, place, first.max(), words, weight="bold", xytext=(0, 11), **offset)
+    center, offset = (1 + L) / 2, {"textcoords": "offset points"}
+    rank_look(rank).name(axes, center, first.max(), words, weight="bold", xytext=(0, 11), **offset)
     if (following < 0.1).mean() > 0.5:
         offset |= {"xytext": (0, 5), "va": "bottom", "linespacing": 1.1}
-        QUIET.name(axes, place, 0, "all others:\n≈ 0 inside", size=SMALL, **offset)
+        QUIET.name(axes, center, 0, "all others:\n≈ 0 inside", size=SMALL, **offset)

@@ -39,10 +39,10 @@ class Network:
 
     def activations(self, x: Inputs) -> list[Float[Tensor, "N _"]]:
         """Return `alpha_0(x) = x, alpha_1(x), ..., alpha_{L-1}(x)`, and `f(x)` as last entry."""
-        found = [x]
+        alphas = [x]
         for W, b in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            found.append((found[-1] @ W.mT).add_(b).relu_())  # one tensor per layer, no copies
-        return [*found, (found[-1] @ self.weights[-1].mT).add_(self.biases[-1])]
+            alphas.append((alphas[-1] @ W.mT).add_(b).relu_())  # one tensor per layer, no copies
+        return [*alphas, (alphas[-1] @ self.weights[-1].mT).add_(self.biases[-1])]
 
     def cost(self, x: Inputs, y: Float[Tensor, "N d_out"]) -> float:
         """Return `C = (1/N) sum_i ||f(x_i) - y_i||^2`."""
@@ -51,8 +51,8 @@ class Network:
     def traced(self, x: Inputs) -> dict[str, Tensor]:
         """Return W1, b1, W2, ..., the inputs x, and H1, H2, ..., the hidden activations."""
         named = {"W": self.weights, "b": self.biases, "H": self.activations(x)[1:-1]}
-        found = {f"{n}{i}": t for n, each in named.items() for i, t in enumerate(each, start=1)}
-        return {"x": x, **found}
+        numbered = {f"{n}{i}": t for n, ts in named.items() for i, t in enumerate(ts, start=1)}
+        return {"x": x, **numbered}
 
 
 def random_network(sizes: list[int], gain: float, stream: torch.Generator) -> Network:

@@ -6,6 +6,7 @@ before samples, (R, features, N): the faster layout of these products.
 """
 
 import math
+from itertools import pairwise
 
 import torch
 from jaxtyping import Float
@@ -14,12 +15,17 @@ from torch.ops import aten
 
 from runner.papers.bottleneck_structure.networks import Network
 
+THIN = 1e-2
+"""Product of a neuron's incoming and outgoing norms below which `thin` removes the neuron. The
+neurons that carry the bottleneck have about 1."""
+
 
 class DepthStack:
     """R networks `d_in -> width -> ... -> width -> d_out` of depths L_1 >= ... >= L_R >= 2.
 
     All parameters live in the flat tensor `parameters`, all gradients in `gradient`; the tensors of
-    the layers are views of these two.
+    the layers are views of these two. `widths` has the number of neurons of each hidden layer: it
+    is `width` until `thin` removes dead neurons.
     """
 
     def __init__(
@@ -35,18 +41,94 @@ class DepthStack:
             raise ValueError(f"depths must fall and be at least 2: {depths}")
         self.depths, self.width, self.d_in, self.d_out = depths, width, d_in, d_out
         self.active = [sum(layer < L for L in depths) for layer in range(1, depths[0])]
-        shapes = [(A, width, d_in if i == 0 else width) for i, A in enumerate(self.active)]
-        shapes += [(len(depths), d_out, width)]
-        shapes += [(*shape[:2], 1) for shape in shapes]  # first of weights, then of biases
-        self.parameters = torch.zeros(sum(map(math.prod, shapes)), device=device, dtype=dtype)
-        self.gradient = torch.zeros_like(self.parameters)
-        self.W, self.b = _views(self.parameters, shapes)
-        self.gW, self.gb = _views(self.gradient, shapes)
+        self.widths = [width] * len(self.active)
+        size = sum(map(math.prod, self._shapes()))
+        self._use(torch.zeros(size, device=device, dtype=dtype))
         # networks start..stop-1 have their output layer after hidden layer `last`
         self.groups = {
             L - 1: slice(depths.index(L), depths.index(L) + depths.count(L)) for L in set(depths)
         }
-        self._H: list[Tensor] = []
+
+    def _shapes(self) -> list[tuple[int, ...]]:
+        """Return the shapes of the weights, then of the biases."""
+        ins, lasts = [self.d_in, *self.widths], [self.widths[L - 2] for L in self.depths]
+        shapes = [(A, n, m) for A, n, m in zip(self.active, self.widths, ins, strict=False)]
+        shapes += [(len(self.depths), self.d_out, max(lasts))]
+        return shapes + [(*shape[:2], 1) for shape in shapes]
+
+    def _use(self, parameters: Float[Tensor, " n"]) -> None:
+        """Use these parameters, and make room for their gradients."""
+        self.parameters, self.gradient = parameters, torch.zeros_like(parameters)
+        self.W, self.b = _views(self.parameters, self._shapes())
+        self.gW, self.gb = _views(self.gradient, self._shapes())
+        self._H = []
+
+    def resume(self, parameters: Float[Tensor, " n"], widths: list[int]) -> None:
+        """Continue with parameters whose hidden layers have these widths."""
+        self.widths = widths
+        self._use(parameters)
+
+    def through(self) -> list[Float[Tensor, "A n"]]:
+        """Return each neuron's norm of incoming weights and bias times norm of outgoing weights."""
+        products = []
+        for i, A in enumerate(self.active):
+            entering = (self.W[i].square().sum(2) + self.b[i][..., 0].square()).sqrt()
+            leaving = entering.new_zeros(A, self.widths[i])
+            if i + 1 < len(self.active):
+                leaving[: self.active[i + 1]] = self.W[i + 1].norm(dim=1)
+            if i + 1 in self.groups:
+                g = self.groups[i + 1]
+                leaving[g] = self.W[-1][g][..., : self.widths[i]].norm(dim=1)
+            products.append(entering * leaving)
+        return products
+
+    def thin(self, *moments: Float[Tensor, " _"]) -> list[Float[Tensor, " _"]]:
+        """Set dead neurons to zero, and remove as many as are zero in every network.
+
+        A neuron is dead if its product of `through` is at most THIN. One neuron stays in each
+        layer, and all neurons of a network's first and last hidden layer stay: some of them grow
+        again when weight decay is relaxed, and without them losses ended two percent higher. A
+        neuron of zeros stays zero, so no network depends on the other networks of the stack.
+
+        moments: tensors like `parameters` (of Adam), which lose the same entries. Returns them.
+        """
+        survivors, alive = [], []
+        for i, through in enumerate(self.through()):
+            lives = (through > THIN).scatter_(1, through.argmax(1, keepdim=True), value=True)
+            lives[slice(None) if i == 0 else self.groups.get(i + 1, slice(0))] = True
+            width = int(lives.sum(1).max())
+            index = torch.where(lives, 1 + through, 0).topk(width, 1).indices.sort(1).values
+            survivors.append(index)
+            alive.append(lives.gather(1, index)[..., None].to(through))
+        shapes, self.widths = self._shapes(), [index.shape[1] for index in survivors]
+        flats = (self.parameters, *moments)
+        parameters, *moments = (self._without(flat, shapes, survivors, alive) for flat in flats)
+        self._use(parameters)
+        return moments
+
+    def _without(
+        self, flat: Tensor, shapes: list[tuple], survivors: list[Tensor], alive: list[Tensor]
+    ) -> Tensor:
+        """Return the entries of a flat tensor that belong to surviving neurons of each layer.
+
+        survivors: (A, n) indices of neurons; alive: (A, n, 1), 0 for entries to set to zero.
+        """
+        W, b = _views(flat, shapes)
+        weights, biases = [], []
+        for i, A in enumerate(self.active):
+            rows = survivors[i][..., None]
+            weight = W[i].gather(1, rows.expand(-1, -1, W[i].shape[2])) * alive[i]
+            if i:
+                columns = survivors[i - 1][:A, None].expand(-1, weight.shape[1], -1)
+                weight = weight.gather(2, columns) * alive[i - 1][:A].mT
+            weights.append(weight)
+            biases.append(b[i].gather(1, rows) * alive[i])
+        last = W[-1].new_zeros(self._shapes()[len(self.active)])
+        for layer, g in self.groups.items():
+            columns = survivors[layer - 1][g][:, None].expand(-1, self.d_out, -1)
+            weight = W[-1][g].gather(2, columns) * alive[layer - 1][g].mT
+            last[g, :, : weight.shape[2]] = weight
+        return torch.cat([part.flatten() for part in (*weights, last, *biases, b[-1])])
 
     def load(self, r: int, network: Network) -> None:
         """Copy a network into the first neurons of network r, which may be wider."""
@@ -56,13 +138,21 @@ class DepthStack:
             b.zero_()[: len(bias), 0].copy_(bias)
 
     def network(self, r: int) -> Network:
-        """Return a float64 copy of network r on the CPU.
+        """Return a float64 copy of network r on the CPU, of full width: removed neurons are zero.
 
         Networks are measured on the CPU: their many small matrices are slow on a GPU, and the
         numbers are equal on every machine.
         """
-        W, b = ([p.to("cpu", torch.float64, copy=True) for p in each] for each in self._layers(r))
-        return Network(W, [each[:, 0] for each in b])
+        sizes = [self.d_in, *[self.width] * (self.depths[r] - 1), self.d_out]
+        network = Network(
+            [torch.zeros(n, m, dtype=torch.float64) for m, n in pairwise(sizes)],
+            [torch.zeros(n, dtype=torch.float64) for n in sizes[1:]],
+        )
+        layers = zip(network.weights, network.biases, *self._layers(r), strict=True)
+        for W, b, weight, bias in layers:
+            W[: weight.shape[0], : weight.shape[1]] = weight
+            b[: len(bias)] = bias[:, 0]
+        return network
 
     def predict(self, x: Float[Tensor, "R d_in N"]) -> Float[Tensor, "R d_out N"]:
         """Return the outputs of every network on its inputs."""
@@ -72,7 +162,7 @@ class DepthStack:
             H = torch.baddbmm(self.b[i], self.W[i], H[:A], out=self._H[i]).relu_()
             if i + 1 in self.groups:
                 g = self.groups[i + 1]
-                torch.baddbmm(self.b[-1][g], self.W[-1][g], H[g], out=out[g])
+                torch.baddbmm(self.b[-1][g], self._last(g, i), H[g], out=out[g])
         return out
 
     def descend(
@@ -89,13 +179,13 @@ class DepthStack:
         delta = None
         for i in reversed(range(len(self.active))):
             H, A = self._H[i], self.active[i]
-            back = self._delta[i % 2][:A]
+            back = self._delta[i % 2][: H.numel()].view_as(H)
             if delta is not None:
                 torch.bmm(self.W[i + 1].mT, delta, out=back[: len(delta)])
             if i + 1 in self.groups:
                 g = self.groups[i + 1]
-                torch.bmm(delta_out[g], H[g].mT, out=self.gW[-1][g])
-                torch.bmm(self.W[-1][g].mT, delta_out[g], out=back[g])
+                self.gW[-1][g][..., : H.shape[1]] = torch.bmm(delta_out[g], H[g].mT)
+                torch.bmm(self._last(g, i).mT, delta_out[g], out=back[g])
             delta = aten.threshold_backward.grad_input(back, H, 0, grad_input=back)
             before = x if i == 0 else self._H[i - 1]
             torch.bmm(delta, before[:A].mT, out=self.gW[i])
@@ -105,14 +195,19 @@ class DepthStack:
     def _layers(self, r: int) -> tuple[list[Tensor], list[Tensor]]:
         """Return views of W_1 .. W_L and of b_1 .. b_L of network r."""
         hidden = self.depths[r] - 1
-        return tuple([p[r] for p in (*each[:hidden], each[-1])] for each in (self.W, self.b))
+        W = [*(p[r] for p in self.W[:hidden]), self.W[-1][r][:, : self.widths[hidden - 1]]]
+        return W, [p[r] for p in (*self.b[:hidden], self.b[-1])]
+
+    def _last(self, g: slice, i: int) -> Float[Tensor, "_ d_out n"]:
+        """Return the output weights of the networks g behind hidden layer i."""
+        return self.W[-1][g][..., : self.widths[i]]
 
     def _reserve(self, x: Tensor) -> None:
         """Allocate the activations once, since new memory in each step is slow."""
         N = x.shape[-1]
         if not self._H or self._H[0].shape[-1] != N:
-            self._H = [x.new_empty(A, self.width, N) for A in self.active]
-            self._delta = [x.new_empty(self.active[0], self.width, N) for _ in range(2)]
+            self._H = [x.new_empty(A, n, N) for A, n in zip(self.active, self.widths, strict=True)]
+            self._delta = [x.new_empty(max(H.numel() for H in self._H)) for _ in range(2)]
 
 
 def _views(flat: Tensor, shapes: list[tuple[int, ...]]) -> tuple[list[Tensor], list[Tensor]]:

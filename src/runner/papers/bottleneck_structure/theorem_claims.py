@@ -55,9 +55,9 @@ def inequality(
     balanced: whether the proof assumes balanced parameters; then best solutions are judged. more:
     further arguments of `Claim`.
     """
-    found = violations(name, "recipe == 'minimum'") if balanced else violations(name)
-    found = found.given("imbalance <= 1e-3") if balanced else found
-    rule = found.always("<=", 0)
+    count = violations(name, "recipe == 'minimum'") if balanced else violations(name)
+    count = count.given("imbalance <= 1e-3") if balanced else count
+    rule = count.always("<=", 0)
     return Claim(name, statement, f"paper D, {source}", rule, **{"note": SIDES} | more)
 
 

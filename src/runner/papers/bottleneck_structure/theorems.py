@@ -95,7 +95,7 @@ def check(network: Network, k: int, replicate: int, theorem: str, sides: Sides) 
     slack = upper - lower
     size = 1 + lower.abs().maximum(upper.abs())
     tightest = slack.argmin()
-    found = float(lower[tightest]), float(upper[tightest]), float((lower / upper).median())
+    summary = float(lower[tightest]), float(upper[tightest]), float((lower / upper).median())
     violations = int((~(slack >= -ROUNDING * size)).sum())  # nan satisfies nothing
     about = network.depth, replicate, k, theory.imbalance(network), theorem
-    return TheoremCheck(*about, len(lower), violations, *found)
+    return TheoremCheck(*about, len(lower), violations, *summary)

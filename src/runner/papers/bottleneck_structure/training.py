@@ -15,6 +15,9 @@ from runner.papers.bottleneck_structure.recipes import Recipe
 from runner.papers.bottleneck_structure.stack import DepthStack
 from runner.training.schedules import cosine_decay
 
+THIN_EVERY = 1000
+"""Number of steps between two removals of dead neurons, once the weight decay has risen."""
+
 REPLICATES_DONE = "replicates"
 """Key of the number of finished replicates in a checkpoint."""
 
@@ -49,17 +52,41 @@ class RidgeTrainer:
     """Minimizer of `C(f) + lambda ||theta||^2` for every network of a stack, by Adam.
 
     The learning rate falls to zero as a cosine. The gradient 2 lambda theta of the weight decay is
-    added to the gradient of the cost before Adam normalizes it.
+    added to the gradient of the cost before Adam normalizes it. thin: whether dead neurons are
+    removed.
     """
 
     def __init__(
-        self, stack: DepthStack, recipe: Recipe, ridge: float, learning_rate: float, steps: int
+        self,
+        stack: DepthStack,
+        recipe: Recipe,
+        ridge: float,
+        learning_rate: float,
+        steps: int,
+        thin: bool = True,
     ) -> None:
-        self.stack, self.recipe, self.ridge = stack, recipe, ridge
+        self.stack, self.recipe, self.ridge, self.thins = stack, recipe, ridge, thin
         self.learning_rate, self.steps, self.step = learning_rate, steps, 0
-        stack.parameters.grad = stack.gradient
+        self._optimize({})
+
+    def _optimize(self, state: dict[str, Tensor]) -> None:
+        """Give Adam the parameters of the stack, and its state; {}: a new one."""
+        parameters = self.stack.parameters
+        parameters.grad = self.stack.gradient
         # One flat tensor: a single pass over memory for all networks.
-        self.adam = torch.optim.Adam([stack.parameters], lr=learning_rate, betas=BETAS, fused=True)
+        self.adam = torch.optim.Adam([parameters], lr=self.learning_rate, betas=BETAS, fused=True)
+        if state:
+            self.adam.state[parameters] = state
+
+    def thin(self) -> None:
+        """Remove dead neurons, every THIN_EVERY steps after the rise of the weight decay."""
+        risen = self.recipe.rise_end * self.steps < self.step < self.steps
+        if not (self.thins and risen) or self.step % THIN_EVERY:
+            return
+        state = dict(self.adam.state[self.stack.parameters])
+        moments = [name for name in state if name != "step"]
+        thinned = self.stack.thin(*(state[name] for name in moments))
+        self._optimize(state | dict(zip(moments, thinned, strict=True)))
 
     def advance(self, batch: Batch) -> Float[Tensor, " R"]:
         """Take one step; return the cost of every network before the step."""
@@ -81,6 +108,7 @@ class RidgeTrainer:
             self._restore(context.restored)
         with context.progress(self.steps, "training", self.step) as bar:
             while self.step < self.steps:
+                self.thin()
                 block = batches(self.step // STEPS_AT_ONCE)
                 for step in range(self.step, min(self.step + STEPS_AT_ONCE, self.steps)):
                     bar.update(cost=self.advance(block[step % len(block)]))
@@ -93,15 +121,17 @@ class RidgeTrainer:
             for replicate in range(done, replicates):
                 yield replicate, bar
                 bar.update(replicate=replicate)
-                kept = {REPLICATES_DONE: torch.tensor(replicate + 1)}
-                context.checkpoint(lambda kept=kept: self.state() | kept)
+                finished = {REPLICATES_DONE: torch.tensor(replicate + 1)}
+                context.checkpoint(lambda finished=finished: self.state() | finished)
 
     def state(self) -> dict[str, Tensor]:
         """Return the state of the trainer, as a checkpoint stores it."""
-        return {"parameters": self.stack.parameters, **self.adam.state[self.stack.parameters]}
+        widths = torch.tensor(self.stack.widths)
+        state = {"parameters": self.stack.parameters, "widths": widths}
+        return state | self.adam.state[self.stack.parameters]
 
     def _restore(self, state: dict[str, Tensor]) -> None:
-        parameters, moments = self.stack.parameters, ("step", "exp_avg", "exp_avg_sq")
-        parameters.copy_(state["parameters"])
-        self.adam.state[parameters] = {name: state[name].to(parameters.device) for name in moments}
+        device, moments = self.stack.parameters.device, ("step", "exp_avg", "exp_avg_sq")
+        self.stack.resume(state["parameters"].to(device), state["widths"].tolist())
+        self._optimize({name: state[name].to(device) for name in moments})
         self.step = int(state["step"])

@@ -24,7 +24,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from runner.networks.spectra import eigvalsh, operator_norm, svd, svdvals
+from runner.networks.spectra import eigvalsh, operator_norm, svdvals
 
 RESIDUAL_FACTOR = 8
 """Factor of a ResNetFree block in the bound of Theorem 2 (Lemma 11)."""
@@ -119,14 +119,15 @@ def squared_operator_norm(W: Float[Tensor, "*R o i"]) -> Float[Tensor, "*R"]:
     return operator_norm(W).square()
 
 
-def alignment(U: Float[Tensor, "*R c i"], V: Float[Tensor, "*R o c"]) -> Float[Tensor, "*R"]:
+def alignment(
+    of_U: tuple[Tensor, Tensor, Tensor], of_V: tuple[Tensor, Tensor, Tensor]
+) -> Float[Tensor, "*R"]:
     """Return |<v, u>|, u the first left singular vector of U, v the first right one of V (Eq. 15).
 
-    nan if U or V is not finite.
+    of_U, of_V: the decompositions of U (*R, c, i) and V (*R, o, c) by `spectra.svd`; nan if one of
+    the matrices is not finite.
     """
-    u = svd(U)[0][..., :, 0]
-    v = svd(V)[2][..., 0, :]
-    return (u * v).sum(-1).abs()
+    return (of_U[0][..., :, 0] * of_V[2][..., 0, :]).sum(-1).abs()
 
 
 def flattening_factor(shared: int, positions: int) -> int:

@@ -13,7 +13,7 @@ class Bottleneck(TrainingConfig):
     """Parameters of figure 1 of paper D: norm and spectra by depth, on a task of known rank."""
 
     study: ClassVar[str] = "bottleneck"
-    version: ClassVar[int] = 4  # parallel neurons become one
+    version: ClassVar[int] = 5  # dead neurons are removed in training; a compiled search
 
     depths: list[int] = parameter(
         "L: list of depths (2 or more); the networks of all depths are trained together",

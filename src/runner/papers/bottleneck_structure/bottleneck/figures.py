@@ -91,19 +91,19 @@ def _norms(axes: Axes, best: pd.DataFrame, plain: pd.DataFrame) -> None:
         style.guide(axes, L, y)
         side = {"ha": "right" if slope == 2 else "left", "size": SMALL}
         QUIET.name(axes, L[1], y[0], f"paper: slope {slope}", **side)
-    place, spot = {"textcoords": "offset points", "size": SMALL}, ["depth", "parameter_norm"]
+    label_style, spot = {"textcoords": "offset points", "size": SMALL}, ["depth", "parameter_norm"]
     if len(alive):
         highest = alive[spot].sort_values("parameter_norm").iloc[-1]
-        QUIET.name(axes, *highest, "ordinary training", xytext=(0, 9), **place)
+        QUIET.name(axes, *highest, "ordinary training", xytext=(0, 9), **label_style)
     if len(dead):
-        place |= {"xytext": (0, 12), "ha": "right"}
-        PLAIN.name(axes, *dead[spot].max(), "ordinary training: zero", **place)
+        label_style |= {"xytext": (0, 12), "ha": "right"}
+        PLAIN.name(axes, *dead[spot].max(), "ordinary training: zero", **label_style)
 
 
-def _name_ranks(axes: Axes, best: pd.DataFrame, others: pd.DataFrame) -> None:
+def _name_ranks(axes: Axes, best: pd.DataFrame, trained: pd.DataFrame) -> None:
     """Write each rank where its solutions begin, rank 2 where they end.
 
-    Ranks that begin at one depth share one label. others: networks that no label may cover.
+    Ranks that begin at one depth share one label. trained: networks that no label may cover.
     """
     ends = best.groupby("rank")["depth"].agg(["min", "max"])
     spots = ends["min"].where(ends.index != 2, ends["max"])
@@ -111,21 +111,21 @@ def _name_ranks(axes: Axes, best: pd.DataFrame, others: pd.DataFrame) -> None:
         rows = best[best["rank"].isin(ranks) & (best["depth"] == depth)]
         heights = [*rows["parameter_norm"]]
         if list(ranks) != [2]:
-            near = others[others["depth"] == depth]["parameter_norm"]
+            near = trained[trained["depth"] == depth]["parameter_norm"]
             heights += [*near[near < max(heights) + 0.2 * axes.get_ylim()[1]]]
         away = (-8, 13) if 2 in ranks else (-6, 12) if len(ranks) == 1 else (0, 10)
         look = rank_look(ranks[0]) if len(ranks) == 1 else PLAIN
         words = f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
-        place = {"xytext": away, "textcoords": "offset points", "weight": "bold"}
-        look.name(axes, depth, max(heights), words, **place)
+        label_style = {"xytext": away, "textcoords": "offset points", "weight": "bold"}
+        look.name(axes, depth, max(heights), words, **label_style)
 
 
 def _spectra(
-    panels: np.ndarray, shown: list[int], own: pd.DataFrame, spectrum: pd.DataFrame
+    panels: np.ndarray, shown: list[int], shown_task: pd.DataFrame, spectrum: pd.DataFrame
 ) -> None:
     """Draw panel (b): the singular values of networks of one task, one panel for each depth."""
-    networks = nonempty(own, "network of rank 1 or more").set_index("depth")
-    spectrum = select(spectrum, replicate=own["replicate"].iloc[0])
+    networks = nonempty(shown_task, "network of rank 1 or more").set_index("depth")
+    spectrum = select(spectrum, replicate=shown_task["replicate"].iloc[0])
     drawn = spectrum[spectrum["depth"].isin(shown)]
     top = max(1.3, 1.08 * drawn["singular_value"].max())
     for axes, depth in zip(panels, shown, strict=True):
@@ -143,9 +143,10 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw figure 1 of paper D: norm by depth, and singular values of one task at four depths."""
     metrics, best = tables["metrics"], _minima(tables)
     plain = metrics[(metrics["recipe"] == "plain") & (metrics["depth"] >= best["depth"].min())]
-    own = best[(best["replicate"] == best["replicate"].min()) & (best["rank"] > 0)]
-    four = np.quantile(own["depth"], np.linspace(0, 1, 4), method="nearest") if len(own) else [1]
-    shown = sorted(set(map(int, four)))  # all of them if they are fewer
+    first_task = best[(best["replicate"] == best["replicate"].min()) & (best["rank"] > 0)]
+    depths, four = first_task["depth"], np.linspace(0, 1, 4)
+    chosen = np.quantile(depths, four, method="nearest") if len(depths) else [1]
+    shown = sorted(set(map(int, chosen)))  # all of them if they are fewer
     picture = style.canvas(3.8)
     left, right = picture.subfigures(1, 2, width_ratios=[1, 1.45])
     norm = left.subplots()
@@ -156,7 +157,7 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     widths = [depth + 2.2 for depth in shown]
     (panels,) = right.subplots(1, len(shown), width_ratios=widths, squeeze=False)
     with or_empty(panels[0], *panels[1:]):
-        _spectra(panels, shown, own, select(tables["spectrum"], recipe="minimum"))
+        _spectra(panels, shown, first_task, select(tables["spectrum"], recipe="minimum"))
     panels[0].set_title(" ")
     panels[0].set_ylabel(r"singular values of $W_\ell$")
     style.panel(
@@ -228,8 +229,8 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     left.set_ylim(-0.3, deep["rank"].max() + 0.6)
     left.yaxis.set_major_locator(MaxNLocator(7, integer=True))
     style.level(left, RANK)
-    place: dict[str, Any] = {"textcoords": "offset points", "size": SMALL}
-    QUIET.name(left, depths[0], RANK, "the task", xytext=(0, -13), ha="left", **place)
+    label_style: dict[str, Any] = {"textcoords": "offset points", "size": SMALL}
+    QUIET.name(left, depths[0], RANK, "the task", xytext=(0, -13), ha="left", **label_style)
     _by_recipe(left, deep, "rank")
     with or_empty(right):
         above = _deep(losses_above(metrics))
@@ -242,9 +243,9 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         _by_recipe(right, above, "above")
         zero = collapsed(above)
         if len(zero):
-            place |= {"xytext": (0, 10), "ha": "right"}
+            label_style |= {"xytext": (0, 10), "ha": "right"}
             words = "median: " * bool((zero["parameter_norm"] >= ZERO).any()) + "all weights zero"
-            QUIET.name(right, zero["depth"].max(), zero["above"].max(), words, **place)
+            QUIET.name(right, zero["depth"].max(), zero["above"].max(), words, **label_style)
     style.panel(left, "a", "rank of the middle layer", "depth L")
     style.panel(right, "b", "loss above the best solution", "depth L")
     return picture, metrics

@@ -44,22 +44,22 @@ def _of_minima(tables: Tables, table: str) -> pd.DataFrame:
     return tables[table].merge(_fitting(tables)[[*key, "rank"]], on=key)
 
 
-def _with_fit(tables: Tables, found: pd.DataFrame | pd.Series, what: str) -> pd.DataFrame:
+def _with_fit(tables: Tables, measured: pd.DataFrame | pd.Series, what: str) -> pd.DataFrame:
     """Add the columns `fit` and `doubt`, the largest spread of the two best losses of a depth.
 
-    found: a frame, or values by replicate. Replicates without a number are nan.
+    measured: a frame, or values by replicate. Replicates without a number are nan.
     """
-    values = found.rename("value").reset_index() if isinstance(found, pd.Series) else found
+    values = measured.rename("value").reset_index() if isinstance(measured, pd.Series) else measured
     by = _minima(tables).assign(fit=lambda rows: rows["train_cost"] < t.FITTED).groupby("replicate")
-    known = by.agg(fit=("fit", "all"), doubt=("spread", "max"))
-    return nonempty(values, what).merge(known, on="replicate", how="right")
+    quality = by.agg(fit=("fit", "all"), doubt=("spread", "max"))
+    return nonempty(values, what).merge(quality, on="replicate", how="right")
 
 
 @quantity(unit="exponent", needs=MANY_DEPTHS)
 def power_of_depth(tables: Tables) -> pd.DataFrame:
     """exponent p of a + b Lᵖ, fitted to ‖θ‖² over five or more depths of equal rank"""
-    found = t.fits(_minima(tables), t.DEPTHS_OF_EXPANSION).rename(columns={"exponent": "value"})
-    return _with_fit(tables, found, f"rank that holds over {t.DEPTHS_OF_EXPANSION} depths")
+    fits = t.fits(_minima(tables), t.DEPTHS_OF_EXPANSION).rename(columns={"exponent": "value"})
+    return _with_fit(tables, fits, f"rank that holds over {t.DEPTHS_OF_EXPANSION} depths")
 
 
 @quantity(unit="ratio", needs=DEPTHS)
@@ -67,12 +67,12 @@ def slope_over_rank(tables: Tables) -> pd.DataFrame:
     """slope of ‖θ‖² against L divided by the rank, over three or more depths of equal rank, at \
 the end of its error interval that is farther from 1"""
     metrics = _minima(tables)
-    found = t.fits(metrics, t.ENOUGH)
-    nonempty(found["off"].dropna(), "second minimum of a depth, which gives the error")
-    far = np.where(found["slope"] < found["rank"], -1, 1) * found["off"]
-    found["value"] = (found["slope"] + far) / found["rank"]
-    found = found.join(_slope_of_starts(metrics), on="replicate")
-    return _with_fit(tables, found, f"rank that holds over {t.ENOUGH} depths")
+    fits = t.fits(metrics, t.ENOUGH)
+    nonempty(fits["off"].dropna(), "second minimum of a depth, which gives the error")
+    far = np.where(fits["slope"] < fits["rank"], -1, 1) * fits["off"]
+    fits["value"] = (fits["slope"] + far) / fits["rank"]
+    fits = fits.join(_slope_of_starts(metrics), on="replicate")
+    return _with_fit(tables, fits, f"rank that holds over {t.ENOUGH} depths")
 
 
 def _slope_of_starts(metrics: pd.DataFrame) -> pd.Series:
@@ -80,18 +80,18 @@ def _slope_of_starts(metrics: pd.DataFrame) -> pd.Series:
 
     One value per replicate. Only solutions found from these initializations are used.
     """
-    own = metrics.dropna(subset="best_start").sort_values("depth").groupby("replicate").tail(2)
-    steps = own.groupby("replicate")[["depth", "best_start"]].diff()
-    slope = steps["best_start"] / steps["depth"] / own["ridge"]
-    return slope.groupby(own["replicate"]).last().rename("own")
+    deepest = metrics.dropna(subset="best_start").sort_values("depth").groupby("replicate").tail(2)
+    steps = deepest.groupby("replicate")[["depth", "best_start"]].diff()
+    slope = steps["best_start"] / steps["depth"] / deepest["ridge"]
+    return slope.groupby(deepest["replicate"]).last().rename("own")
 
 
 @quantity(needs=MANY_DEPTHS)
 def left_by_expansion(tables: Tables) -> pd.DataFrame:
     """largest residual of the fit ‖θ‖² − k L = R₁ + R₂/L, divided by the range of ‖θ‖² − k L, \
 over five or more depths of equal rank"""
-    found = t.fits(_minima(tables), t.DEPTHS_OF_EXPANSION).rename(columns={"left": "value"})
-    return _with_fit(tables, found, f"rank that holds over {t.DEPTHS_OF_EXPANSION} depths")
+    fits = t.fits(_minima(tables), t.DEPTHS_OF_EXPANSION).rename(columns={"left": "value"})
+    return _with_fit(tables, fits, f"rank that holds over {t.DEPTHS_OF_EXPANSION} depths")
 
 
 def _longest_range(tables: Tables) -> pd.DataFrame:
@@ -125,8 +125,8 @@ def growth_of_ntk(tables: Tables) -> pd.DataFrame:
 rank"""
     longest = _longest_range(tables).sort_values("depth")
     ends = longest.eval("ntk_trace / depth").groupby(longest["replicate"]).agg(["first", "last"])
-    found = _with_fit(tables, slopes(longest, "depth", "ntk_trace", log=True), "range")
-    return found.join(ends, on="replicate")
+    exponents = _with_fit(tables, slopes(longest, "depth", "ntk_trace", log=True), "range")
+    return exponents.join(ends, on="replicate")
 
 
 def _longest(tables: Tables) -> pd.DataFrame:
@@ -155,8 +155,8 @@ range of depths of equal rank"""
 def correlation_with_depth(tables: Tables) -> pd.DataFrame:
     """Spearman correlation of depth and rank of the best solutions (0 if all ranks are equal)"""
     by = _fitting(tables).groupby("replicate")[["depth", "rank"]]
-    found = by.apply(lambda each: each.corr(method="spearman").iloc[0, 1]).fillna(0)
-    return _with_fit(tables, found, "depth")
+    correlations = by.apply(lambda rows: rows.corr(method="spearman").iloc[0, 1]).fillna(0)
+    return _with_fit(tables, correlations, "depth")
 
 
 @quantity()
@@ -180,11 +180,11 @@ def share_of_values(tables: Tables, near: float, where: str) -> pd.DataFrame:
 def layers_outside(tables: Tables) -> pd.DataFrame:
     """number of layers outside the bottleneck that one further layer adds, over a range of \
 depths of equal rank"""
-    found = t.bottleneck_lengths(_minima(tables), select(tables["spectrum"], recipe="minimum"))
-    ranges = found.groupby(["replicate", "range"]).filter(lambda each: len(each) >= t.ENOUGH)
+    lengths = t.bottleneck_lengths(_minima(tables), select(tables["spectrum"], recipe="minimum"))
+    ranges = lengths.groupby(["replicate", "range"]).filter(lambda rows: len(rows) >= t.ENOUGH)
     by = nonempty(ranges, f"rank that holds over {t.ENOUGH} depths").groupby(["replicate", "range"])
-    found = by.apply(lambda each: np.polyfit(each["depth"], each["outside"], 1)[0])
-    return _with_fit(tables, found, "range")
+    growth = by.apply(lambda rows: np.polyfit(rows["depth"], rows["outside"], 1)[0])
+    return _with_fit(tables, growth, "range")
 
 
 @quantity(unit="ratio", needs=DEPTHS)
@@ -194,12 +194,12 @@ and in the last layer, at the deeper half of the depths"""
     rows = _of_minima(tables, "representation")
     depths = np.sort(rows["depth"].unique())
     rows = rows[rows["depth"] >= depths[len(depths) // 2]]
-    place = {"first": 1, "middle": rows["depth"] // 2, "last": rows["depth"]}
+    layers = {"first": 1, "middle": rows["depth"] // 2, "last": rows["depth"]}
     key = ["replicate", "depth"]
-    found = {name: rows[rows["layer"] == at].set_index(key)["tail"] for name, at in place.items()}
-    found = pd.DataFrame(found).reset_index()
-    found["value"] = found["middle"] / found[["first", "last"]].min(axis=1)
-    return _with_fit(tables, found, "layer in the middle")
+    tails = {name: rows[rows["layer"] == at].set_index(key)["tail"] for name, at in layers.items()}
+    tails = pd.DataFrame(tails).reset_index()
+    tails["value"] = tails["middle"] / tails[["first", "last"]].min(axis=1)
+    return _with_fit(tables, tails, "layer in the middle")
 
 
 def _trained(tables: Tables) -> pd.DataFrame:
@@ -235,14 +235,14 @@ def trained_correlation_with_depth(tables: Tables) -> pd.Series:
     """Spearman correlation of depth and rank after ordinary training (0 if all ranks are equal)"""
     rows = nonempty(t.fitted(_trained(tables)), "network that fits")
     by = rows.groupby("replicate")[["depth", "rank"]]
-    return by.apply(lambda each: each.corr(method="spearman").iloc[0, 1]).fillna(0)
+    return by.apply(lambda group: group.corr(method="spearman").iloc[0, 1]).fillna(0)
 
 
 @quantity(each=("L",), needs=DEPTHS)
 def norm(tables: Tables, recipe: str, where: str) -> pd.DataFrame:
     """‖θ‖² of {recipe}"""
     rows = select(t.at_ridge(tables["metrics"]), recipe=recipe).rename(columns={"depth": "L"})
-    return rows.query(where).assign(value=lambda each: each["parameter_norm"])
+    return rows.query(where).assign(value=lambda rows: rows["parameter_norm"])
 
 
 @quantity(needs={"ridge": 2})
@@ -250,4 +250,4 @@ def cost_by_ridge(tables: Tables, where: str) -> pd.DataFrame:
     """training error after ordinary training, at the depth with several values of λ"""
     rows = select(tables["metrics"], recipe="plain").rename(columns={"ridge": "λ"})
     several = rows.groupby("depth")["λ"].transform("nunique") > 1
-    return rows[several].query(where).assign(value=lambda each: each["train_cost"])
+    return rows[several].query(where).assign(value=lambda rows: rows["train_cost"])

@@ -117,17 +117,18 @@ def run(config: Bottleneck, context: Context) -> Rows:
     trainer.run(lambda block: [(x, y)], context)
     if config.recipe == "minimum":
         for replicate, bar in trainer.after_training(config.replicates, context):
-            own = [stack.network(r) for r, of in enumerate(replicates) if of == replicate]
-            starts = {L: list(each) for L, each in groupby(own, lambda network: network.depth)}
+            trained = [stack.network(r) for r, owner in enumerate(replicates) if owner == replicate]
+            by_depth = groupby(trained, lambda network: network.depth)
+            starts = {L: list(networks) for L, networks in by_depth}
             task, tell = tasks[replicate], partial(_tell, bar, replicate)
             problem = Problem(task.x, task.y, config.ridge)
-            for found in minima(starts, config.depths, problem, tell).values():
-                yield from measure(config, context, found, task, replicate)
+            for minimum in minima(starts, config.depths, problem, tell).values():
+                yield from measure(config, context, minimum, task, replicate)
         return
     with context.progress(len(order), "measuring", unit="networks") as bar:
         for L, replicate, r in sorted(zip(depths, replicates, range(len(order)), strict=True)):
-            found = Minimum(stack.network(r), nan)
-            yield from measure(config, context, found, tasks[replicate], replicate)
+            minimum = Minimum(stack.network(r), nan)
+            yield from measure(config, context, minimum, tasks[replicate], replicate)
             bar.update(depth=L)
 
 
@@ -141,13 +142,13 @@ def _tell(bar: Progress, replicate: int, network: Network, loss: float) -> None:
 
 
 def measure(
-    config: Bottleneck, context: Context, found: Minimum, task: Task, replicate: int
+    config: Bottleneck, context: Context, minimum: Minimum, task: Task, replicate: int
 ) -> Rows:
     """Yield all rows of one network.
 
-    found: the network, or the best network of its depth.
+    minimum: the network, or the best network of its depth.
     """
-    network, x, y = found.network, task.x.mT, task.y.mT
+    network, x, y = minimum.network, task.x.mT, task.y.mT
     key = {"recipe": config.recipe, "depth": network.depth, "replicate": replicate}
     derivatives = differentiate(network, x)
     cost, norm = network.cost(x, y), float(network.parameter_norm())
@@ -158,8 +159,8 @@ def measure(
         train_cost=cost,
         test_cost=network.cost(task.x_test.mT, task.y_test.mT),
         loss=cost + config.ridge * norm,
-        spread=found.spread,
-        best_start=found.best_start,
+        spread=minimum.spread,
+        best_start=minimum.best_start,
         imbalance=theory.imbalance(network),
         ntk_trace=float(theory.ntk_trace(network, derivatives, x).mean()),
         jacobian=float(svdvals(derivatives.jacobian)[:, 0].max()),

@@ -34,10 +34,10 @@ def with_ranges(metrics: pd.DataFrame) -> pd.DataFrame:
 
     A range is a sequence of neighboring depths of equal rank, of one recipe and replicate.
     """
-    found = fitted(metrics).sort_values(["recipe", "replicate", "depth"])
-    key = found[["recipe", "replicate", "rank"]]
+    networks = fitted(metrics).sort_values(["recipe", "replicate", "depth"])
+    key = networks[["recipe", "replicate", "rank"]]
     changed = (key != key.shift()).any(axis=1)
-    return found.assign(range=changed.cumsum())
+    return networks.assign(range=changed.cumsum())
 
 
 def successive_slopes(metrics: pd.DataFrame) -> pd.DataFrame:
@@ -46,10 +46,10 @@ def successive_slopes(metrics: pd.DataFrame) -> pd.DataFrame:
     The rows are pairs of neighboring depths, with replicate, rank, range, last (the larger depth)
     and slope.
     """
-    found = with_ranges(metrics)
-    steps = found.groupby("range")[["depth", "loss"]].diff()
-    slope = steps["loss"] / steps["depth"] / found["ridge"]
-    rows = found[["replicate", "rank", "range"]].assign(last=found["depth"], slope=slope)
+    networks = with_ranges(metrics)
+    steps = networks.groupby("range")[["depth", "loss"]].diff()
+    slope = steps["loss"] / steps["depth"] / networks["ridge"]
+    rows = networks[["replicate", "rank", "range"]].assign(last=networks["depth"], slope=slope)
     return rows[steps["depth"].notna()]
 
 
@@ -72,8 +72,8 @@ def fits(metrics: pd.DataFrame, depths: int) -> pd.DataFrame:
         L, norm = group["depth"].to_numpy(float), group["parameter_norm"].to_numpy()
         replicate, rank = group[["replicate", "rank"]].iloc[0]
         excess, terms = norm - rank * L, np.stack([np.ones_like(L), 1 / L], 1)
-        R1, R2 = found = np.linalg.lstsq(terms, excess)[0]
-        left = np.abs(excess - terms @ found).max() / np.ptp(excess)
+        R1, R2 = coefficients = np.linalg.lstsq(terms, excess)[0]
+        left = np.abs(excess - terms @ coefficients).max() / np.ptp(excess)
         doubt = group.eval("loss / ridge * spread")
         weights = np.linalg.pinv(np.vander(L, 2))[0]
         slope, off = weights @ norm, np.abs(weights) @ doubt.fillna(doubt.max())

@@ -80,8 +80,9 @@ def _norms(axes: Axes, metrics: pd.DataFrame) -> None:
         style.guide(axes, depths, k * depths)
         options = {"linestyle": "", "markersize": 5, "markeredgewidth": 0.3, "zorder": 3}
         look.line(axes, rows["depth"], rows["parameter_norm"], **options)
-        own = rows.groupby("depth")["parameter_norm"].max()
-        look.name_at(axes, own.index, own, f"rank k = {k}", own.index[-1], away=(9, 3 if k else 5))
+        norms = rows.groupby("depth")["parameter_norm"].max()
+        away = (9, 3 if k else 5)
+        look.name_at(axes, norms.index, norms, f"rank k = {k}", norms.index[-1], away=away)
     if np.isfinite(top := metrics["parameter_norm"].max()):
         axes.set_ylim(-0.05 * top, 1.3 * top)
 

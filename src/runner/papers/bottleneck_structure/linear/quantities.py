@@ -25,5 +25,5 @@ def excess(tables: Tables) -> pd.DataFrame:
 def exponent_of_remainder(tables: Tables, column: str, depths: int) -> pd.Series:
     """exponent p of {column} ∝ Lᵖ, over {depths} or more depths of equal rank"""
     rows = of_one_rank(with_remainders(tables["metrics"]), depths)
-    found = slopes(nonempty(rows, f"rank of {depths} depths"), "depth", column, log=True)
-    return found.reindex(pd.Index(tables["metrics"]["replicate"].unique(), name="replicate"))
+    exponents = slopes(nonempty(rows, f"rank of {depths} depths"), "depth", column, log=True)
+    return exponents.reindex(pd.Index(tables["metrics"]["replicate"].unique(), name="replicate"))

@@ -91,11 +91,11 @@ def trained(
         lowest, left = np.inf, config.iterations
         while left > 0:  # a line search may stop early: restart until the loss does not fall
             options["maxiter"] = left
-            found = minimize(loss, flat, (ridge,), "L-BFGS-B", jac=True, options=options)
-            flat, left = found.x, left - max(1, found.nit)
-            if found.fun >= lowest * (1 - CONVERGED):
+            result = minimize(loss, flat, (ridge,), "L-BFGS-B", jac=True, options=options)
+            flat, left = result.x, left - max(1, result.nit)
+            if result.fun >= lowest * (1 - CONVERGED):
                 break
-            lowest = found.fun
+            lowest = result.fun
     return torch.from_numpy(flat).view(L, n, n)
 
 

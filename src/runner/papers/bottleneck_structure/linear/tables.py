@@ -31,6 +31,6 @@ def of_one_rank(metrics: pd.DataFrame, depths: int) -> pd.DataFrame:
     """
     alive = metrics[metrics["rank"] > 0]
     size = alive.groupby(["replicate", "rank"])["depth"].transform("size")
-    found = alive.assign(size=size).sort_values(["size", "rank"])
-    most = found.groupby("replicate").tail(1)[["replicate", "rank", "size"]]
+    counts = alive.assign(size=size).sort_values(["size", "rank"])
+    most = counts.groupby("replicate").tail(1)[["replicate", "rank", "size"]]
     return alive.merge(most[most["size"] >= depths].drop(columns="size"))

@@ -25,12 +25,12 @@ def say_fewer(tables: Tables) -> str:
 
 def _every(axes: Axes, metrics: pd.DataFrame, column: str) -> None:
     """Draw every network against N, and the median of the networks that fit."""
-    found = t.interpolants(metrics)
-    missed = metrics.drop(found.index)
+    fitting = t.interpolants(metrics)
+    missed = metrics.drop(fitting.index)
     cross = {"color": "#8c8c8c", "ms": 3.5, "mew": 0.9, "zorder": 4}
     axes.plot(1.14 * missed["samples"], missed[column], "x", **cross)
-    FIT.each(axes, 0.92 * found["samples"], found[column])
-    middle = found.groupby("samples")[column].median()
+    FIT.each(axes, 0.92 * fitting["samples"], fitting[column])
+    middle = fitting.groupby("samples")[column].median()
     FIT.line(axes, middle.index, middle)
     if len(middle):
         FIT.name_at(axes, middle.index, middle, "fits", middle.index[len(middle) // 3], (-8, 9))
@@ -52,16 +52,15 @@ def draw_rank_one(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     ticks(left.yaxis, [0, 0.25, 0.5, 0.75, 1])
     left.set_ylabel(f"fraction of {counts['starts'].max()} initializations")
     middle.set_yscale("log")
-    found = t.interpolants(metrics)
-    if np.isfinite(found["narrow"].min()):
-        middle.set_ylim(
-            found["narrow"].min() / 4, 6 * max(found["narrow"].max(), metrics["narrow"].median())
-        )
+    fitting = t.interpolants(metrics)
+    low, high = fitting["narrow"].min(), fitting["narrow"].max()
+    if np.isfinite(low):
+        middle.set_ylim(low / 4, 6 * max(high, metrics["narrow"].median()))
     _every(middle, metrics, "narrow")
     _every(right, metrics, "excess")
     if np.isfinite(top := metrics["excess"].max()):
         right.set_ylim(0, 1.18 * top)
-    medians = found.groupby("samples")["narrow"].median()
+    medians = fitting.groupby("samples")["narrow"].median()
     if len(medians):
         base = N[medians.index[0] <= N]
         growth = 0.35 * medians.iloc[0] * (base / base[0]) ** t.NTK_EXPONENT

@@ -31,6 +31,7 @@ def slope(tables: Tables, column: str) -> pd.DataFrame:
     log_N, log_ntk = np.log(rows["samples"]), np.log(rows["ntk_trace"] / rows["depth"])
     rows = rows.assign(log_N=log_N, log_ntk=log_ntk, log_ntk_plus_excess=log_ntk + rows["excess"])
     sizes = rows.groupby("replicate")["samples"].nunique()
-    every = tables["metrics"]["replicate"].unique()
-    found = pd.DataFrame({"value": slopes(rows, "log_N", column), "sizes": sizes}, index=every)
-    return found.rename_axis("replicate").reset_index()
+    replicates = tables["metrics"]["replicate"].unique()
+    columns = {"value": slopes(rows, "log_N", column), "sizes": sizes}
+    values = pd.DataFrame(columns, index=replicates)
+    return values.rename_axis("replicate").reset_index()

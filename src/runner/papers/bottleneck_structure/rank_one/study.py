@@ -64,7 +64,10 @@ def run(config: RankOne, context: Context) -> Iterator[TrainedNetwork | Measured
         stack.load(r, rank_one_network(config.depth, config.width, stream))
     # Fit first: with the ridge from the beginning more points are not fitted.
     recipe = Recipe(GAIN, config.learning_rate, warmup=config.steps // 2, rise_end=0.6)
-    trainer = RidgeTrainer(stack, recipe, config.ridge, config.learning_rate, config.steps)
+    # Training takes seconds: removing dead neurons would save little, and change all numbers.
+    trainer = RidgeTrainer(
+        stack, recipe, config.ridge, config.learning_rate, config.steps, thin=False
+    )
     # One batch for sets of all sizes: points of a set occur equally often.
     again = torch.arange(lcm(*config.samples))
     x = torch.stack([x[again % len(x)] for x in inputs]).mT.float()
@@ -109,8 +112,8 @@ def measure(config: RankOne, network: Network, x: Inputs, N: int, replicate: int
     norm = float(network.parameter_norm())
     narrow = network.activations(x)[bottleneck_layers(network.depth)[0]]
     x_sorted = x[narrow[:, 0].argsort(stable=True)]
-    place = torch.linspace(0, 1, config.segment_points, dtype=x.dtype)[:, None]
-    segments = (x_sorted[:-1, None] + place * x_sorted.diff(dim=0)[:, None]).flatten(0, 1)
+    fractions = torch.linspace(0, 1, config.segment_points, dtype=x.dtype)[:, None]
+    segments = (x_sorted[:-1, None] + fractions * x_sorted.diff(dim=0)[:, None]).flatten(0, 1)
     derivatives = differentiate(network, segments)
     return TrainedNetwork(
         samples=N,

@@ -23,5 +23,5 @@ def interpolants(metrics: pd.DataFrame) -> pd.DataFrame:
 
 def counted(metrics: pd.DataFrame) -> pd.DataFrame:
     """Return for each N the number of networks (`starts`) and of networks that fit (`fit`)."""
-    starts, fit = (each.groupby("samples").size() for each in (metrics, interpolants(metrics)))
+    starts, fit = (rows.groupby("samples").size() for rows in (metrics, interpolants(metrics)))
     return pd.DataFrame({"starts": starts, "fit": fit.reindex(starts.index, fill_value=0)})

@@ -18,7 +18,7 @@ class Symmetry(TrainingConfig):
     """Parameters of figure 2 of paper D: learning symmetric gradient-descent dynamics."""
 
     study: ClassVar[str] = "symmetry"
-    version: ClassVar[int] = 5  # trained by Adam only, for more steps
+    version: ClassVar[int] = 6  # dead neurons are removed in training
 
     depth: int = parameter("L: depth of the network", 25, minimum=3, maximum=MOST)
     width: int = parameter("number of neurons in each hidden layer", 200, minimum=1)

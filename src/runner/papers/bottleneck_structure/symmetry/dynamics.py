@@ -49,10 +49,10 @@ class Dynamics:
 
     def path(self, v: Float[Tensor, "N d"], steps: int) -> Float[Tensor, "times N d"]:
         """Return v(0), ..., v(steps)."""
-        found = [v]
+        points = [v]
         for _ in range(steps):
-            found.append(self.step(found[-1]))
-        return torch.stack(found)
+            points.append(self.step(points[-1]))
+        return torch.stack(points)
 
     def costs(self, v: Float[Tensor, "N d"], steps: int) -> Float[Tensor, "N steps"]:
         """Return `C(v(1)), ..., C(v(steps))` from v(0) = v, the targets of the network."""

@@ -155,9 +155,9 @@ def _places(axes: Axes, rows: pd.DataFrame, by: str) -> pd.Series:
     ranks = rows.groupby(by)["k"].median()
     style.ticks(axes.xaxis, range(len(ranks)), [f"{value:g}" for value in ranks.index])
     axes.set_xlim(-0.5, len(ranks) - 0.5)
-    for place, rank in enumerate(ranks):
+    for position, rank in enumerate(ranks):
         words = f"network:\nrank {rank:g}"
-        PLAIN.name(axes, place, 0.95, words, transform=axes.get_xaxis_transform())
+        PLAIN.name(axes, position, 0.95, words, transform=axes.get_xaxis_transform())
     return rows[by].rank(method="dense") - 1
 
 
@@ -175,26 +175,26 @@ def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     _places(left, rows, "noise")
     ends = []
     before = Look(GREY, "o", DASHED, hollow=True)
-    for each, look, name in (
+    for networks, look, name in (
         (_before(tables, DISTANCE_LAYER, rows), before, "before\ntraining"),
         (rows, ORBIT, "after\ntraining"),
     ):
-        place = each["noise"].rank(method="dense") - 1
-        median = each.groupby(place)["orbit_ratio"].median()
-        look.each(left, place, each["orbit_ratio"], alpha=0.8)
+        positions = networks["noise"].rank(method="dense") - 1
+        median = networks.groupby(positions)["orbit_ratio"].median()
+        look.each(left, positions, networks["orbit_ratio"], alpha=0.8)
         look.line(left, median.index, median)
         ends.append((median.iloc[-1], name, look))
     left.set(yscale="log", ylim=(min(0.015, 0.7 * rows["orbit_ratio"].min()), 2.2))
     style.ticks(left.yaxis, [0.02, 0.05, 0.1, 0.2, 0.5, 1])
     style.name_ends(left, ends)
     rows = _trained_by(tables, PCA_LAYER, "ridge")
-    place, ends = _places(right, rows, "ridge"), []
+    positions, ends = _places(right, rows, "ridge"), []
     right.set_ylim(-0.04, 1.12)
     style.ticks(right.yaxis, [0, 0.2, 0.4, 0.6, 0.8, 1])
     for aside, (column, (name, look)) in zip((-0.05, 0.05), STATISTICS.items(), strict=True):
         lost = (1 - rows[column]).clip(lower=0)
-        median = lost.groupby(place).median()
-        look.each(right, place + aside, lost, alpha=0.8)
+        median = lost.groupby(positions).median()
+        look.each(right, positions + aside, lost, alpha=0.8)
         look.line(right, median.index + aside, median)
         ends.append((median.iloc[-1], name, look))
     style.name_ends(right, ends)

@@ -65,8 +65,8 @@ def _stages(tables: Tables, layer: int, column: str, where: str = "") -> pd.Data
     """
     rows = _read(tables, "metrics", where)
     rows = select(rows, layer=min(layer, int(rows["layer"].max())))
-    found = rows.pivot(index=RUN, columns="stage", values=column)
-    return found.join(_networks(tables)[["test_cost", "rank"]]).reset_index()
+    stages = rows.pivot(index=RUN, columns="stage", values=column)
+    return stages.join(_networks(tables)[["test_cost", "rank"]]).reset_index()
 
 
 @quantity()
@@ -95,10 +95,10 @@ training"""
 def _crossings(tables: Tables) -> pd.DataFrame:
     """Count the pairs of paths that cross, by stage; `task`: in the true statistics."""
     rows = []
-    for key, own in _read(tables, "embedding").groupby(RUN):
-        stages = {stage: select(own, stage=stage) for stage in ("trained", "untrained")}
+    for key, points in _read(tables, "embedding").groupby(RUN):
+        stages = {stage: select(points, stage=stage) for stage in ("trained", "untrained")}
         true = paths(stages["trained"], ("axis", "orthogonal"))
-        count = {stage: crossing(paths(each)) for stage, each in stages.items()}
+        count = {stage: crossing(paths(stage_points)) for stage, stage_points in stages.items()}
         pairs = len(true) * (len(true) - 1) / 2
         rows.append(
             dict(zip(RUN, key, strict=True)) | count | {"task": crossing(true), "pairs": pairs}

@@ -188,7 +188,7 @@ def minibatches(
     """Return a function from the index of a block of steps to the block's minibatches."""
     x = torch.stack([task.x for task in tasks]).float().to(device)
     y = torch.stack([task.y for task in tasks]).float().to(device)
-    own = torch.arange(len(tasks), device=device)[:, None]
+    network_index = torch.arange(len(tasks), device=device)[:, None]
 
     def batches(block: int) -> list[Batch]:
         """Return the minibatches of one block of steps; they depend only on the block's index."""
@@ -196,7 +196,7 @@ def minibatches(
         size = (STEPS_AT_ONCE, config.batch_size)
         drawn = [torch.randint(config.starts, size, generator=stream) for stream in streams]
         index = torch.stack(drawn, dim=1).to(device)  # (steps, R, batch)
-        xs, ys = (pool[own, index].mT.contiguous() for pool in (x, y))
+        xs, ys = (pool[network_index, index].mT.contiguous() for pool in (x, y))
         return list(zip(xs, ys, strict=True))
 
     return batches
@@ -210,21 +210,21 @@ def measure(
     v = task.dynamics.starts(config.probes, config.stream(replicate, "probes"))
     x = task.inputs(v)
     derivatives = differentiate(network, x)
-    found = spectra.jacobian_ranks(derivatives.jacobian)
+    jacobian_ranks = spectra.jacobian_ranks(derivatives.jacobian)
     yield NetworkAtStage(
         **key,
         **spectra.ranks(network, derivatives),
         parameter_norm=float(network.parameter_norm()),
         train_cost=network.cost(task.x, task.y),
         test_cost=network.cost(x, task.targets(v)),
-        rank_share=float((found == found.max()).double().mean()),
+        rank_share=float((jacobian_ranks == jacobian_ranks.max()).double().mean()),
         imbalance=theory.imbalance(network),
         ntk_trace=float(theory.ntk_trace(network, derivatives, x).mean()),
     )
     yield from _layers(config, key, network, task, v)
     yield from _embedding(config, key, network, task)
     yield from _distances(config, key, network, task)
-    k = int(found.max())
+    k = int(jacobian_ranks.max())
     if stage == "trained" and 0 < k < min(config.width, config.dimension, config.horizon):
         yield from theorem_rows(network, x[: config.points], k, replicate)
 
@@ -235,15 +235,15 @@ def _layers(
     """Yield for every layer its spectrum and the measures of its representation."""
     dynamics, stream = task.dynamics, config.stream(key["replicate"], "orbits")
     statistics = dynamics.statistics(v)
-    own = torch.arange(len(v))
+    sample_index = torch.arange(len(v))
     path = _paths(config, task, key["replicate"])
     path_index = torch.arange(PATHS).repeat_interleave(config.horizon)  # of every step
     orbits, rings = _orbits(dynamics, stream), _rings(dynamics, stream)
     sets = [network.activations(task.inputs(points)) for points in (v, path, orbits, rings)]
     for layer, s in enumerate(spectra.spectra(network), start=1):
-        features, along_paths, on_orbits, on_rings = (found[layer] for found in sets)
+        features, along_paths, on_orbits, on_rings = (alphas[layer] for alphas in sets)
         mean, directions = summaries.principal_components(features)
-        nearest = summaries.neighbours((features - mean) @ directions, own)
+        nearest = summaries.neighbours((features - mean) @ directions, sample_index)
         along = ((along_paths - mean) @ directions).view(PATHS, -1, 2)
         now, step = along[:, :-1].flatten(0, 1), along.diff(dim=1).flatten(0, 1)
         largest = torch.cat([s, s.new_zeros(4)])[:4].tolist()
@@ -278,7 +278,7 @@ def _orbits(dynamics: Dynamics, stream: torch.Generator) -> Float[Tensor, "M d"]
     """
     u = dynamics.statistics(dynamics.starts(ORBITS, stream)).sqrt()
     away = dynamics.directions(ORBITS * MEMBERS, stream)
-    along, norm = (each.repeat_interleave(MEMBERS)[:, None] for each in u.unbind(1))
+    along, norm = (values.repeat_interleave(MEMBERS)[:, None] for values in u.unbind(1))
     return along * dynamics.w + norm * away
 
 

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from runner.networks.spectra import svd
 from runner.papers.training_invariances import theory
 from runner.papers.training_invariances.invariances.junctions import junctions, linear_tail
 from runner.papers.training_invariances.invariances.network import Network
@@ -41,13 +42,15 @@ def spectrum(network: Network, theta: Float[Tensor, "S P"]) -> dict[str, list[li
     frobenius = [theory.squared_norm(u) for u in U]
     ratio = [theory.squared_operator_norm(u) / f for u, f in zip(U, frobenius, strict=True)]
     unknown = torch.full_like(frobenius[0], nan)
-    aligned = [theory.alignment(u, v) for u, v in zip(U[:-1], V[1:], strict=True)] + [unknown]
+    left = [svd(u) for u in U]
+    right = [u if torch.equal(*pair) else svd(pair[1]) for *pair, u in zip(U, V, left, strict=True)]
+    aligned = [theory.alignment(u, v) for u, v in zip(left[:-1], right[1:], strict=True)]
     skips = [
         theory.squared_norm(w["Z"]) / f if "Z" in w else unknown
         for w, f in zip(weights, frobenius, strict=True)
     ]
     columns = {"frobenius": frobenius, "operator_ratio": ratio}
-    columns |= {"alignment": aligned, "skip_share": skips}
+    columns |= {"alignment": [*aligned, unknown], "skip_share": skips}
     return {name: [values.tolist() for values in layers] for name, layers in columns.items()}
 
 

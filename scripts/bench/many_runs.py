@@ -1,0 +1,66 @@
+"""Benchmark of many complete runs: their jobs are composed, and their files are checked.
+
+The baseline composes each job by Hydra, and reads each run by PyYAML in Python and by pandas.
+"""
+
+import dataclasses
+import shutil
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import yaml
+from hydra import compose
+
+import runner
+from bench.timing import Comparison, median_seconds
+from runner.compose.composing import Composer, hydra_ready
+from runner.runs.inventory import folders, problem
+from runner.runs.run import Run, read_config, read_result
+from runner.runs.tables import read_table
+
+RUNS = 100
+
+
+def make_runs(outputs: Path) -> list[Path]:
+    """Write complete runs that differ in their seeds; return their folders."""
+    runner.run("example20", scale="smoke", seed=0, outputs=outputs, device="cpu")
+    (first,) = folders(outputs)
+    for seed in range(1, RUNS):
+        run = Run(dataclasses.replace(read_config(first), seed=seed), outputs)
+        shutil.copytree(first, run.folder)
+        (run.folder / "config.yaml").write_bytes(run.config_text())
+    return folders(outputs)
+
+
+def read_all(paths: list[Path]) -> None:
+    """Read configuration and tables of all runs."""
+    for path in paths:
+        yaml.safe_load((path / "config.yaml").read_bytes())
+        for name, expected in read_result(path / "result.json")["tables"].items():
+            read_table(path / f"{name}.csv", expected)
+
+
+def check_all(paths: list[Path]) -> None:
+    """Check the files of all runs. Raises AssertionError if one is damaged."""
+    assert not any(map(problem, paths))
+
+
+def compare() -> Iterator[Comparison]:
+    """Yield comparisons: composing and checking. The floor is reading the bytes of the files."""
+    jobs = [["study=example20", "scale=smoke", f"seed={seed}"] for seed in range(RUNS)]
+    with hydra_ready(["study=example20"]):
+        one_by_one = median_seconds(lambda: [compose("config", job) for job in jobs[:5]], 3)
+        together = median_seconds(lambda: [*map(Composer().job, jobs)], 3)
+    per_job = one_by_one / 5
+    yield Comparison("sweep", "composing a job", per_job, together / RUNS, 0.0, dtype="")
+    with tempfile.TemporaryDirectory() as outputs:
+        paths = make_runs(Path(outputs))
+        files = [file for path in paths for file in path.iterdir()]
+        times = (
+            median_seconds(partial(read_all, paths)),
+            median_seconds(partial(check_all, paths)),
+            median_seconds(lambda: [file.read_bytes() for file in files]),
+        )
+        yield Comparison("sweep", f"checking {RUNS} runs", *times, dtype="")

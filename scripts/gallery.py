@@ -109,11 +109,11 @@ def draw_pictures(reference: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     pairs = drawn(reference)
     for name, scale in product(figure_names(), SCALES):
-        place = folder / file_of(name, scale)
+        path = folder / file_of(name, scale)
         if (name, scale) in pairs:
-            place.write_bytes(KeptFigure.of(reference / scale / name).png())
+            path.write_bytes(KeptFigure.of(reference / scale / name).png())
         else:
-            place.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
 
 
 def caption_of(reference: Path, name: str, scale: str) -> str:
@@ -141,8 +141,8 @@ def index(reference: Path) -> str:
         name: (f"figures/{file_of(name, scale)}", command_of(name, scale), scale)
         for name, scale in largest.items()
     }
-    found = {name: finding(reference / scale / name) for name, scale in largest.items()}
-    made = pages(entries_of(reference), pictures=pictures, found=found)
+    texts = {name: finding(reference / scale / name) for name, scale in largest.items()}
+    made = pages(entries_of(reference), pictures=pictures, found=texts)
     return made.get_template("index.md.jinja").render()
 
 
@@ -165,7 +165,7 @@ def entries_of(reference: Path) -> list[Entry]:
 
 def totals(reference: Path) -> str:
     """How many statements of the papers there are, and how they came out, in a sentence."""
-    counts = sum((each.counts["paper"] for each in results_of(reference)), Counter())
+    counts = sum((result.counts["paper"] for result in results_of(reference)), Counter())
     holds, fails, undecided = (counts[verdict] for verdict in VERDICTS)
     return (
         f"Of {counts.total()} statements {holds} hold, {fails} fail, and {undecided} are undecided."
@@ -177,12 +177,12 @@ def findings(reference: Path) -> str:
     own statements."""
     heads = ["", "paper", "what it claims", "what we found", *VERDICTS]
     rows = []
-    for each in results_of(reference):
-        letter = each.paper.letter
-        title = f"[{each.paper.title}](https://arxiv.org/abs/{each.paper.arxiv})"
-        numbers = [str(each.counts["paper"][verdict]) for verdict in VERDICTS]
+    for result in results_of(reference):
+        letter = result.paper.letter
+        title = f"[{result.paper.title}](https://arxiv.org/abs/{result.paper.arxiv})"
+        numbers = [str(result.counts["paper"][verdict]) for verdict in VERDICTS]
         page = f"**[{letter}](docs/paper-{letter.lower()}.md)**"
-        rows.append([page, title, about_papers()[letter]["claims"], each.found, *numbers])
+        rows.append([page, title, about_papers()[letter]["claims"], result.found, *numbers])
     return table(heads, rows, right=3)
 
 
@@ -291,19 +291,19 @@ def claims_at(folder: Path, names: Iterable[str]) -> pd.DataFrame:
     paths = [path for name in names if (path := folder / name / "claims.csv").exists()]
     texts = {"measured": str, "note": str}
     read = [read_csv(path, keep_default_na=False, dtype=texts) for path in paths]
-    named = [each.assign(figure=path.parent.name) for each, path in zip(read, paths, strict=True)]
+    named = [rows.assign(figure=path.parent.name) for rows, path in zip(read, paths, strict=True)]
     return distinct(pd.concat(named)) if named else pd.DataFrame(columns=["kind", "verdict"])
 
 
 def counted(folder: Path, names: Iterable[str]) -> str:
     """Return the number of verdicts on these figures as signs: the paper's claims, then others."""
     claims = claims_at(folder, names)
-    said = []
+    parts = []
     for kind, word in KINDS.items():
-        found = Counter(claims.loc[claims["kind"] == kind, "verdict"])
-        signs = [f"{sign}{NBSP}{found[each]}" for each, sign in VERDICTS.items() if found[each]]
-        said += [" ".join(filter(None, [word, *signs]))] * bool(signs)
-    return " · ".join(said)
+        counts = Counter(claims.loc[claims["kind"] == kind, "verdict"])
+        signs = [f"{sign}{NBSP}{counts[v]}" for v, sign in VERDICTS.items() if counts[v]]
+        parts += [" ".join(filter(None, [word, *signs]))] * bool(signs)
+    return " · ".join(parts)
 
 
 def summary(reference: Path) -> str:
@@ -312,20 +312,20 @@ def summary(reference: Path) -> str:
     rows = []
     for scale in kept_scales(reference):
         claims = claims_at(reference / scale, figure_names())
-        found = Counter(zip(claims["kind"], claims["verdict"], strict=True))
+        counts = Counter(zip(claims["kind"], claims["verdict"], strict=True))
         standings = Counter(claims["standing"])
-        numbers = [*(found[pair] for pair in product(KINDS, VERDICTS))]
+        numbers = [*(counts[pair] for pair in product(KINDS, VERDICTS))]
         numbers += [standings[word] for word in STANDINGS]
-        own = (claims["kind"] == "paper").sum()
-        rows.append([code(scale), *map(str, numbers), f"{ERROR * own:.0f} of {own}"])
-    whose = ["paper's own", *(word.strip("*") for word in KINDS.values() if word)]
-    heads = [f"{each}: holds" if v == "holds" else v for each, v in product(whose, VERDICTS)]
+        count = (claims["kind"] == "paper").sum()
+        rows.append([code(scale), *map(str, numbers), f"{ERROR * count:.0f} of {count}"])
+    kinds = ["paper's own", *(word.strip("*") for word in KINDS.values() if word)]
+    heads = [f"{kind}: holds" if v == "holds" else v for kind, v in product(kinds, VERDICTS)]
     heads = ["size", *heads, *STANDINGS, "by chance"]
-    said = (
+    note = (
         "The last column assumes that none of the papers' own statements is true. Then at most this"
         f" many of them would hold on average ({100 * ERROR:g} %)."
     )
-    return f"{table(heads, rows, right=len(heads) - 1)}\n\n{said}"
+    return f"{table(heads, rows, right=len(heads) - 1)}\n\n{note}"
 
 
 def by_claim(reference: Path, verdict: str) -> Iterator[tuple[list[str], pd.DataFrame]]:
@@ -336,26 +336,26 @@ def by_claim(reference: Path, verdict: str) -> Iterator[tuple[list[str], pd.Data
     scales = kept_scales(reference)
     claims = pd.concat(claims_at(reference / s, figure_names()).assign(scale=s) for s in scales)
     for name in sorted(figure_names(), key=letter_of):
-        own = claims[claims["figure"] == name]
-        for _, rows in own.groupby("claim", sort=False):
+        judged = claims[claims["figure"] == name]
+        for _, rows in judged.groupby("claim", sort=False):
             if (rows["verdict"] == verdict).any():
                 last = rows.iloc[-1]
-                whose = KINDS[last["kind"]] or letter_of(name)
-                yield [whose, f"{capital(last['statement']).rstrip('.')}.", code(name)], rows
+                paper = KINDS[last["kind"]] or letter_of(name)
+                yield [paper, f"{capital(last['statement']).rstrip('.')}.", code(name)], rows
 
 
 def fails(reference: Path) -> str:
     """Return a Markdown table of the claims that fail at some scale, each in one row."""
     lines = []
-    for (whose, statement, figure), rows in by_claim(reference, "fails"):
+    for (paper, statement, figure), rows in by_claim(reference, "fails"):
         failing = rows[rows["verdict"] == "fails"]
-        scales = rows.groupby("verdict")["scale"].agg(lambda each: ", ".join(map(code, each)))
-        others = [f"{each} at {scales[each]}" for each in VERDICTS if each in scales.drop("fails")]
-        found = {said(row): f"at {code(row.scale)} " for row in failing.itertuples()}
-        *smaller, largest = found
-        numbers = [largest, *(found[text] + text for text in smaller)]
+        scales = rows.groupby("verdict")["scale"].agg(lambda group: ", ".join(map(code, group)))
+        others = [f"{v} at {scales[v]}" for v in VERDICTS if v in scales.drop("fails")]
+        measured = {said(row): f"at {code(row.scale)} " for row in failing.itertuples()}
+        *smaller, largest = measured
+        numbers = [largest, *(measured[text] + text for text in smaller)]
         where = "; ".join([scales["fails"], *others])
-        lines.append([whose, statement, where, "; ".join(numbers), figure])
+        lines.append([paper, statement, where, "; ".join(numbers), figure])
     return table(["paper", "statement", "where it fails", "what we measured", "figure"], lines)
 
 
@@ -365,11 +365,11 @@ def undecided(reference: Path) -> str:
     for about, rows in by_claim(reference, "undecided"):
         open_rows = rows[rows["verdict"] == "undecided"]
         for _, same in open_rows.groupby(["measured", "note"], sort=False):
-            row, (whose, statement, figure) = same.iloc[-1], about
+            row, (paper, statement, figure) = same.iloc[-1], about
             why = reason({column: str(value) for column, value in row.items()})
-            found = (said(row), why) if why else (row["measured"] or "–", row["note"])
+            cells = (said(row), why) if why else (row["measured"] or "–", row["note"])
             scales = ", ".join(map(code, same["scale"]))
-            lines.append([whose, statement, scales, *found, figure])
+            lines.append([paper, statement, scales, *cells, figure])
             about = ["", "", ""]
     heads = ["paper", "statement", "scale", "what we measured", "why it is undecided", "figure"]
     return table(heads, lines)

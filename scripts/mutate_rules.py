@@ -56,9 +56,9 @@ def literals(text: str) -> Iterator[tuple[Place, str, str]]:
         if token.type == tokenize.NUMBER:
             yield token.start, token.string, altered(token.string)
         elif "STRING" in tokenize.tok_name[token.type] and CONDITION.search(token.string):
-            for found in NUMBER.finditer(token.string):
+            for match in NUMBER.finditer(token.string):
                 line, column = token.start
-                yield (line, column + found.start()), found[0], altered(found[0])
+                yield (line, column + match.start()), match[0], altered(match[0])
 
 
 def place(node: ast.AST, end: bool = False) -> Place:
@@ -73,7 +73,7 @@ def words(tree: ast.Module) -> Iterator[ast.AST]:
             yield node
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in WORDS:
             yield from node.args[:3]
-            yield from (each.value for each in node.keywords if each.arg == "note")
+            yield from (keyword.value for keyword in node.keywords if keyword.arg == "note")
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("nonempty", "NoRows"):
             yield node.args[-1]
 
@@ -145,9 +145,9 @@ def mutants(studies: list[str], step: int = 1) -> Iterator[tuple[str, int, str, 
         for name in modules_of(study):
             users[name].append(study)
     for name in dict.fromkeys(name for study in studies for name in modules_of(study)):
-        texts = {each: source_of(each) for study in users[name] for each in modules_of(study)}
-        for each in texts:
-            import_module(each)
+        texts = {m: source_of(m) for study in users[name] for m in modules_of(study)}
+        for module in texts:
+            import_module(module)
         kept = Kept(users[name])
         for at, old, new in islice(literals(texts[name]), 0, None, step):
             try:

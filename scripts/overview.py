@@ -36,16 +36,16 @@ BOLD = {"weight": "bold"}
 
 def paper_a(axes: Axes, tables: Tables) -> None:
     """Draw figure 4, right panel: the error against the width of the frozen network."""
-    place = rail(axes, FLOOR, TOP)
+    position = rail(axes, FLOOR, TOP)
     rows = tables["metrics"].query("target_width == 25")
     for method, series, x, y, name in (
         ("sgd", tuned.SGD, 330, 0.035, "SGD"),
         ("teacher_construction", tuned.TEACHER, 345, 9, "construction"),
     ):
         median = rows[rows["method"] == method].groupby("width")["relative_mse"].median()
-        METHODS[series].line(axes, median.index, place(median))
+        METHODS[series].line(axes, median.index, position(median))
         METHODS[series].name(axes, x, y, name, **BOLD)
-    METHODS[tuned.TEACHER].name(axes, 600, float(place(0.0)), "exact from d² on", ha="right")
+    METHODS[tuned.TEACHER].name(axes, 600, float(position(0.0)), "exact from d² on", ha="right")
     ticks(axes.yaxis, [0.001, 0.01, 0.1, 1, 10])
     ticks(axes.xaxis, [25, 200, 400, 625], ["25", "200", "400", "d² = 625"])
     panel(axes, "A", "exact from width d² on; SGD never", "width m of the frozen network, d = 25")
@@ -97,8 +97,8 @@ def paper_d(axes: Axes, tables: Tables) -> None:
     values: pd.DataFrame = rows.pivot(index="layer", columns="index", values="singular_value")
     third = values.fillna(0)[3]
     axes.fill_between(values.index, third, color=PALE, edgecolor=GREY, linewidth=0.8)
-    for kept in (1, 2):
-        KEPT.line(axes, values.index, values[kept])
+    for index in (1, 2):
+        KEPT.line(axes, values.index, values[index])
     KEPT.name(axes, 15, 1.25, "two near 1", **BOLD)
     OTHERS.name(axes, 15, 0.11, "all others: ≈ 0 inside")
     panel(axes, "D", "deep solutions have the task's rank, 2", "layer of a network of depth 30")
@@ -122,8 +122,8 @@ def drawn(reference: Path) -> bytes:
     with drawn_in("screen"):
         picture, axes = sheet(2, 2, height=5.4, left=1.05, right=0.2, gap=1.0)
         for panel_axes, (draw, (figure, claims)) in zip(axes.flat, PANELS.items(), strict=True):
-            kept = read_csv(reference / figure / "claims.csv").set_index("claim")["verdict"]
-            if not (kept[claims] == "holds").all():
+            verdicts = read_csv(reference / figure / "claims.csv").set_index("claim")["verdict"]
+            if not (verdicts[claims] == "holds").all():
                 raise InputError(f"{figure}: what the overview says of it does not hold any more")
             draw(panel_axes, read_tables(reference / figure))
         picture.savefig(content, format="png", metadata={"Software": None})

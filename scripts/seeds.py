@@ -30,7 +30,7 @@ def verdicts(outputs: Path) -> pd.DataFrame:
 
     Raises InputError if there are no figures, or if one was not made with only `seed=...`.
     """
-    found = []
+    frames = []
     for path in sorted((outputs / "figures" / SCALE).glob("*.provenance.json")):
         about = json.loads(path.read_text())
         match about["overrides"]:
@@ -39,10 +39,10 @@ def verdicts(outputs: Path) -> pd.DataFrame:
             case _:
                 raise InputError(f"{path}: made by {about['command']}, not with seed=... alone")
         claims = pd.read_csv(path.with_name(path.name.replace("provenance.json", "claims.csv")))
-        found.append(claims.assign(seed=seed, figure=about["figure"])[COLUMNS])
-    if not found:
+        frames.append(claims.assign(seed=seed, figure=about["figure"])[COLUMNS])
+    if not frames:
         raise InputError(f"no figures in {outputs} at scale {SCALE}: runner figures seed=N")
-    return pd.concat(found)
+    return pd.concat(frames)
 
 
 def beside(reference: Path) -> pd.DataFrame:
@@ -52,10 +52,10 @@ def beside(reference: Path) -> pd.DataFrame:
     `other` and `other_measured`. Statements that were judged by an older rule are excluded.
     """
     kept = pd.concat(read_csv(path) for path in (reference / SCALE).glob("*/claims.csv"))
-    own = distinct(kept[kept["kind"] == "paper"])
+    judged = distinct(kept[kept["kind"] == "paper"])
     names = {"verdict": "other", "measured": "other_measured"}
     others = read_csv(reference / FILE).rename(columns=names)
-    return own.merge(others, on=["figure", "claim", "digest"])
+    return judged.merge(others, on=["figure", "claim", "digest"])
 
 
 def changes(reference: Path) -> str:

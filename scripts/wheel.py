@@ -29,17 +29,17 @@ def short(table: bytes) -> bytes:
 
 def files(repository: Path) -> dict[Path, bytes]:
     """Return the files of the reference in the wheel: contents by path below `<scale>/`."""
-    kept = repository / KEPT
-    left_out = {path for pattern in JUDGED_ALONE for path in kept.glob(pattern)}
-    found = {}
-    for path in sorted({*kept.glob("*/*")} - left_out):
+    folder = repository / KEPT
+    left_out = {path for pattern in JUDGED_ALONE for path in folder.glob(pattern)}
+    contents = {}
+    for path in sorted({*folder.glob("*/*")} - left_out):
         content = path.read_bytes()
         if path.suffix == ".xz":
             content = lzma.compress(short(lzma.decompress(content)), preset=9 | lzma.PRESET_EXTREME)
         elif path.suffix == ".csv" and path.name != "claims.csv":
             content = short(content)
-        found[path.relative_to(kept)] = content
-    return found
+        contents[path.relative_to(folder)] = content
+    return contents
 
 
 class Tables(BuildHookInterface):
@@ -52,12 +52,12 @@ class Tables(BuildHookInterface):
         """Write the files to be included in the wheel."""
         if version == "editable":
             return
-        place = self._place()
+        folder = self._place()
         for name, content in files(Path(self.root)).items():
-            path = place / KEPT.name / name
+            path = folder / KEPT.name / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        build_data["force_include"][str(place)] = "runner/reference"
+        build_data["force_include"][str(folder)] = "runner/reference"
 
     def finalize(self, version: str, build_data: dict, artifact_path: str) -> None:
         """Delete the written files."""

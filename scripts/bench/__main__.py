@@ -88,18 +88,18 @@ def show(rows: list[dict[str, Any]]) -> None:
     print(pd.DataFrame(rows).to_string(index=False, float_format="{:.3g}".format))
 
 
-def slowdown(rows: list[dict[str, Any]], kept: Path) -> float:
+def slowdown(rows: list[dict[str, Any]], stored: Path) -> float:
     """Return the median ratio of a study's speedups, stored table / new table.
 
     Speedups are relative to the ordinary program, because seconds depend on the machine. nan
     without common rows. In the name of a row, text after a colon is a measured value and is not
     compared.
     """
-    if not kept.exists():
+    if not stored.exists():
         return float("nan")
     before, now = (
         table.set_index(table["work"].str.partition(": ")[0])["speedup"]
-        for table in (pd.read_csv(kept), pd.DataFrame(rows))
+        for table in (pd.read_csv(stored), pd.DataFrame(rows))
     )
     return float((before / now).median())
 

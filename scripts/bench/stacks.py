@@ -43,7 +43,7 @@ def stacked(stack: DepthStack, x: Tensor, y: Tensor, steps: int) -> None:
 
 def modules(stack: DepthStack) -> list[nn.Sequential]:
     """Return each network as a torch module with the same weights."""
-    found = []
+    networks = []
     for r in range(len(stack.depths)):
         network = stack.network(r)
         layers: list[nn.Module] = []
@@ -51,8 +51,8 @@ def modules(stack: DepthStack) -> list[nn.Sequential]:
             linear = nn.Linear(W.shape[1], W.shape[0])
             linear.weight.data, linear.bias.data = W.float(), b.float()
             layers += [linear, nn.ReLU()]
-        found.append(nn.Sequential(*layers[:-1]).to(stack.parameters.device))
-    return found
+        networks.append(nn.Sequential(*layers[:-1]).to(stack.parameters.device))
+    return networks
 
 
 def compare_stacks(

@@ -22,10 +22,10 @@ STEPS = 40
 def module(network, theta: torch.Tensor) -> nn.Sequential:
     """Return the fully connected network with these parameters as torch's layers."""
     layers: list[nn.Module] = []
-    for own, weights in zip(network.layers, network.unpack(theta[None]), strict=True):
-        layer = nn.Linear(own.source.features, own.width, bias=False, dtype=torch.float64)
+    for spec, weights in zip(network.layers, network.unpack(theta[None]), strict=True):
+        layer = nn.Linear(spec.source.features, spec.width, bias=False, dtype=torch.float64)
         layer.weight.data.copy_(weights["W"][0])
-        layers += [layer] if own.is_linear else [layer, nn.ReLU()]
+        layers += [layer] if spec.is_linear else [layer, nn.ReLU()]
     return nn.Sequential(*layers)
 
 

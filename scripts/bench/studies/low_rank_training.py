@@ -53,8 +53,8 @@ def stacked(config: LowRankTraining, start: Parameters, problem: Problem) -> Par
     rates = torch.tensor([rate for _, _, rate, _ in members(config)])
     optimizer = Decayed("sgd", parameters, rates, torch.zeros_like(rates))
     for _ in range(STEPS):
-        _, found = losses_and_gradients(parameters, problem.x, problem.y, "logistic")
-        optimizer.step(found)
+        _, gradients = losses_and_gradients(parameters, problem.x, problem.y, "logistic")
+        optimizer.step(gradients)
     return parameters
 
 

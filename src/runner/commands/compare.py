@@ -40,16 +40,16 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
     kept_figure = KeptFigure.of(reference / figure.scale / name)
     if not kept_figure.folder.exists() or not all(run.is_complete() for run in figure.runs):
         return None
-    own, kept = figure.tables(), kept_figure.tables()
+    new, kept = figure.tables(), kept_figure.tables()
     runs, kept_runs = (
-        {run for rows in side.values() for run in rows["run"]} for side in (own, kept)
+        {run for rows in side.values() for run in rows["run"]} for side in (new, kept)
     )
     alone, parts = [], [pd.DataFrame(columns=["table", *table_diff.COLUMNS])]
     for table, row_class in rows_of(figure.study).items():
-        if table not in own or table not in kept:
-            alone += [table] * (table in own or table in kept)
+        if table not in new or table not in kept:
+            alone += [table] * (table in new or table in kept)
             continue
-        a, b = (side[table].loc[side[table]["run"].isin(runs & kept_runs)] for side in (own, kept))
+        a, b = (side[table].loc[side[table]["run"].isin(runs & kept_runs)] for side in (new, kept))
         columns = ["run", *column_types(row_class)]
         alone += [f"{table}.{column}" for column in columns if (column in a) != (column in b)]
         measured = [column for column in columns if column in a and column in b]
@@ -58,8 +58,8 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
                 table_diff.compare(a[measured], b[measured], row_class).assign(table=table)
             )
     compared = pd.concat(parts, ignore_index=True)
-    verdicts = figure.judge(own).merge(kept_figure.claims(), on="claim", suffixes=("", "_kept"))
-    others = [
+    verdicts = figure.judge(new).merge(kept_figure.claims(), on="claim", suffixes=("", "_kept"))
+    unequal = [
         {"table": "runs", "where": f"{run}: {'made' if run in runs else 'kept'} alone"}
         for run in sorted(runs ^ kept_runs)
     ] + [
@@ -68,7 +68,7 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
         if row.verdict != row.verdict_kept
     ]
     beyond = compared[compared["beyond"].astype(int) > 0]
-    lines = pd.concat([pd.DataFrame(others, columns=beyond.columns), beyond], ignore_index=True)
+    lines = pd.concat([pd.DataFrame(unequal, columns=beyond.columns), beyond], ignore_index=True)
     listed = ", ".join(alone[:MOST_NAMED])
     listed += f" and {len(alone) - MOST_NAMED} more" * (len(alone) > MOST_NAMED)
     not_compared = f"on one side alone, and not compared: {listed}" * bool(alone)

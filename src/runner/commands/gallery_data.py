@@ -178,17 +178,17 @@ def _entries(
 ) -> Iterator[Entry]:
     """Yield a figure, then its variants."""
     entry = Entry(name, headline("figure", name), paper_of(paper_folder(figure_study(name))))
-    own, kept, variants = list[Result](), list[Result](), list[Result]()
+    computed, kept, variants = list[Result](), list[Result](), list[Result]()
     for scale in scales:
         folder, in_reference = outputs / "figures" / scale, reference / scale / name
         if (folder / f"{name}.provenance.json").exists():
-            own.append(_own_result(outputs, folder, name, figure_study(name)))
+            computed.append(_own_result(outputs, folder, name, figure_study(name)))
         if (in_reference / "claims.csv").exists():
             kept += _kept_result(outputs, in_reference, entry, draws)
         for path in sorted(folder.glob(f"{name}-{'[0-9a-f]' * 8}.provenance.json")):
             variant = path.name.partition(".")[0]
             variants.append(_own_result(outputs, folder, variant, figure_study(name)))
-    results = sorted([*own, *kept], key=lambda result: result.scale == SCALES[-1])
+    results = sorted([*computed, *kept], key=lambda result: result.scale == SCALES[-1])
     yield replace(entry, results=tuple(results))
     for result in variants:
         yield replace(entry, name=result.name, results=(result,), is_canonical=False)

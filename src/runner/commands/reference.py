@@ -192,10 +192,10 @@ def judge_all(reference: Path) -> None:
             (row.claim, row.digest) in same and row.claim not in changed
             for row in judged.itertuples()
         ]
-        claims, others = ignore_rounding(
+        claims, is_changed = ignore_rounding(
             preregistration.with_standing(judged, figure.scale, stay), stored
         )
-        if others:
+        if is_changed:
             _replace(folder / "claims.csv", claims.to_csv(index=False))
         _replace(folder / "caption.txt", figure.caption(tables))
     _replace(reference / RULES, rules().to_csv(index=False))
@@ -272,8 +272,8 @@ def numbers_judged(folder: Path, tables: Tables) -> pd.DataFrame:
             except NoRows:
                 continue
             point = rows[list(rule.quantity.each)].astype(str).agg(" ".join, axis=1)
-            known = rows[rows.columns.intersection(NO_NUMBERS.columns)]
-            frames.append(known.assign(**about, number=number, point=point))
+            numbers = rows[rows.columns.intersection(NO_NUMBERS.columns)]
+            frames.append(numbers.assign(**about, number=number, point=point))
     return pd.concat(frames or [NO_NUMBERS], ignore_index=True).reindex(columns=[*NO_NUMBERS])
 
 

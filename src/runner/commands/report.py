@@ -71,7 +71,7 @@ def by_paper(entries: list[Entry], claims: pd.DataFrame) -> Iterator[PaperResult
     verdicts = decided.set_index(decided["figure"] + "/" + decided["claim"])["verdict"]
     for paper in dict.fromkeys(entry.paper for entry in entries):
         figures = [entry for entry in entries if entry.paper == paper]
-        found = [
+        findings = [
             sentence["says"]
             for sentence in papers().get(paper.letter, {}).get("found", [])
             if all(
@@ -81,7 +81,7 @@ def by_paper(entries: list[Entry], claims: pd.DataFrame) -> Iterator[PaperResult
             )
         ]
         rows = claims[claims["figure"].isin([entry.name for entry in figures])]
-        yield PaperResults(paper, figures, rows, counts(rows[rows["is_main"]]), " ".join(found))
+        yield PaperResults(paper, figures, rows, counts(rows[rows["is_main"]]), " ".join(findings))
 
 
 def papers() -> dict[str, Any]:
@@ -112,11 +112,11 @@ def capital(text: str) -> str:
 
 def pretty(text: str) -> Markup:
     """Return a text as mathematics is written: ||theta||^2 as ‖θ‖², 1.2e-05 as 1.2·10⁻⁵."""
-    text = re.sub(rf"\b({'|'.join(LETTERS)})(?=\b|_)", lambda found: LETTERS[found[1]], text)
+    text = re.sub(rf"\b({'|'.join(LETTERS)})(?=\b|_)", lambda match: LETTERS[match[1]], text)
     text = re.sub(r"sqrt\((\w)\)", r"√\1", text).replace("sqrt", "√").replace("sum_", "Σ_")
     text = text.replace("||", "‖").replace("<=", "≤").replace(">=", "≥").replace("^T", "ᵀ")
     text = re.sub(r"(-?\d[.\d]*)e([+-]?\d+)", _power_of_ten, text)
-    text = re.sub(r"(?<=\bn) = (?=\d)| (?=%)", lambda found: found[0].replace(" ", NBSP), text)
+    text = re.sub(r"(?<=\bn) = (?=\d)| (?=%)", lambda match: match[0].replace(" ", NBSP), text)
     html = re.sub(
         r"\^(?:\{([^}]*)\}|(\(\d\))|\(([^)]*)\)|(-?[\d.]*\d|\w\b))", _raised, str(escape(text))
     )
@@ -124,13 +124,13 @@ def pretty(text: str) -> Markup:
     return Markup(re.sub(r"(?:(?<=\b\w)|(?<=[‖|>]))_(?:\{([^}]*)\}|(\w+|\+))", lowered, html))
 
 
-def _power_of_ten(found: re.Match[str]) -> str:
-    power = int(found[2])
-    return f"{float(found[0]):,.0f}" if 0 <= power < 5 else f"{found[1]}·10^{power}"
+def _power_of_ten(match: re.Match[str]) -> str:
+    power = int(match[2])
+    return f"{float(match[0]):,.0f}" if 0 <= power < 5 else f"{match[1]}·10^{power}"
 
 
-def _raised(found: re.Match[str]) -> str:
-    return f"<sup>{next(filter(None, found.groups()))}</sup>".replace("-", "−")
+def _raised(match: re.Match[str]) -> str:
+    return f"<sup>{next(filter(None, match.groups()))}</sup>".replace("-", "−")
 
 
 def duration(seconds: float) -> str:
@@ -140,21 +140,21 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def pages(entries: list[Entry], **known: Any) -> Environment:
+def pages(entries: list[Entry], **variables: Any) -> Environment:
     """Return the templates of the pages of some figures; text is escaped in HTML.
 
-    known: what the pages need beside the figures: their pictures, where they show any.
+    variables: what the pages need beside the figures: their pictures, where they show any.
     """
     loader = PackageLoader("runner.commands", "pages")
     options: Any = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
     made = Environment(loader=loader, autoescape=lambda name: ".html" in str(name), **options)
-    made.filters |= {each.__name__: each for each in (pretty, capital, duration, reason)}
+    made.filters |= {f.__name__: f for f in (pretty, capital, duration, reason)}
     claims = claims_of(entries)
     first = [entry.first for entry in entries if entry.is_canonical and entry.first]
     about = {"first": first, "total": counts(claims[claims["is_main"]])}
     about |= {"shown": list(by_paper(entries, claims)), "tallies": list(tallies(claims))}
     about |= {"said": papers(), "verdicts": VERDICTS, "kinds": KINDS, "standings": STANDINGS}
-    made.globals |= about | {"counts": counts} | known
+    made.globals |= about | {"counts": counts} | variables
     return made
 
 

@@ -75,7 +75,7 @@ def list_runs(options: argparse.Namespace, outputs: Path) -> int:
         statuses = Counter(info.status for info in runs)
         counts = ", ".join(f"{statuses[name]} {name}" for name in STATUSES if statuses[name])
         codes = Counter(info.code for info in runs)
-        stale = [f"{codes[whose]} by {code}" for whose, code in OF_CODE.items() if codes[whose]]
+        stale = [f"{codes[kind]} by {code}" for kind, code in OF_CODE.items() if codes[kind]]
         note = f" ({', '.join(stale)})" if stale else ""
         print(f"{_table(runs)}\n\n{_count(runs)}: {counts}{note}")
     return 0

@@ -38,10 +38,10 @@ def describe(figure: str, scale: str | None, outputs: Path) -> str:
     scales = kept_scales(figure)
     scale = scale or next(iter(scales), "quick")
     if scale not in scales:
-        others = f"; there is: scale={', scale='.join(scales)}" if scales else ""
-        others += f" ({ELSEWHERE})" if INSTALLED and scale != "quick" else ""
+        hint = f"; there is: scale={', scale='.join(scales)}" if scales else ""
+        hint += f" ({ELSEWHERE})" if INSTALLED and scale != "quick" else ""
         raise InputError(
-            f"nothing is kept of {figure} at scale {scale}{others}."
+            f"nothing is kept of {figure} at scale {scale}{hint}."
             f" To compute it: runner figure={figure} scale={scale}"
         )
     require_writable(outputs, outputs / FROM_REFERENCE)

@@ -220,11 +220,11 @@ def explain_key(key: str, class_name: str) -> str:
     """
     keys = {study: {item.name for item in fields(config)} for study, config in configs().items()}
     chosen = next((name for name in keys if configs()[name].__name__ == class_name), "")
-    own = keys.pop(chosen, set())
-    if key == "checksums" and "data" in own:  # conf/data/<data>.yaml has given it
+    parameters = keys.pop(chosen, set())
+    if key == "checksums" and "data" in parameters:  # conf/data/<data>.yaml has given it
         choices = configs()[chosen].__dataclass_fields__["data"].metadata["choices"]
         return f"study={chosen} reads no files: data={' or data='.join(choices)}"
-    hint = nearest(key, own | {item.name for item in fields(Settings)})
+    hint = nearest(key, parameters | {item.name for item in fields(Settings)})
     if hint.startswith("did"):
         return f"{key} is not a key: {hint}"
     others = {name: study for study, names in keys.items() for name in names}

@@ -69,12 +69,12 @@ def packages() -> tuple[Package, ...]:
     not there.
     """
     papers = sorted(PROGRAM.glob("papers/*/"))
-    known = [
+    candidates = [
         *(Package(f"runner.papers.{folder.name}", folder) for folder in papers),
         *(_installed(point.value) for point in metadata.entry_points(group=ENTRY_POINTS)),
         *map(_at, given_folders()),
     ]
-    return tuple({package.folder: package for package in known if package}.values())
+    return tuple({package.folder: package for package in candidates if package}.values())
 
 
 def own_conf_folders() -> list[Path]:
@@ -92,8 +92,8 @@ def add_studies(folder: str | Path) -> None:
 
     Raises InputError if there is no such folder, or its name is the name of another module.
     """
-    known = [*given_folders(), _at(Path(folder)).folder]
-    os.environ[FOLDERS] = json.dumps(list(dict.fromkeys(map(str, known))))
+    folders = [*given_folders(), _at(Path(folder)).folder]
+    os.environ[FOLDERS] = json.dumps(list(dict.fromkeys(map(str, folders))))
     forget()
 
 

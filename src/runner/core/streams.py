@@ -68,13 +68,13 @@ class Streams:
             raise KeyError(f"no stream {purpose!r}: add it to purposes() in the study's config.py")
         while len(self.replicates) <= replicate:
             r = len(self.replicates)
-            self.replicates.append({each: self._free(r, each) for each in self.purposes})
+            self.replicates.append({name: self._free(r, name) for name in self.purposes})
         return self.replicates[replicate][purpose]
 
     def _free(self, replicate: int, purpose: str) -> int:
         """Return the first seed of a stream with a state that no earlier stream has."""
         seeds = (stream_seed(self.seed, replicate, purpose, key) for key in count())
-        free = next(each for each in seeds if each % STATES not in self.states)
+        free = next(seed for seed in seeds if seed % STATES not in self.states)
         self.states.add(free % STATES)
         return free
 

@@ -7,18 +7,18 @@ from typing import Any
 from runner.core.errors import InputError, nearest
 
 
-def function_at(place: str) -> Callable[..., Any]:
+def function_at(path: str) -> Callable[..., Any]:
     """Return the function `module:function`. Raises InputError if there is none."""
-    module_name, _, name = place.partition(":")
+    module_name, _, name = path.partition(":")
     try:
         module = importlib.import_module(module_name)
     except Exception as error:  # whatever its own code raises
         why = f"{type(error).__name__}: {error}"
-        raise InputError(f"{place}: {module_name} cannot be imported ({why})") from error
+        raise InputError(f"{path}: {module_name} cannot be imported ({why})") from error
     function = getattr(module, name, None)
     if not callable(function):
         hint = nearest(name, vars(module))
-        raise InputError(f"{place}: {module_name} has no function {name}: {hint}")
+        raise InputError(f"{path}: {module_name} has no function {name}: {hint}")
     return function
 
 

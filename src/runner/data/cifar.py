@@ -30,7 +30,7 @@ def files(source: Mapping[str, Any], folder: str | Path | None) -> list[File]:
 
     Raises InputError if no folder has the files and the archive cannot be fetched or read.
     """
-    folders = [each for place in places(source, folder) for each in (place / FOLDER, place)]
+    folders = [path for root in places(source, folder) for path in (root / FOLDER, root)]
     paths = [path for name in TRAIN + TEST if (path := find(name, folders))]
     if len(paths) == len(TRAIN + TEST):
         return [read(path) for path in paths]
@@ -44,7 +44,7 @@ def read_archive(path: Path) -> list[File]:
     Raises InputError if the archive is damaged. Raises InputError if a file is absent, not a
     regular file (a link, for example), or too large.
     """
-    found: dict[str, File] = {}
+    members: dict[str, File] = {}
     wanted = [f"{FOLDER}/{name}" for name in TRAIN + TEST]
     with reading(path), tarfile.open(path, "r:*") as archive:
         for member in archive:
@@ -53,10 +53,10 @@ def read_archive(path: Path) -> list[File]:
                 if not member.isfile() or member.size > LONGEST_MEMBER:
                     raise InputError(f"{where} is not a file of at most {LONGEST_MEMBER} bytes")
                 if content := archive.extractfile(member):  # never None for a regular file
-                    found[member.name] = File(where, content.read())
-    if missing := [name for name in wanted if name not in found]:
+                    members[member.name] = File(where, content.read())
+    if missing := [name for name in wanted if name not in members]:
         raise InputError(f"{path} is not the archive of CIFAR-10: it has no {missing[0]}")
-    return [found[name] for name in wanted]
+    return [members[name] for name in wanted]
 
 
 def parse(parts: Sequence[File]) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:

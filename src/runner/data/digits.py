@@ -24,8 +24,8 @@ def all_images() -> tuple[Float[Tensor, "1797 8 8"], Int[Tensor, " 1797"]]:
 
     loaded = load_digits()
     content = loaded.images.astype("uint8").tobytes() + loaded.target.astype("uint8").tobytes()
-    if (found := hashlib.sha256(content).hexdigest()) != CHECKSUM:
-        raise InputError(f"scikit-learn's digits have the SHA-256 {found}, expected {CHECKSUM}")
+    if (digest := hashlib.sha256(content).hexdigest()) != CHECKSUM:
+        raise InputError(f"scikit-learn's digits have the SHA-256 {digest}, expected {CHECKSUM}")
     return torch.from_numpy(loaded.images / 16), torch.from_numpy(loaded.target).long()
 
 

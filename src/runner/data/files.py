@@ -55,7 +55,7 @@ def places(source: Mapping[str, Any], folder: str | Path | None) -> list[Path]:
 def find(name: str, folders: Sequence[Path]) -> Path | None:
     """Return the path of the first file `name` or `name.gz` in these folders, or None."""
     plain = name.removesuffix(".gz")
-    paths = [folder / each for folder in folders for each in (plain, f"{plain}.gz")]
+    paths = [folder / file for folder in folders for file in (plain, f"{plain}.gz")]
     return next((path for path in paths if os.path.isfile(path)), None)
 
 
@@ -81,14 +81,14 @@ def fetch(source: Mapping[str, Any], folder: str | Path | None) -> list[Path]:
     return [path for entry in source["files"] if (path := find(entry["name"], folders))]
 
 
-def _download(url: str, entry: Mapping[str, str], place: Path) -> None:
+def _download(url: str, entry: Mapping[str, str], folder: Path) -> None:
     """Download one file and compare its checksum."""
     pooch.get_logger().setLevel("WARNING")
     pooch.retrieve(
         url=url.rstrip("/") + "/" + entry["name"],
         known_hash=entry["checksum"],
         fname=entry["name"],
-        path=place,
+        path=folder,
     )
 
 

@@ -151,9 +151,9 @@ class MLP:
         Batch normalization uses the statistics of these inputs.
         """
         alone = self.select(torch.tensor([r]))
-        own = {name: tensor[0] for name, tensor in alone.state().items()}
+        state = {name: tensor[0] for name, tensor in alone.state().items()}
         hidden = enumerate(alone.hidden(x[None], "probe"), start=1)
-        return {"x": x, **own, **{f"H{layer}": H[0].mT for layer, H in hidden}}
+        return {"x": x, **state, **{f"H{layer}": H[0].mT for layer, H in hidden}}
 
     def map(self, change) -> "MLP":
         """Return new networks whose tensors are `change(tensor)`, not shared with these."""

@@ -94,8 +94,8 @@ class Basic(nn.Module):
 
     def forward(self, x: Float[Tensor, "N c h w"]) -> Float[Tensor, "N C H W"]:
         """Return the output of the block."""
-        kept = x[:, :, :: self.stride, :: self.stride]
-        return self.relu(self.residual(x) + functional.pad(kept, (0, 0, 0, 0, 0, self.added)))
+        shortcut = x[:, :, :: self.stride, :: self.stride]
+        return self.relu(self.residual(x) + functional.pad(shortcut, (0, 0, 0, 0, 0, self.added)))
 
 
 class ResNetForCifar(ConvolutionalClassifier):

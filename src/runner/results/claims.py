@@ -133,17 +133,17 @@ class Claim:
         frames, lost = [], set()
         excluded: dict[str, float] = {}
         for rule in self.rules:
-            every = rule.quantity.measure(tables)
+            measured = rule.quantity.measure(tables)
             try:
-                rows = rule.quantity.assuming(every)
+                rows = rule.quantity.assuming(measured)
             except NoRows as absent:
                 raise AllLeftOut(f"in all measurements {rule.quantity.unmet}") from absent
             points += rule.points(rows)
             frames.append(rows)
-            if len(rows) < len(every):
-                fraction, unmet = 1 - len(rows) / len(every), rule.quantity.unmet
+            if len(rows) < len(measured):
+                fraction, unmet = 1 - len(rows) / len(measured), rule.quantity.unmet
                 excluded[unmet] = max(fraction, excluded.get(unmet, 0.0))
-            lost |= rule.places(every) - rule.places(rows)
+            lost |= rule.places(measured) - rule.places(rows)
         note = self.note.format_map(_Columns(frames))
         note = "" if re.search(r"\bnan\b", note) else note
         most = max(excluded.values(), default=0.0)
@@ -237,16 +237,16 @@ def in_words(evidence: Evidence) -> str:
 
     `error of SGD: 0.61 (0.55 to 0.72), 8 networks, d = 5`; of a fraction `7 of 8 networks, d = 5`.
     """
-    n, name, of = evidence.n, evidence.quantity, evidence.of
+    n, name, counted = evidence.n, evidence.quantity, evidence.of
     if np.isnan(evidence.estimate):
-        words = f"{name}: no finite number, {n} {of}"
+        words = f"{name}: no finite number, {n} {counted}"
     elif evidence.unit == "share":
         count = round(evidence.estimate * n)
-        words = f"all {n} {of}" if count == n else f"{count} of {n} {of}"
+        words = f"all {n} {counted}" if count == n else f"{count} of {n} {counted}"
     else:
         low, high = evidence.low, evidence.high
         limits = f" ({_short(low)} to {_short(high)})" if np.isfinite([low, high]).any() else ""
-        words = f"{name}: {_short(evidence.estimate)}{limits}, {n} {of}"
+        words = f"{name}: {_short(evidence.estimate)}{limits}, {n} {counted}"
     return ", ".join(filter(None, [words, evidence.point.replace("_", " ")]))
 
 

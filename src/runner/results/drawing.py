@@ -155,10 +155,10 @@ class Drawing:
 
     def left_out(self, names: Shows) -> str:
         """Return which of the names are not drawn, as text; empty if all are drawn."""
-        others = {
-            column: sorted({*names[column]} - {*known}) for column, known in self.shows.items()
+        absent = {
+            column: sorted({*names[column]} - {*drawn}) for column, drawn in self.shows.items()
         }
-        return "; ".join(f"{column} {', '.join(some)}" for column, some in others.items() if some)
+        return "; ".join(f"{column} {', '.join(some)}" for column, some in absent.items() if some)
 
     def _shown(self, tables: Tables) -> Tables:
         """Return the tables with the rows of the names in `shows`."""
@@ -174,13 +174,13 @@ def _counts(judged: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """Yield the counts of the paper's claims, then the counts of our additional claims."""
     ours = judged["kind"] == "ours"
     before = ""
-    for whose, rows in (("claims: ", judged[~ours]), ("our claims: ", judged[ours])):
+    for label, rows in (("claims: ", judged[~ours]), ("our claims: ", judged[ours])):
         counts = rows["verdict"].value_counts()
         for verdict, (sign, plural, color) in MARKS.items():
             if count := counts.get(verdict, 0):
-                yield before + whose, GREY
+                yield before + label, GREY
                 yield f"{sign} {count} {verdict if count == 1 else plural}", color
-                before, whose = DOT, ""
+                before, label = DOT, ""
 
 
 def upper(text: str) -> str:

@@ -175,8 +175,8 @@ class Always:
         """Test the rows of one point, any number for each replicate."""
         satisfied = self.satisfied(rows)
         refuted = bool((satisfied == 0).any())
-        every = satisfied.groupby(rows["replicate"]).agg(lambda group: group.min(skipna=False))
-        evidence = _binomial(int((every == 1).sum()), len(every), 0.5)
+        replicates = satisfied.groupby(rows["replicate"]).agg(lambda group: group.min(skipna=False))
+        evidence = _binomial(int((replicates == 1).sum()), len(replicates), 0.5)
         estimate = evidence.estimate if satisfied.notna().any() else np.nan
         p_holds = 1.0 if refuted else evidence.p_holds
         return replace(evidence, estimate=estimate, p_holds=p_holds, p_fails=float(not refuted))

@@ -32,10 +32,10 @@ class Names:
 
     def column(self, name: str) -> str:
         """Return the printed name of a column; `<name>_before` was measured before training."""
-        known = self.columns.get(name.removesuffix("_before"))
-        if known and name.endswith("_before"):
-            known += " before training"
-        return known or name.replace("_", " ")
+        label = self.columns.get(name.removesuffix("_before"))
+        if label and name.endswith("_before"):
+            label += " before training"
+        return label or name.replace("_", " ")
 
     def value(self, value: Any) -> str:
         """Return the printed name of a value, for example of a method."""
@@ -45,8 +45,8 @@ class Names:
 
     def condition(self, code: str) -> str:
         """Return the code of a condition in words, and its other parts as formulas: `m = d²`."""
-        known = "|".join(map(re.escape, sorted(self.conditions, key=len, reverse=True)))
-        parts = re.split(rf"(?<!\w)({known})(?!\w)", code) if known else [code]
+        pattern = "|".join(map(re.escape, sorted(self.conditions, key=len, reverse=True)))
+        parts = re.split(rf"(?<!\w)({pattern})(?!\w)", code) if pattern else [code]
         return "".join(self.conditions.get(part) or self._formula(part) for part in parts)
 
     def _formula(self, code: str) -> str:

@@ -64,15 +64,15 @@ def rules_before_numbers(
     provenance: the provenance of the figure; stored: provenance and claims of the figure in the
     reference, at every scale.
     """
-    seeds, known = set(provenance["seeds"]), dict(provenance["rules"])
+    seeds, rules = set(provenance["seeds"]), dict(provenance["rules"])
     for earlier, claims in stored:
         if seeds & set(earlier.get("earlier_seeds", [])):
-            known = {}  # the rules of the earlier numbers are lost
+            rules = {}  # the rules of the earlier numbers are lost
         if seeds & set(earlier["seeds"]):
             claims = claims[claims["standing"] == PREREGISTERED]
             same = set(zip(claims["claim"], claims["digest"], strict=True))
-            known = {claim: digest for claim, digest in known.items() if (claim, digest) in same}
-    return [known.get(row.claim) == row.digest for row in judged.itertuples()]
+            rules = {claim: digest for claim, digest in rules.items() if (claim, digest) in same}
+    return [rules.get(row.claim) == row.digest for row in judged.itertuples()]
 
 
 def earlier_seeds(provenance: Mapping[str, Any], replaced: Mapping[str, Any]) -> list[int]:

@@ -85,18 +85,18 @@ class Quantity:
     def place(self) -> str:
         """Return the points of a rule in words: ` at every d where m = d²`."""
         *first, last = map(self.names.column, self.each or ("",))
-        every = f" at every {', '.join(first)}{' and ' if first else ''}{last}" if last else ""
+        points = f" at every {', '.join(first)}{' and ' if first else ''}{last}" if last else ""
         conditions = (str(self.arguments.get("where", "")), self.assumed)
         where = " and ".join(filter(None, conditions))
-        return every + (f" where {self.names.condition(where)}" if where else "")
+        return points + (f" where {self.names.condition(where)}" if where else "")
 
     def measure(self, tables: Tables) -> pd.DataFrame:
         """Return all numbers, whether or not they meet the assumption. Raises NoRows if none."""
         rows = self.function(tables, **self.arguments)
         if isinstance(rows, pd.Series):
             rows = rows.rename("value").reset_index()
-        others = {"error", "n", "count"} - NUMBERS[self.numbers]  # columns of the study's table
-        rows = rows.drop(columns=list(others), errors="ignore")
+        extra = {"error", "n", "count"} - NUMBERS[self.numbers]  # columns of the study's table
+        rows = rows.drop(columns=list(extra), errors="ignore")
         if self.numbers == "counts":
             rows = rows.assign(value=rows["count"] / rows["n"])
         return nonempty(rows, str(self))
@@ -118,8 +118,8 @@ class Quantity:
     @property
     def unmet(self) -> str:
         """Return the opposite of the assumption in words: `the linear system lacks full rank`."""
-        known = self.names.unmet.get(self.assumed)
-        return known or f"it is not true that {self.names.condition(self.assumed)}"
+        words = self.names.unmet.get(self.assumed)
+        return words or f"it is not true that {self.names.condition(self.assumed)}"
 
     def above(self, bound: float | str) -> "Rule":
         """Return the rule that the numbers are above a bound."""

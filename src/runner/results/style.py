@@ -107,11 +107,11 @@ class Picture(Figure):
         total, left = self.get_figheight(), 0.1 / self.get_figwidth()
         lines = in_two(finding)
         heights = np.cumsum([0.1, 0.3, 0.24 * len(lines) + 0.03])
-        place: Any = {"xycoords": "figure fraction", "frameon": False, "box_alignment": (0, 0)}
+        layout: Any = {"xycoords": "figure fraction", "frameon": False, "box_alignment": (0, 0)}
         words = [TextArea(text, textprops={"color": ink, "size": SMALL}) for text, ink in counts]
         line = HPacker(children=[*words], pad=0, sep=0)
         y = (total - self.room + heights) / total
-        self.add_artist(AnnotationBbox(line, (left, y[0]), pad=0, **place))
+        self.add_artist(AnnotationBbox(line, (left, y[0]), pad=0, **layout))
         bold: Any = {"size": LARGE, "weight": "bold", "linespacing": 1.25}
         self.text(left, y[1], "\n".join(lines), **bold)
         self.text(left, y[2], what, color=GREY, size=SMALL)
@@ -209,10 +209,10 @@ def sheet(rows=1, cols=2, *, height=4.4, left=0.75, right=0.25, gap=0.3, between
 
 def panel(axes: Axes, letter: str, title: str, x: str = "") -> None:
     """Label a panel: bold letter, title of the y axis above it, label of the x axis."""
-    place: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
-    place |= {"annotation_clip": False, "in_layout": False}
-    axes.annotate(letter, (0, 1), (0, 9), fontsize=LARGE, fontweight="bold", **place)
-    axes.annotate(title, (0, 1), (15, 9.5), **place)
+    layout: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
+    layout |= {"annotation_clip": False, "in_layout": False}
+    axes.annotate(letter, (0, 1), (0, 9), fontsize=LARGE, fontweight="bold", **layout)
+    axes.annotate(title, (0, 1), (15, 9.5), **layout)
     axes.set_xlabel(x)
 
 
@@ -267,8 +267,8 @@ class Look:
 
     def note(self, axes: Axes, x: float, y: float, text: str, **options: Any) -> None:
         """Write a small note at x, y from 0 to 1 of the axes. options: for the text."""
-        place = {"transform": axes.transAxes, "ha": "left", "size": SMALL, "linespacing": 1.2}
-        self.name(axes, x, y, text, **place | options)
+        layout = {"transform": axes.transAxes, "ha": "left", "size": SMALL, "linespacing": 1.2}
+        self.name(axes, x, y, text, **layout | options)
 
     def name_at(self, axes: Axes, x: Any, y: Any, text: str, at: float, away=(0.0, 9.0),
                 **options: Any) -> None:  # fmt: skip
@@ -278,8 +278,8 @@ class Look:
         height = np.interp(spot, *scaled[np.argsort(scaled[:, 0])].T)
         x0, y0 = axes.transScale.inverted().transform((spot, height))
         side = "center" if not away[0] else "left" if away[0] > 0 else "right"
-        place = {"xytext": away, "textcoords": "offset points", "ha": side}
-        self.name(axes, x0, y0, text, **place | options)
+        layout = {"xytext": away, "textcoords": "offset points", "ha": side}
+        self.name(axes, x0, y0, text, **layout | options)
 
 
 PLAIN, QUIET = Look(INK), Look(GREY, "", DOTTED, 1.2)
@@ -293,9 +293,9 @@ def guide(axes: Axes, x: Any, y: Any) -> None:
 def level(axes: Axes, y: float, text: str = "", at: float = 0.02, above: bool = True) -> None:
     """Draw a horizontal guide with its name. at: where the name begins, from 0 to 1."""
     axes.axhline(y, color=GREY, linestyle=DOTTED, linewidth=QUIET.width, zorder=1)
-    place: Any = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
-    place |= {"xytext": (0, 4 if above else -4), "va": "bottom" if above else "top"}
-    QUIET.name(axes, at, y, text, ha="left", **place)
+    layout: Any = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+    layout |= {"xytext": (0, 4 if above else -4), "va": "bottom" if above else "top"}
+    QUIET.name(axes, at, y, text, ha="left", **layout)
 
 
 def frame(axes: Axes, left: float, right: float, low: float, high: float, across: Any) -> None:

@@ -277,8 +277,8 @@ def draw(plot: SweepPlot) -> style.Picture:
     for key, look in looks.items():
         look.line(grid[0, -1], [], [], label=labels[key], markersize=5)
     if title:
-        place: Any = {"loc": "upper left", "bbox_to_anchor": (1, 1.03)}
-        grid[0, -1].legend(title=title, alignment="left", handlelength=2.2, **place)
+        position: Any = {"loc": "upper left", "bbox_to_anchor": (1, 1.03)}
+        grid[0, -1].legend(title=title, alignment="left", handlelength=2.2, **position)
     paper, colon, _ = catalogue_headline("study", plot.study).partition(": ")
     source = f"{paper}{DOT}study {plot.study}" if colon else f"Study {plot.study}"
     picture.add_header(source, plot.headline, [(DOT.join(plot.notes), style.GREY)])
@@ -309,7 +309,7 @@ def _draw_panel(
 ) -> None:
     """Draw the points of a number. value: the panel's value of `plot.panel`; None draws all."""
     names, is_number = list(points[plot.x].unique()), _is_number(points[plot.x])
-    place, size = _y_axis(axes, points["value"]), 5 if len(names) <= MOST_TICKS else 0
+    position, size = _y_axis(axes, points["value"]), 5 if len(names) <= MOST_TICKS else 0
     axes.set_xscale(**(_scale(points[plot.x]) if is_number else {"value": "linear"}))
     if size or not is_number:
         labels = [names_of(plot.study).value(name).replace(" ", "\n") for name in names]
@@ -320,9 +320,9 @@ def _draw_panel(
         aside = ([*looks].index(key[:2]) - (len(looks) - 1) / 2) * min(0.14, 0.7 / len(looks))
         x = part[plot.x] if is_number else part[plot.x].map(names.index) + aside
         look, values = looks[key[:2]], part["value"].where(np.isfinite(part["value"]), np.inf)
-        look.each(axes, x, place(values))
+        look.each(axes, x, position(values))
         medians, dashes = values.groupby(x).median(), look.dashes if is_number else ""
-        look.line(axes, medians.index, place(medians), markersize=size, linestyle=dashes)
+        look.line(axes, medians.index, position(medians), markersize=size, linestyle=dashes)
 
 
 def _y_axis(axes: Axes, values: pd.Series) -> Callable[[Any], Any]:

@@ -54,22 +54,22 @@ ROWS = "(rows)"
 ORDER, SIDE = "order of rows", "side"
 
 
-def compare(own: pd.DataFrame, kept: pd.DataFrame, row_class: type[Row] | None) -> pd.DataFrame:
+def compare(new: pd.DataFrame, kept: pd.DataFrame, row_class: type[Row] | None) -> pd.DataFrame:
     """Compare two tables; return a line for the rows (ROWS), then a line for each common column.
 
-    own, kept: A and B; B is the reference. row_class: of both tables; None if it was deleted.
+    new, kept: A and B; B is the reference. row_class: of both tables; None if it was deleted.
     `equal`, `rounding` and `differ` count rows, `largest` is the largest difference relative to the
     larger number (inf for texts), `at` names its row. `beyond` counts the points that differ by
     more than chance, `deviation` is the largest difference as a fraction of the tolerance, `where`
     names its point.
     """
     keys = ["run", *(row_class.keys if row_class else ())]
-    keys = [key for key in keys if key in own and key in kept]
-    values = {key: (own[key].unique(), kept[key].unique()) for key in keys}
+    keys = [key for key in keys if key in new and key in kept]
+    values = {key: (new[key].unique(), kept[key].unique()) for key in keys}
     # A key with another single value in each table would match no rows.
     apart = [key for key, (a, b) in values.items() if len(a) == len(b) == 1 and a[0] != b[0]]
     keys = [key for key in keys if key not in apart]
-    sides = [table.drop(columns=apart) for table in (own, kept)]
+    sides = [table.drop(columns=apart) for table in (new, kept)]
     for table in sides:
         table[ORDER] = table.groupby(keys, dropna=False).cumcount() if keys else table.index
     suffixes = (" A", " B")
@@ -78,7 +78,7 @@ def compare(own: pd.DataFrame, kept: pd.DataFrame, row_class: type[Row] | None) 
     rows = rows[rows[SIDE] == "both"]
     point_keys = [key for key in keys if key != "replicate"]
     points = rows.groupby(point_keys, dropna=False).ngroup() if point_keys else rows[ORDER] * 0
-    names = [name for name in kept if name in own and name not in [*keys, *apart]]
+    names = [name for name in kept if name in new and name not in [*keys, *apart]]
     has_errors = any(name.endswith("_se") for name in names)
     for name in names:
         a, b = rows[f"{name} A"], rows[f"{name} B"]
@@ -163,9 +163,9 @@ def _compare_numbers(a: pd.Series, b: pd.Series, points: pd.Series, error: pd.Se
     whole = float(b.dtype.kind in "iu")
     moved = (median_a - median).abs() / tolerance
     single = (a - median).abs() / np.maximum(tolerance, FAR * deviation).clip(lower=whole)
-    own = a.where(single > moved, median_a)
+    new = a.where(single > moved, median_a)
     share = np.maximum(moved, single)
-    return pd.DataFrame({"own": own, "kept": median, "share": share, "single": single > moved})
+    return pd.DataFrame({"own": new, "kept": median, "share": share, "single": single > moved})
 
 
 def _compare_values(a: pd.Series, b: pd.Series, points: pd.Series) -> pd.DataFrame:
@@ -178,14 +178,14 @@ def _compare_values(a: pd.Series, b: pd.Series, points: pd.Series) -> pd.DataFra
     kinds = [a, b]
     if _is_number(a) and _is_number(b):
         kinds = [side.where(~np.isfinite(side), 0.0) for side in kinds]
-    own, kept = np.split(pd.factorize(pd.concat(kinds))[0], 2)  # nan is -1 on either side
+    new, kept = np.split(pd.factorize(pd.concat(kinds))[0], 2)  # nan is -1 on either side
     codes = pd.Series(kept, b.index)
     alike = codes.groupby([points, codes]).transform("size")
     count = codes.groupby(points).transform("size")
     expected = ((count - alike) / (count - 1).clip(lower=1)).sum()
     with np.errstate(all="ignore"):
-        share = (own != kept).sum() / (expected + CHANCE * np.sqrt(expected))
-    share = np.where(own != kept, share, 0.0)
+        share = (new != kept).sum() / (expected + CHANCE * np.sqrt(expected))
+    share = np.where(new != kept, share, 0.0)
     return pd.DataFrame({"own": a, "kept": b, "share": share, "single": True})
 
 
@@ -228,8 +228,8 @@ def alike(compared: pd.DataFrame) -> str:
     if not compared["differ"].any():
         return f"equal{' up to rounding' * bool(compared['rounding'].any())} to the reference"
     worst = compared.loc[compared["deviation"].astype(float).idxmax()]
-    place = f"{worst['table']}.{worst['column']}"
-    most = f"most: {worst['deviation']:.2g} of what chance explains, in {place}"
+    column = f"{worst['table']}.{worst['column']}"
+    most = f"most: {worst['deviation']:.2g} of what chance explains, in {column}"
     if beyond := (compared["beyond"] > 0).sum():
         return f"{beyond} columns differ by more than chance ({most})"
     return f"as the reference, up to chance ({most})"

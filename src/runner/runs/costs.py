@@ -29,12 +29,12 @@ def announcement(jobs: list[Job], abreast: int) -> str:
 
     abreast: how many jobs run side by side.
     """
-    known = [of_reference().get(str(job.run), {"device": ""}) for job in jobs]
+    costs = [of_reference().get(str(job.run), {"device": ""}) for job in jobs]
     device = jobs[0].settings.device if jobs else "none"
     is_on_cpu = device == "cpu" or device == "auto" and not DRIVER.exists()
-    if not is_on_cpu or any(run.get("device", "cpu") != "cpu" for run in known):
+    if not is_on_cpu or any(run.get("device", "cpu") != "cpu" for run in costs):
         return ""
-    seconds = [run["seconds"] for run in known]
+    seconds = [run["seconds"] for run in costs]
     cores = min(len(jobs), abreast, os.cpu_count() or 1)
     took = duration(max(sum(seconds) / cores, *seconds))
     return f"{took}{f' on {cores} cores' * (cores > 1)} (from the reference's times)"

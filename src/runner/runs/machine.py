@@ -104,8 +104,8 @@ def memory(root: Path = Path("/")) -> int:
     """
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     with suppress(OSError):  # no Linux
-        own = (root / "proc/self/cgroup").read_text().partition("0::/")[2].strip()
-        cgroup = root / "sys/fs/cgroup" / own
+        path = (root / "proc/self/cgroup").read_text().partition("0::/")[2].strip()
+        cgroup = root / "sys/fs/cgroup" / path
         for folder in (cgroup, *cgroup.parents):
             with suppress(OSError, ValueError):  # there is none, or it is "max"
                 limits.append(int((folder / "memory.max").read_text()))

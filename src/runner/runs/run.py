@@ -326,8 +326,8 @@ def stale_note(runs: Iterable[Run]) -> str | None:
     runs = list(runs)
     codes = {run: whose_code(run.provenance(), run.config) for run in runs if run.is_complete()}
     notes = []
-    for whose, code in OF_CODE.items():
-        stale = [run for run in codes if codes[run] == whose]
+    for kind, code in OF_CODE.items():
+        stale = [run for run in codes if codes[run] == kind]
         text = f"computed by {code} and kept: stale=recompute computes again"
         notes.append(_note(stale, runs, text))
     return "\n".join(filter(None, notes)) or None
@@ -384,6 +384,6 @@ def load(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
     for run in runs:
         scalars = {k: v for k, v in vars(run.config).items() if isinstance(v, int | float | str)}
         for name, table in run.tables().items():
-            own = {key: value for key, value in scalars.items() if key not in table.columns}
-            parts.setdefault(name, []).append(table.assign(run=run.folder.name, **own))
+            columns = {key: value for key, value in scalars.items() if key not in table.columns}
+            parts.setdefault(name, []).append(table.assign(run=run.folder.name, **columns))
     return {name: pd.concat(tables, ignore_index=True) for name, tables in parts.items()}

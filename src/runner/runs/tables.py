@@ -39,16 +39,16 @@ class TableWriter:
     tables start anew.
     """
 
-    def __init__(self, folder: Path, kept: dict[str, Extent]) -> None:
+    def __init__(self, folder: Path, extents: dict[str, Extent]) -> None:
         self.folder = folder
-        self.rows = {table: extent.rows for table, extent in kept.items()}
-        self.columns = {table: extent.columns for table, extent in kept.items()}
+        self.rows = {table: extent.rows for table, extent in extents.items()}
+        self.columns = {table: extent.columns for table, extent in extents.items()}
         self.files: dict[str, io.BufferedWriter] = {}
         self.digests: dict[str, Any] = {}
         for path in folder.glob("*.csv"):
-            if path.stem not in kept:
+            if path.stem not in extents:
                 path.unlink()
-        for table, extent in kept.items():
+        for table, extent in extents.items():
             path = folder / f"{table}.csv"
             os.truncate(path, extent.bytes)
             self.files[table] = path.open("ab")

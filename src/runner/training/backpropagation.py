@@ -82,12 +82,12 @@ def gradients(
     epsilon: constant of batch normalization, whose running statistics are updated.
     Raises InputError for an activation that the kernels do not support.
     """
-    found: dict[str, Tensor] = {}
+    derivatives: dict[str, Tensor] = {}
 
     def keep(name: str, D: Tensor, H: Tensor | None = None) -> None:
-        found[name] = D if H is None else torch.bmm(D, H.mT)
+        derivatives[name] = D if H is None else torch.bmm(D, H.mT)
 
-    return _derive(network, x, labels, x.new_ones(len(network)), epsilon, keep), found
+    return _derive(network, x, labels, x.new_ones(len(network)), epsilon, keep), derivatives
 
 
 def _derive(
@@ -148,7 +148,7 @@ def _forward(network: MLP, layer: int, Z: Float[Tensor, "R d N"], epsilon: float
 
 
 def _backward(
-    network: MLP, layer: int, D: Float[Tensor, "R d N"], of: _Hidden, use: Callable[..., None]
+    network: MLP, layer: int, D: Float[Tensor, "R d N"], hidden: _Hidden, use: Callable[..., None]
 ) -> None:
     """Replace the derivative by the activations by the derivative by `W H`, in place.
 
@@ -157,13 +157,13 @@ def _backward(
     p, rectified = network.parameters, _is_rectified(network)
     gradients = torch.empty(3, *D.shape[:2], dtype=D.dtype)
     names = ["b", "scale", "shift"]
-    if of.Z is None:
-        mlp_passes.activate_backward(_rows(D), _rows(of.H), _row(gradients[0]), rectified)
+    if hidden.Z is None:
+        mlp_passes.activate_backward(_rows(D), _rows(hidden.H), _row(gradients[0]), rectified)
         names = ["b"]
     else:
         mlp_passes.normalize_backward(
-            *map(_rows, (D, of.H, of.Z)),
-            *map(_row, (p[f"scale{layer}"], of.factor, *gradients)),
+            *map(_rows, (D, hidden.H, hidden.Z)),
+            *map(_row, (p[f"scale{layer}"], hidden.factor, *gradients)),
             *(network.centred, rectified),
         )
     for name, gradient in zip(names, gradients, strict=False):

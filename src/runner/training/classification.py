@@ -116,14 +116,14 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
 
     def train_on(self, chosen: Int[Tensor, "S B"]) -> Float[Tensor, " R"]:
         """Take one step for every group; return the losses of all networks before the step."""
-        images, found = self.data.train, []
+        images, parts = self.data.train, []
         for name, group in self.groups.items():
-            own = chosen[group.replicates]
-            x, labels = images.flat()[own].to(group.rates.dtype), images.labels[own]
+            indices = chosen[group.replicates]
+            x, labels = images.flat()[indices].to(group.rates.dtype), images.labels[indices]
             losses, hits = descend(group.network, x, labels, group.rates)
             self.sums[name] += torch.stack([losses.double(), hits.double()])
-            found.append(losses)
-        return torch.cat(found)
+            parts.append(losses)
+        return torch.cat(parts)
 
     def end_epoch(self) -> dict[str, Scores]:
         """Return the scores of each group."""

@@ -109,8 +109,8 @@ class EpochTrainer(ABC, Generic[Scores]):
 
     def state(self) -> dict[str, Tensor]:
         """Return all tensors that are needed to continue."""
-        own = {name: tensor.detach() for name, tensor in self._own().items()}
-        return {"epoch": torch.tensor(self.epoch), "step": torch.tensor(self.step)} | own
+        tensors = {name: tensor.detach() for name, tensor in self._own().items()}
+        return {"epoch": torch.tensor(self.epoch), "step": torch.tensor(self.step)} | tensors
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
         """Continue where `state` was taken."""
@@ -224,8 +224,8 @@ def trials(config: Config, methods: Iterable[str], epochs: int | None = None) ->
     epochs: number of epochs of a `Task`.
     """
     rates = config.learning_rates if len(config.learning_rates) > 1 else []
-    every = product(methods, rates, selection_of(config))
-    return [Task(method, replicate, rate, epochs=epochs) for method, rate, replicate in every]
+    grid = product(methods, rates, selection_of(config))
+    return [Task(method, replicate, rate, epochs=epochs) for method, rate, replicate in grid]
 
 
 def train_in_turn(
@@ -278,7 +278,7 @@ def train_in_turn(
             elif task.replicate not in selection:
                 yield task, trainer, columns
             more = {"task": torch.tensor(index), "scores": scores}
-            for epoch, found in trainer.checkpointed(epochs[index], context, bar, more):
-                values = [found["train_accuracy"], found["train_loss"]]
+            for epoch, measured in trainer.checkpointed(epochs[index], context, bar, more):
+                values = [measured["train_accuracy"], measured["train_loss"]]
                 scores[index] += score(*torch.tensor(values, dtype=torch.float64))
-                yield task, trainer, columns | {"epoch": epoch} | found
+                yield task, trainer, columns | {"epoch": epoch} | measured

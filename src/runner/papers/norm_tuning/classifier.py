@@ -25,9 +25,9 @@ def train_classifier(
     """
     sizes = [PIXELS, *[width] * (depth - 1), CLASSES]
     drawn = initialization.draw("he", sizes, [generator], torch.float64)
-    weights, biases = ([each[0] for each in of_all] for of_all in drawn)
+    weights, biases = ([tensor[0] for tensor in of_all] for of_all in drawn)
     network, parameters = relu_network(weights, biases), [*weights, *biases]
-    optimizer = torch.optim.Adam([each.requires_grad_() for each in parameters], lr=LEARNING_RATE)
+    optimizer = torch.optim.Adam([p.requires_grad_() for p in parameters], lr=LEARNING_RATE)
     for _ in range(STEPS):
         optimizer.zero_grad()
         torch.nn.functional.cross_entropy(network(images), classes).backward()

@@ -47,13 +47,13 @@ def as_modules(
     """
     modules: list[nn.Module] = []
     hidden = x
-    for each, b in zip(network.layers, biases or [None] * len(network.layers), strict=True):
-        z, shift = hidden @ each.weight.mT, each.shift
+    for frozen, b in zip(network.layers, biases or [None] * len(network.layers), strict=True):
+        z, shift = hidden @ frozen.weight.mT, frozen.shift
         if b is not None:
-            z, shift = z + b, shift - each.scale * b
-        modules += [frozen_linear(each.weight, b), _normalization(layer, each.scale, shift, z)]
-        modules += [nn.ReLU()] if each.relu else []
-        hidden = each(hidden, x)
+            z, shift = z + b, shift - frozen.scale * b
+        modules += [frozen_linear(frozen.weight, b), _normalization(layer, frozen.scale, shift, z)]
+        modules += [nn.ReLU()] if frozen.relu else []
+        hidden = frozen(hidden, x)
     return nn.Sequential(*modules).eval()
 
 

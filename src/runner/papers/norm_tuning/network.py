@@ -102,9 +102,9 @@ def _relu(x: Matrix) -> Matrix:
     return torch.relu(x) if isinstance(x, Tensor) else np.maximum(x, 0)
 
 
-def agreement(found: Matrix, expected: Matrix) -> float:
+def agreement(output: Matrix, expected: Matrix) -> float:
     """Return the fraction of inputs (rows) with equal largest output; nan if an output is nan."""
-    found, expected = np.asarray(found), np.asarray(expected)
-    if not np.isfinite((found - expected).astype(np.float64)).all():
+    output, expected = np.asarray(output), np.asarray(expected)
+    if not np.isfinite((output - expected).astype(np.float64)).all():
         return nan
-    return float(np.mean(found.argmax(axis=1) == expected.argmax(axis=1)))
+    return float(np.mean(output.argmax(axis=1) == expected.argmax(axis=1)))

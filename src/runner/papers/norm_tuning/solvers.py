@@ -64,18 +64,16 @@ def solve_scales(
     """
     m, dk = W1.shape[0], target.numel()
     shape = (dk, m)
-    if not all(bool(each.isfinite().all()) for each in (W1, W2, target)):
+    if not all(bool(W.isfinite().all()) for W in (W1, W2, target)):
         return Scales(W1.new_full((m,), nan), nan, 0, shape, "none")
-    sizes = [size_of(each.abs().max()) for each in (W1, W2, target)]
+    sizes = [size_of(W.abs().max()) for W in (W1, W2, target)]
     if any(size != 1 for size in sizes):
-        found = solve_scales(
-            *(each / size for each, size in zip((W1, W2, target), sizes, strict=True))
-        )
-        return found._replace(gamma=found.gamma / sizes[0] * sizes[2] / sizes[1])
-    if m >= 2 * dk and (found := _by_lsmr(W1, W2, target)):
-        return found
-    if m == dk and (found := _by_lu(W1, W2, target)):
-        return found
+        scales = solve_scales(*(W / size for W, size in zip((W1, W2, target), sizes, strict=True)))
+        return scales._replace(gamma=scales.gamma / sizes[0] * sizes[2] / sizes[1])
+    if m >= 2 * dk and (scales := _by_lsmr(W1, W2, target)):
+        return scales
+    if m == dk and (scales := _by_lu(W1, W2, target)):
+        return scales
     gammas, condition_number, rank = pseudo_inverse(W1, W2, [target])
     return Scales(gammas[:, 0], float(condition_number), int(rank), shape, "least_squares")
 

@@ -25,7 +25,7 @@ class Norm(NamedTuple):
 
     def to(self, where: torch.device | torch.dtype) -> "Norm":
         """Return a copy on another device, or in another precision."""
-        return Norm(*(each.to(where) for each in self))
+        return Norm(*(tensor.to(where) for tensor in self))
 
 
 class Solved(NamedTuple):

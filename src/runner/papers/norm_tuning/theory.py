@@ -78,7 +78,7 @@ def wide_layer(
     """
     scales = solve_scales(W1, W2, target)
     columns = set_shifts(W1, W2, scales.gamma[:, None], input_norm, bias[:, None])
-    return Norm(*(each[:, 0] for each in columns)), scales
+    return Norm(*(v[:, 0] for v in columns)), scales
 
 
 def wide(target: Network, weights: Iterable[Pair], input_norm: float = 1.0) -> Construction:
@@ -173,7 +173,7 @@ def _deep_block(
     all others.
     """
     exact = arithmetic.exact
-    hidden, skips = ([exact(W) for W in each] for each in (frozen.hidden, frozen.skips))
+    hidden, skips = ([exact(W) for W in Ws] for Ws in (frozen.hidden, frozen.skips))
     output, n, (w, k) = exact(frozen.output), len(hidden), skips[0].shape
     padded = torch.nn.functional.pad(layer.weight, (0, n * k - layer.weight.shape[1]))
     blocks = [exact(block) for block in padded.split(k, dim=1)]

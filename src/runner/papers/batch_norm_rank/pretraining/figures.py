@@ -86,16 +86,16 @@ WIDE = {"linewidth": 5.0, "markersize": 12, "zorder": 1.9}
 
 
 def _lines(
-    axes: Axes, drawn: pd.DataFrame, column: str, place: Callable = np.asarray, bands: bool = True
+    axes: Axes, drawn: pd.DataFrame, column: str, height: Callable = np.asarray, bands: bool = True
 ) -> list[tuple[float, str, Look]]:
     """Draw a line and a band for each network; return height, name and look at each line's end.
 
-    place: function from values to heights. Without bands the line of plain networks is wide and
+    height: function from values to heights. Without bands the line of plain networks is wide and
     lies under the others.
     """
     ends, several = [], len(set(drawn["pretraining_steps"]) - {0}) > 1
     for (method, steps), rows in drawn.sort_values("epoch").groupby(VARIANT):
-        drawn_as, heights = look(method, steps), place(rows[column])
+        drawn_as, heights = look(method, steps), height(rows[column])
         if bands:
             drawn_as.band(axes, rows["epoch"], rows[f"{column}_low"], rows[f"{column}_high"])
         under = WIDE if method == "vanilla" and not bands else {}
@@ -580,8 +580,8 @@ def caption_against(tables: Tables) -> str:
 def say_against(tables: Tables, helps: str, beats: str) -> str:
     """Return the headline: whether deep pre-trained networks beat plain and scale-matched ones."""
     rows = tables["training"]
-    every = " on every dataset" * (rows["data"].nunique() > 1)
-    return f"At depth {rows['depth'].max()} {helps}{every}; {beats.format(every=every)}"
+    everywhere = " on every dataset" * (rows["data"].nunique() > 1)
+    return f"At depth {rows['depth'].max()} {helps}{everywhere}; {beats.format(every=everywhere)}"
 
 
 AT_EQUAL_SIZE = {

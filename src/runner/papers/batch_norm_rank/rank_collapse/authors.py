@@ -147,9 +147,9 @@ class Trainer(EpochTrainer[Scores]):
         losses, hits = loss_and_hits(self.networks.logits(x), labels)
         return losses.double().cpu(), hits.double().cpu() / SCORED
 
-    def _drawn(self, purpose: str, count: int, of: int | None = None) -> Int[Tensor, "R count"]:
+    def _drawn(self, purpose: str, count: int, total: int | None = None) -> Int[Tensor, "R count"]:
         streams = (self.stream(replicate, purpose) for replicate in range(self.replicates))
-        n = of or len(self.data.train)
+        n = total or len(self.data.train)
         drawn = torch.stack([torch.randint(n, (count,), generator=stream) for stream in streams])
         return drawn.to(self.device)
 
@@ -170,8 +170,8 @@ def layers_of_figure_2(
     sigma, H, plain = activation_of(activation).function, x, x
     W = torch.empty(len(x), *[x.shape[1]] * 2, dtype=x.dtype)
     while True:
-        for own, stream in zip(W, streams, strict=True):
-            own.uniform_(-sqrt(3), sqrt(3), generator=stream)
+        for matrix, stream in zip(W, streams, strict=True):
+            matrix.uniform_(-sqrt(3), sqrt(3), generator=stream)
         weights = W.to(x.device)
         plain = weights @ sigma(plain.clone())
         plain = plain / torch.linalg.matrix_norm(plain, keepdim=True)

@@ -39,7 +39,7 @@ CLAIMS = {
             "at width m = d², each constructed network equals its source: the target of width d,"
             " or a dense network trained on the target's outputs",
             "paper A, Theorem 1; Appendix E, figure 4 left",
-            [q.error_over_rounding(each, SQUARE).given(FULL_RANK).always("<=", 1) for each in BOTH],
+            [q.error_over_rounding(s, SQUARE).given(FULL_RANK).always("<=", 1) for s in BOTH],
             needs={"target_width": 2},
             note="mean squared distance from the source at most {source_mse.max:.2g}",
         ),
@@ -142,7 +142,7 @@ CLAIMS = {
             "at width d², from γ = 1 and β = 0, neither more samples nor more epochs bring SGD or"
             " Adam on γ and β to a test error below 1 %",
             f"supplementary to {LEFT}: SGD may be given too few samples",
-            [q.loss_by_budget(each).above(SMALL) for each in (t.SGD, t.ADAM)],
+            [q.loss_by_budget(s).above(SMALL) for s in (t.SGD, t.ADAM)],
             note="d: width of the target; all γ and β are trained, and nothing else",
         ),
     ],
@@ -214,8 +214,8 @@ CLAIMS = {
             " smaller test error than a cosine or exponential schedule",
             SCHEDULES,
             [
-                q.schedule_ratio(each, "constant").given("inside_grid").above(1)
-                for each in ("cosine", "exponential")
+                q.schedule_ratio(schedule, "constant").given("inside_grid").above(1)
+                for schedule in ("cosine", "exponential")
             ],
         ),
         ours(

@@ -134,9 +134,9 @@ class FrozenWithNorm:
 
     def found(self) -> Norm:
         """Return gamma and beta of the affine maps with running statistics (Proposition 1)."""
-        gamma1, beta1, gamma2, beta2 = (each.double() for each in self.parameters.values())
+        gamma1, beta1, gamma2, beta2 = (p.double() for p in self.parameters.values())
         if self.batch_statistics:
-            mean1, variance1, mean2, variance2 = (each.double() for each in self.running.values())
+            mean1, variance1, mean2, variance2 = (s.double() for s in self.running.values())
             gamma1, gamma2 = gamma1 * inverse_root(variance1), gamma2 * inverse_root(variance2)
             beta1, beta2 = beta1 - gamma1 * mean1, beta2 - gamma2 * mean2
         return Norm(gamma1, beta1, gamma2, beta2)

@@ -67,7 +67,7 @@ def _loss(tables: Tables, where: str, series: str) -> pd.Series:
 
 def _ratios(tables: Tables, top: Series, bottom: Series, where: str) -> pd.DataFrame:
     pairs = product(np.atleast_1d(top), np.atleast_1d(bottom))
-    losses = ([_loss(tables, where, each) for each in pair] for pair in pairs)
+    losses = ([_loss(tables, where, series) for series in pair] for pair in pairs)
     ratios = [a / b for a, b in (a.align(b, join="inner") for a, b in losses)]
     return pd.concat(ratios).rename("value").reset_index()
 
@@ -88,7 +88,7 @@ def ratio_near_square(tables: Tables, top: Series, bottom: Series) -> pd.DataFra
 @quantity(each=("d", "m"))
 def loss(tables: Tables, series: Series, where: str) -> pd.DataFrame:
     """test error of {series}"""
-    losses = [_loss(tables, where, each) for each in np.atleast_1d(series)]
+    losses = [_loss(tables, where, name) for name in np.atleast_1d(series)]
     return pd.concat(losses).rename("value").reset_index()
 
 

@@ -134,11 +134,11 @@ class Learner(NamedTuple):
 
     def state(self) -> dict[str, Tensor]:
         """Return the tensors that training changes in place."""
-        own = {f"optimizer.{name}": each for name, each in self.optimizer.state.items()}
-        own |= {"rates": self.rates, "mse": self.mse}
+        tensors = {f"optimizer.{name}": tensor for name, tensor in self.optimizer.state.items()}
+        tensors |= {"rates": self.rates, "mse": self.mse}
         if isinstance(self.network, KeptOn):
-            own |= {f"trained.{name}": each for name, each in self.network.trained.items()}
-        return self.network.parameters | self.network.running | own
+            tensors |= {f"trained.{name}": tensor for name, tensor in self.network.trained.items()}
+        return self.network.parameters | self.network.running | tensors
 
     def traced(self, problem: Problem, r: int, x: Float[Tensor, "R d N"]) -> dict[str, Tensor]:
         """Return the tensors of replicate r's network, frozen ones included, and its inputs x."""
@@ -155,14 +155,14 @@ def run(config: BnOnly, context: Context) -> Iterator[CurvePoint | Approximation
     learners = start(config, context, problem)
     yield from train(config, context, problem, learners)
 
-    found: Found = {key: learner.network.found() for key, learner in learners.items()}
-    built, columns = construct(config, problem, found.get(("dense", config.target_width)))
+    trained: Found = {key: learner.network.found() for key, learner in learners.items()}
+    built, columns = construct(config, problem, trained.get(("dense", config.target_width)))
     for key, learner in learners.items():
         columns[key] = {"train_mse": learner.mse, "learning_rate": learner.rates}
         if isinstance(learner.network, KeptOn):
             K = khatri_rao(problem.W2[key[1]], problem.W1[:, : key[1]])
             columns[key]["condition_number"] = torch.linalg.cond(K)
-    errors = measure(config, context, problem, found | built)
+    errors = measure(config, context, problem, trained | built)
     yield from metrics(config, {key: columns[key] | errors[key] for key in columns})
 
 
@@ -233,7 +233,7 @@ def train(
     part = ceil(config.train_samples / config.batch_size / CURVE_POINTS) if learners else 0
     epoch, part = CURVE_POINTS * part, config.epochs * part
     steps = CURVE_POINTS * part
-    target, W1 = (each.float().to(context.device) for each in (problem.target, problem.W1))
+    target, W1 = (tensor.float().to(context.device) for tensor in (problem.target, problem.W1))
     inputs = stream(config, context, "train")
     schedule = lookup("schedule", config.schedule, SCHEDULES)
     first = restore(context, learners, inputs)
@@ -267,9 +267,9 @@ def train(
 def named(learners: dict[Key, Learner]) -> dict[str, Tensor]:
     """Return all tensors that training changes, by name."""
     return {
-        f"{method}.{m}.{name}": each
+        f"{method}.{m}.{name}": tensor
         for (method, m), learner in learners.items()
-        for name, each in learner.state().items()
+        for name, tensor in learner.state().items()
     }
 
 
@@ -283,8 +283,8 @@ def restore(context: Context, learners: dict[Key, Learner], inputs: GaussianStre
     if context.restored is None:
         return 0
     inputs.restore(context.restored)
-    for name, each in named(learners).items():
-        each.copy_(context.restored[name])
+    for name, tensor in named(learners).items():
+        tensor.copy_(context.restored[name])
     return int(context.restored["step"])
 
 
@@ -318,7 +318,7 @@ def construct(
     return built, systems
 
 
-def measure(config: BnOnly, context: Context, problem: Problem, found: Found) -> dict[Key, Columns]:
+def measure(config: BnOnly, context: Context, problem: Problem, norms: Found) -> dict[Key, Columns]:
     """Return error columns of all networks on the same new samples, in float64.
 
     Constructions are also measured in float32, the usual precision of a network.
@@ -326,19 +326,19 @@ def measure(config: BnOnly, context: Context, problem: Problem, found: Found) ->
     d, samples, device = config.target_width, config.test_samples, context.device
     inputs = stream(config, context, "test")
     target, W1 = problem.target.to(device), problem.W1.to(device)
-    W2 = {m: each.to(device) for m, each in problem.W2.items()}
-    found = {key: each.to(device) for key, each in found.items()}
+    W2 = {m: W.to(device) for m, W in problem.W2.items()}
+    norms = {key: norm.to(device) for key, norm in norms.items()}
     zeros = torch.zeros(3, config.replicates, dtype=torch.float64, device=device)
-    labels, largest = zeros[:2].clone(), dict.fromkeys(found, zeros[0])
-    squares = {key: zeros.clone() for key in found}
+    labels, largest = zeros[:2].clone(), dict.fromkeys(norms, zeros[0])
+    squares = {key: zeros.clone() for key in norms}
     on: dict[Key, Columns] = {}
     with context.progress(samples, "measuring", unit="samples") as bar:
         for begin in range(0, samples, CHUNK):
             x = inputs.draw(min(CHUNK, samples - begin)).double().mT
             y, h1 = g(x, target), W1 @ x
             labels += torch.stack([y.sum(-1), y.square().sum(-1)])
-            learned = g(x, found["dense", d]) if ("dense", d) in found else y
-            for (method, m), norm in found.items():
+            learned = g(x, norms["dense", d]) if ("dense", d) in norms else y
+            for (method, m), norm in norms.items():
                 output = learned if method == "dense" else f(h1[:, :m], W2[m], norm)
                 if begin == 0 and method == "sgd":
                     active = norm.gamma1 * h1[:, :m] + norm.beta1 > 0
@@ -346,7 +346,7 @@ def measure(config: BnOnly, context: Context, problem: Problem, found: Found) ->
                 source = single = torch.full_like(y, nan)
                 if method not in ("dense", "sgd"):
                     source = learned if method == STUDENT else y
-                    in_float32 = (each.float() for each in (h1[:, :m], W2[m]))
+                    in_float32 = (tensor.float() for tensor in (h1[:, :m], W2[m]))
                     single = f(*in_float32, norm.to(torch.float32)).double()
                 off = torch.stack([output - y, output - source, single - source])
                 squares[method, m] += off.square().sum(-1)
@@ -355,7 +355,7 @@ def measure(config: BnOnly, context: Context, problem: Problem, found: Found) ->
     mean, mean_square = labels / samples
     variance = mean_square - mean.square()
     measured = {}
-    for key, norm in found.items():
+    for key, norm in norms.items():
         mse, source, in_float32 = squares[key] / samples
         numbers = (mse, mse / variance, largest[key], source, in_float32)
         measured[key] = dict(zip(ERRORS, numbers, strict=True))
@@ -375,13 +375,13 @@ def metrics(config: BnOnly, columns: dict[Key, Columns]) -> Iterator[Approximati
             name: getattr(config, name) for name in ("start", "trained") if method == "sgd"
         }
         for r in range(config.replicates):
-            numbers = {name: float(each[r]) for name, each in of_method.items()}
+            numbers = {name: float(values[r]) for name, values in of_method.items()}
             yield Approximation(method, d, m, p, r, **numbers, **how)
 
 
 def sizes(norm: Norm) -> Columns:
     """Return the smallest and largest |gamma1|, and the largest |beta|."""
-    gamma1, beta1, _, beta2 = (each.abs() for each in norm)
+    gamma1, beta1, _, beta2 = (tensor.abs() for tensor in norm)
     return {
         "smallest_scale": gamma1.amin((1, 2)),
         "largest_scale": gamma1.amax((1, 2)),

@@ -80,8 +80,8 @@ def _chooses(metrics: pd.DataFrame) -> pd.Series:
 
 def judged(metrics: pd.DataFrame) -> pd.DataFrame:
     """Return all replicates but the last five. Raises NoRows if there are none."""
-    others = f"replicates beside the {CHOOSING} that choose rates"
-    return nonempty(metrics[~_chooses(metrics)], others)
+    what = f"replicates beside the {CHOOSING} that choose rates"
+    return nonempty(metrics[~_chooses(metrics)], what)
 
 
 def at_best_rates(metrics: pd.DataFrame) -> pd.DataFrame:

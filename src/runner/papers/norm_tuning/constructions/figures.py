@@ -45,14 +45,14 @@ def draw_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw every network's error against rounding, and Theorem 2 with more digits."""
     picture, ((left, right),) = sheet(left=0.85, right=0.95, gap=0.95)
     left.set(yscale="log", ylim=(FLOOR, TOP))
-    place = rail(right, FLOOR, TOP)
+    position = rail(right, FLOOR, TOP)
     for axes in (left, right):
         ticks(axes.yaxis, POWERS, list(POWERS.values()))
     drawn = [pd.DataFrame({"panel": []})]
     with or_empty(left):
         drawn.append(_against_rounding(left, _double(tables)).assign(panel="rounding"))
     with or_empty(right):
-        drawn.append(_by_block(right, tables["metrics"], place).assign(panel="block size"))
+        drawn.append(_by_block(right, tables["metrics"], position).assign(panel="block size"))
     panel(left, "a", "largest error, double precision", "error that rounding can cause")
     panel(right, "b", "largest error of Theorem 2", "block size k  (layers of width d k)")
     return picture, pd.concat(drawn)
@@ -65,15 +65,15 @@ def _against_rounding(axes: Axes, rows: pd.DataFrame) -> pd.DataFrame:
     axes.fill([FLOOR, 1, 1, FLOOR], [FLOOR, 1, TOP, TOP], color=style.SHADE, lw=0, zorder=0)
     QUIET.name(axes, 2 * FLOOR, 1e-3, "more than\nrounding", ha="left", path_effects=None)
     for number, (theorem, look) in enumerate(THEOREMS.items()):
-        of = rows[rows["theorem"] == theorem]
-        look.each(axes, of["rounding"].clip(FLOOR, 1), of["max_abs_error"].clip(FLOOR, TOP))
+        errors = rows[rows["theorem"] == theorem]
+        look.each(axes, errors["rounding"].clip(FLOOR, 1), errors["max_abs_error"].clip(FLOOR, TOP))
         look.name(axes, 0.7, 10 ** (1.15 * number - 15.25), NAMES[theorem], ha="right")
     style.PLAIN.note(axes, 0.03, 0.93, "a dot: a network", path_effects=None)
     keys = ["theorem", "target_width", "width", "block", "rank", "depth", "sparsity"]
     return spread(rows, keys, ["max_abs_error", "rounding"])
 
 
-def _by_block(axes: Axes, metrics: pd.DataFrame, place: Callable) -> pd.DataFrame:
+def _by_block(axes: Axes, metrics: pd.DataFrame, position: Callable) -> pd.DataFrame:
     """Draw Theorem 2 by block size: in double precision, and drawn at zero with 100 digits."""
     rows = random_targets(metrics).query("theorem == 'deep' and depth == 1")
     blocks = rows.groupby("target_width")["block"].transform("nunique")
@@ -84,20 +84,20 @@ def _by_block(axes: Axes, metrics: pd.DataFrame, place: Callable) -> pd.DataFram
         sorted(drawn["target_width"].unique()), "#d98fb5", THEOREMS["deep"].color, "#3d0b28"
     )
     names = []
-    for (d, dtype), of in drawn.groupby(["target_width", "dtype"]):
-        errors = place(of["max_abs_error"])
+    for (d, dtype), part in drawn.groupby(["target_width", "dtype"]):
+        errors = position(part["max_abs_error"])
         if dtype == "float64":
             look = Look(colors[d], "D")
-            look.line(axes, of["block"], errors)
+            look.line(axes, part["block"], errors)
             names.append((errors[-1], f"d = {d}", look))
         else:
-            EXACT.line(axes, of["block"], errors)
+            EXACT.line(axes, part["block"], errors)
     name_ends(axes, names)
     with_digits = drawn[drawn["dtype"] != "float64"]
     if len(with_digits):
         most = with_digits["target_width"].max()
         spot = {"ha": "left", "transform": axes.get_yaxis_transform(), "size": style.SMALL}
-        EXACT.name(axes, 1.03, float(place(0.0)), f"100 digits,\nd ≤ {most}", **spot)
+        EXACT.name(axes, 1.03, float(position(0.0)), f"100 digits,\nd ≤ {most}", **spot)
         style.PLAIN.note(axes, 0.45, 0.38, "double precision")
     ticks(axes.xaxis, sorted(rows["block"].unique()))
     return drawn
@@ -131,12 +131,12 @@ def draw_sparse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     picture, ((left, right),) = sheet(sharey=True)
     p = np.linspace(0.01, 1, 400)
     for d, color in colors.items():
-        look, found = Look(color, "s", width=1.4), share[share["target_width"] == d]
-        closed = [live_units_probability(d, d, d**2, each) for each in p]
+        look, points = Look(color, "s", width=1.4), share[share["target_width"] == d]
+        closed = [live_units_probability(d, d, d**2, value) for value in p]
         for axes, power in ((left, 1.0), (right, 0.5)):
             unit = (np.log(d) / d) ** power
             look.line(axes, p / unit, closed, marker="")
-            look.line(axes, found["sparsity"] / unit, found["fraction"], linestyle="")
+            look.line(axes, points["sparsity"] / unit, points["fraction"], linestyle="")
     guide(left, [3, 3], [0, 1.05])
     QUIET.name(left, 3.08, 0.12, "p =\n3 log d / d", ha="left")
     guide(right, [2, 2], [0, 1.05])
@@ -144,7 +144,7 @@ def draw_sparse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     ends = {min(colors): (12, -4), max(colors): (-9, 12)}
     for d, away in ends.items():
         unit = (np.log(d) / d) ** 0.5
-        closed = np.array([live_units_probability(d, d, d**2, each) for each in p])
+        closed = np.array([live_units_probability(d, d, d**2, value) for value in p])
         at = p[np.argmin(abs(closed - 0.45))] / unit
         Look(colors[d]).name_at(right, p / unit, closed, f"d = {d}", at, away)
     between = [f"{d}" for d in colors if d not in ends]

@@ -138,13 +138,13 @@ def half_point(d: pd.Index) -> pd.Series:
 
 def _half_points(metrics: pd.DataFrame) -> pd.Series:
     """Return for each d the p at which K has full rank in half of the networks, interpolated."""
-    found = {}
+    points = {}
     for d, rows in full_rank_by_sparsity(metrics).groupby("target_width"):
         share, p = np.maximum.accumulate(rows["fraction"].to_numpy()), rows["sparsity"].to_numpy()
         if share[0] < 0.5 <= share[-1]:
             above = int(np.argmax(share >= 0.5))
-            found[d] = np.interp(0.5, share[above - 1 : above + 1], p[above - 1 : above + 1])
-    return pd.Series(found, dtype=float)
+            points[d] = np.interp(0.5, share[above - 1 : above + 1], p[above - 1 : above + 1])
+    return pd.Series(points, dtype=float)
 
 
 def _exponent(half: pd.Series) -> float:

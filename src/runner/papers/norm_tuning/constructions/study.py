@@ -89,7 +89,7 @@ def measured(config: Constructions, replicate: int) -> Reconstruction:
     arithmetic = MultiPrecision(config.precision) if many else FLOAT64
     construction, pairs = construct(config, target, replicate, inputs, arithmetic)
     exact = arithmetic.exact
-    found = construction.network(exact(inputs))
+    output = construction.network(exact(inputs))
     layers = target.layers
     g = relu_network([exact(t.weight) for t in layers], [exact(t.shift) for t in layers])
     expected = g(exact(inputs))
@@ -102,8 +102,8 @@ def measured(config: Constructions, replicate: int) -> Reconstruction:
         block=config.block if config.theorem == "deep" else 0,
         rank=config.rank if config.theorem == "low_rank" else 0,
         replicate=replicate,
-        max_abs_error=float(abs(found - expected).max()),
-        agreement=agreement(found, expected),
+        max_abs_error=float(abs(output - expected).max()),
+        agreement=agreement(output, expected),
         condition_number=construction.condition_number,
         rounding=construction.rounding,
         equations=equations,

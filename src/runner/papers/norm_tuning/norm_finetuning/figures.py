@@ -81,10 +81,10 @@ def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw the last test accuracy, one panel per initialization and network, one row per arm."""
     shown = nonempty(pd.concat([_ends(tables, start) for start in STARTS]), "rows: networks")
     by_start = shown.groupby("start", sort=False)
-    networks = [each for _, of in by_start for each in of.groupby(["start", "L", "d"])]
+    networks = [network for _, group in by_start for network in group.groupby(["start", "L", "d"])]
     rows = [networks[first : first + ACROSS] for first in range(0, len(networks), ACROSS)]
-    arms = [[arm for arm in ARMS if any(arm in set(of["arm"]) for _, of in row)] for row in rows]
-    heights = [0.42 * len(each) + 0.3 for each in arms]
+    arms = [[arm for arm in ARMS if any(arm in set(g["arm"]) for _, g in row)] for row in rows]
+    heights = [0.42 * len(names) + 0.3 for names in arms]
     cols, size = min(ACROSS, len(networks)), {"heights": heights, "left": 1.5, "gap": 1.0}
     size |= {"height": sum(heights) + 1.1 * len(rows), "right": 0.95, "between": 1.1}
     picture, panels = sheet(len(rows), cols, sharex=True, sharey="row", **size)
@@ -92,20 +92,20 @@ def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         axes.remove()
     low, high = np.floor(10 * shown["right"].min()) / 10, np.ceil(10 * shown["right"].max()) / 10
     panels[0, 0].set_xlim(low - 0.02, high + 0.02)
-    said = _said_of(shown)
+    headline = _said_of(shown)
     numbered = zip(panels.flat, ascii_lowercase, networks, strict=False)
-    for number, (axes, letter, ((start, L, d), of)) in enumerate(numbered):
+    for number, (axes, letter, ((start, L, d), part)) in enumerate(numbered):
         here = arms[number // ACROSS]
         axes.set_ylim(-0.6, len(here))
         beside: dict = {"transform": axes.get_yaxis_transform(), "va": "center", "size": SMALL}
         for y, arm in enumerate(here):
-            own, look = of[of["arm"] == arm], LOOKS[arm]
-            look.each(axes, own["right"], y - np.linspace(0.23, 0.36, len(own)), alpha=0.8)
-            look.line(axes, [own["right"].median()] * bool(len(own)), [y + 0.08][: len(own)])
-            trained = f"{own['trained'].iloc[0]:,.0f}" if len(own) else "not run"
+            ends, look = part[part["arm"] == arm], LOOKS[arm]
+            look.each(axes, ends["right"], y - np.linspace(0.23, 0.36, len(ends)), alpha=0.8)
+            look.line(axes, [ends["right"].median()] * bool(len(ends)), [y + 0.08][: len(ends)])
+            trained = f"{ends['trained'].iloc[0]:,.0f}" if len(ends) else "not run"
             axes.text(1.03, y, trained, color=GREY, **beside)
         axes.text(1.03, len(here) - 0.25, "parameters\ntrained", color=GREY, **beside)
-        if (start, L, d) == said and set(COMPARED) <= set(here):
+        if (start, L, d) == headline and set(COMPARED) <= set(here):
             rows_of = sorted(here.index(arm) for arm in COMPARED)
             ends_at = rows_of[0] - 0.45, rows_of[-1] + 0.45
             frame(axes, 0.005, 0.995, *ends_at, axes.get_yaxis_transform())

@@ -107,9 +107,9 @@ def run(config: Config, context: Context) -> Iterator[Size | TrialEpoch | Measur
     images, judged = halves(config, context), range(config.replicates)
     learned = {n: t for n, t in (context.restored or {}).items() if n.startswith(PRETRAINING)}
     lent = replace(context, checkpoint=lambda state: context.checkpoint(lambda: state() | learned))
-    every = range(config.replicates + config.selection_replicates)
+    replicates = range(config.replicates + config.selection_replicates)
     first = lookup("start", config.start, STARTS)
-    tasks = [Task(each, r, config.pretraining_rate) for each in first for r in every]
+    tasks = [Task(method, r, config.pretraining_rate) for method in first for r in replicates]
     tasks += trials(config, config.arms, config.selection_epochs)
     tasks += [Task(arm, r) for arm in config.arms for r in judged]
     started = partial(start, config, images, learned)

@@ -84,10 +84,10 @@ def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for axes, letter, (kind, name) in zip(panels, "abc", KINDS.items(), strict=True):
         lines, ends = list(series(metrics, kind)), []
         if letter == "a" or min(errors.min() for _, _, errors in lines) < FLOOR:
-            place = rail(axes, FLOOR, TOP, "≈ 0" * (letter == "a"), lanes=2)
+            position = rail(axes, FLOOR, TOP, "≈ 0" * (letter == "a"), lanes=2)
         axes.spines["left"].set_bounds(FLOOR, TOP)
         for number, (text, look, errors) in enumerate(lines):
-            heights = pd.Series(place(errors, number % 2), errors.index)
+            heights = pd.Series(position(errors, number % 2), errors.index)
             middle = heights.groupby("target_width").median()
             look.each(axes, heights.index, heights)
             look.line(axes, middle.index, middle)

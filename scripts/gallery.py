@@ -75,6 +75,8 @@ chosen on two replicates instead of one.
 """
 
 HOURS_AT_PAPER = {
+    ("norm-classifier",): 0.02,
+    ("norm-start",): 0.15,
     ("norm-finetuning",): 43_000.0,
     ("bottleneck-symmetry",): 1.9,
     ("rank-scale",): 14.0,

@@ -34,7 +34,7 @@ def compare_width(d: int, rate: float) -> Comparison:
     rate: float64 FLOP per second.
     """
     stream = torch.Generator().manual_seed(d)
-    target = random_target(d, 1, stream)
+    target = random_target(d, 1, stream, d)
     ((W1, W2),) = wide_weights(target, 2 * d * d, stream)
     work = (W1, W2, target.layers[0].weight)
     gamma, iterations, _ = structured_lsmr(*work)

@@ -113,8 +113,10 @@ def narrow_over_wide(tables: Tables, series: str) -> pd.DataFrame:
 def gap_closed(tables: Tables, one: str, other: str, where: str) -> pd.Series:
     """fall of |test error of {one} − test error of {other}| from the smallest to the largest d"""
     gap = (_loss(tables, where, one) - _loss(tables, where, other)).abs()
-    by_d = gap.unstack("replicate").sort_index()
-    return by_d.iloc[0] - by_d.iloc[-1]
+    d = gap.index.get_level_values("d")
+    ends = (gap[d == end].droplevel(["d", "m", "p"]) for end in (d.min(), d.max()))
+    smallest, largest = pd.Series.align(*ends, join="inner")  # the replicates that both have
+    return smallest - largest
 
 
 @quantity()

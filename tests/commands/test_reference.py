@@ -168,7 +168,7 @@ def test_a_variant_stands_beside_its_figure_and_counts_nowhere(made, tmp_path):
         (["hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "++device=cpu"], True),
         (["target_width=5,3"], False),
         (["target_width=4"], False),
-        (["seed=8", "schedule=constant"], True),
+        (["seed=51", "schedule=constant"], True),
         (["seed=1"], False),
         (["seed=1,2"], False),
         (["size=bn_only/quick"], False),

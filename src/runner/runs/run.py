@@ -41,8 +41,6 @@ WRITTEN |= {"overview.png"}
 AGAIN = ".again"
 """The ending of the folder where a complete run is computed again."""
 
-YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The safe loader in C, eight times faster, if PyYAML was built with it."""
 
 LONGEST_NAME = 120
 
@@ -222,7 +220,7 @@ def read_config(folder: Path) -> StudyConfig:
 def read_values(path: Path) -> dict[Any, Any]:
     """Return what a `config.yaml` holds. Raises InputError when it is not there, or no mapping."""
     try:
-        values = yaml.load(path.read_bytes(), Loader=YAML)
+        values = yaml.safe_load(path.read_bytes())
     except (OSError, yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read ({type(error).__name__})") from error
     if not isinstance(values, dict):

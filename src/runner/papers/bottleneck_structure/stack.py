@@ -150,8 +150,8 @@ class DepthStack:
         )
         layers = zip(network.weights, network.biases, *self._layers(r), strict=True)
         for W, b, weight, bias in layers:
-            W[: weight.shape[0], : weight.shape[1]] = weight
-            b[: len(bias)] = bias[:, 0]
+            W[: weight.shape[0], : weight.shape[1]] = weight.cpu()
+            b[: len(bias)] = bias[:, 0].cpu()
         return network
 
     def predict(self, x: Float[Tensor, "R d_in N"]) -> Float[Tensor, "R d_out N"]:

@@ -48,7 +48,12 @@ def paper_a(axes: Axes, tables: Tables) -> None:
     METHODS[tuned.TEACHER].name(axes, 600, float(position(0.0)), "exact from d² on", ha="right")
     ticks(axes.yaxis, [0.001, 0.01, 0.1, 1, 10])
     ticks(axes.xaxis, [25, 200, 400, 625], ["25", "200", "400", "d² = 625"])
-    panel(axes, "A", "exact from width d² on; SGD never", "width m of the frozen network, d = 25")
+    panel(
+        axes,
+        "A",
+        "exact from d² on; SGD from γ = 1 is not",
+        "width m of the frozen network, d = 25",
+    )
     axes.set(xlim=(0, 725), ylabel="error / variance")
 
 

@@ -29,11 +29,8 @@ def test_a_number_becomes_half_as_large_again():
 
 UNNOTICED = {
     "breaking_bn": ["1e-4"],  # the accuracy that zero counts as
-    "constructions": [
-        "1000",
-        "1",
-        "1",
-    ],  # depth and rounding of convolutions; a size of the closed formula that only a note prints
+    # of the closed formula, which only a note prints; whether a network needs 100 digits
+    "constructions": ["1000", "1", "1"],
     "linear": ["0"],
     "norm_layers": ["1"],  # no stored table has d = 1
     "rank_collapse": ["0"],  # of `depth > 0`

@@ -11,7 +11,7 @@ from bench.timing import Comparison, matrix_rate, median_seconds
 from runner.core.streams import generator
 from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
 from runner.papers.bottleneck_structure.descent import descend
-from runner.papers.bottleneck_structure.minima import Problem, _flat
+from runner.papers.bottleneck_structure.minima import Problem, flattened
 from runner.papers.bottleneck_structure.networks import Network, random_network
 
 
@@ -61,7 +61,7 @@ def compare_descents(depth: int = 14, width: int = 10, iterations: int = 150) ->
     problem = Problem(x, y, RIDGE)
     network = random_network([20, *[width] * (depth - 1), 20], 1.2, stream)
     network = Network([W.double() for W in network.weights], [b.double() for b in network.biases])
-    theta, sizes = _flat(network)
+    theta, sizes = flattened(network)
     ones = torch.cat([x, torch.ones_like(x[:1])]).numpy()
 
     def compiled() -> float:

@@ -283,7 +283,7 @@ def folder_words(study: str) -> list[str]:
 
 
 def options(group: str) -> dict[str, Path]:
-    """Return the YAML files of a group by name. Of two with one name the program's counts."""
+    """Return the YAML files of a configuration group by name; the program's go before a user's."""
     folders = [CONF, *own_conf_folders()]
     paths = [path for folder in folders for path in sorted((folder / group).glob("*.yaml"))]
     return {path.stem: path for path in reversed(paths)}

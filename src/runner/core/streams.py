@@ -51,7 +51,7 @@ def orders(epochs: int) -> tuple[str, ...]:
 
 
 class Streams:
-    """All streams of one seed and one list of purposes."""
+    """The random streams of one seed: one for each replicate and each purpose of a list."""
 
     def __init__(self, seed: int, purposes: Iterable[str]) -> None:
         self.seed, self.purposes = seed, dict.fromkeys(purposes)

@@ -183,7 +183,7 @@ class Judgement:
 
     @property
     def measured(self) -> str:
-        """The deciding number in words; empty without one."""
+        """Return the deciding number in words; empty without one."""
         return in_words(self.evidence) if self.evidence and self.evidence.n else ""
 
 

@@ -184,7 +184,7 @@ def _counts(judged: pd.DataFrame) -> Iterator[tuple[str, str]]:
 
 
 def upper(text: str) -> str:
-    """Return a text with a capital at its beginning; symbols as α are not changed."""
+    """Return a text with a capital at its beginning; symbols such as α are not changed."""
     return text[:1].upper() + text[1:] if text[:1].isascii() else text
 
 

@@ -20,7 +20,10 @@ from runner.runs.run import Run, load
 
 
 def overview_of(study: str) -> Draw:
-    """Return the `overview` of a study; by default the numbers against the key that varies most."""
+    """Return the function that draws a study's preview: `overview` of its `figures.py`.
+
+    By default it plots numbers against the key that varies most.
+    """
     return getattr(part_of(study, "figures"), "overview", partial(against_keys, study))
 
 

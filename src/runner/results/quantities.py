@@ -109,7 +109,10 @@ class Quantity:
         return replace(self, assumed=condition)
 
     def assuming(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the numbers that meet the condition. Raises NoRows if no number meets it."""
+        """Return the rows that meet the condition of `given`; all rows without one.
+
+        Raises NoRows if no row meets the condition.
+        """
         if not self.assumed:
             return rows
         met = self.names.condition(self.assumed)

@@ -220,7 +220,8 @@ def panel(axes: Axes, letter: str, title: str, x: str = "") -> None:
 class Look:
     """The look of a method in all figures of its paper.
 
-    The color shows the family, marker and dashes the member; our additions are hollow.
+    Related methods share a color; marker and dashes tell them apart. Methods that are not in the
+    paper have hollow markers.
     """
 
     color: str

@@ -297,7 +297,7 @@ def knobs(config: StudyConfig) -> str:
 
 
 def readable(value: Any) -> str:
-    """Return a parameter's value as in the names of runs."""
+    """Return a parameter's value as text for a run's name; elements of a list are joined by `+`."""
     return "+".join(map(str, value)) if isinstance(value, list) else str(value)
 
 

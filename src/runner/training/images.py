@@ -83,9 +83,10 @@ class EpochTrainer(ABC, Generic[Scores]):
     def checkpointed(
         self, epochs: int, context: Context, bar: Progress, more: Mapping[str, Tensor] = {}
     ) -> Iterator[tuple[int, Scores]]:
-        """Yield as `until`; each step updates the progress bar and may be followed by a checkpoint.
+        """Train like `until`: yield number and scores of each epoch, and write checkpoints.
 
-        more: tensors that a checkpoint stores in addition to the state.
+        bar: progress bar, updated at each step. more: tensors that a checkpoint stores in addition
+        to the state.
         """
 
         def after_step(losses: Tensor) -> None:
@@ -143,7 +144,7 @@ class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
         """Initialize as `EpochTrainer`. rate: learning rate of SGD."""
         super().__init__(data, batch_size, stream, replicate + 1)
         self.network, self.rate = network, rate
-        self.trained: list[Tensor] = [p for p in network.parameters() if p.requires_grad]
+        self.optimizer = torch.optim.SGD(network.parameters(), lr=rate, fused=True)
         self.sums = torch.zeros(2, dtype=torch.float64, device=self.device)
 
     def order(self) -> Int[Tensor, " n"]:
@@ -156,9 +157,9 @@ class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
         labels = self.data.train.labels[chosen]
         logits = self.network(self.data.train.pixels[chosen])
         loss = functional.cross_entropy(logits, labels)
-        gradients = torch.autograd.grad(loss, self.trained)
-        with torch.no_grad():  # torch.optim would import torch's compiler, which takes a second
-            torch._foreach_add_(self.trained, gradients, alpha=-self.rate)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
         hits = (logits.detach().argmax(1) == labels).sum()
         self.sums += torch.stack([loss.detach().double(), hits.double()])
         return loss.detach()

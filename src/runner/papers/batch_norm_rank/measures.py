@@ -86,9 +86,9 @@ def ranks_by_layer(
     """Yield layer, ranks and `root_mean_square` of `H_l` for the measured layers; 0 is the input.
 
     Batch normalization uses the statistics of these N inputs. Without biases and normalization the
-    representations grow or shrink geometrically. Each layer is then divided by its root mean
-    square, which keeps deep products within the range of the dtype and changes no rank. Zero
-    representations remain zero.
+    representations grow or shrink geometrically. Each layer is then divided by its root mean square
+    before the next one. This keeps deep products within the range of the dtype and changes no rank.
+    The yielded `root_mean_square` is that of the undivided `H_l`. Zero representations remain zero.
 
     tick: called after every layer.
     """

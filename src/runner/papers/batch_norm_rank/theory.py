@@ -177,11 +177,12 @@ def lyapunov_gap_ginibre(width: int) -> float:
 def lyapunov_gap(
     width: int, skip: float, samples: int, generator: torch.Generator
 ) -> tuple[float, float]:
-    """Return `lambda_1 - lambda_2` of products of `I + gamma W`, Gaussian `W`, with standard error.
+    """Return the gap of the two largest Lyapunov exponents, and its standard error.
 
-    Rotations `U (.) U^T` do not change the distribution of `I + gamma W`. The growth of a vector's
-    length and of a parallelogram's area are therefore iid over layers, and may be computed at the
-    first basis vectors: `lambda_1 = E log |A e_1|` and
+    The exponents `lambda_1 >= lambda_2` are those of products of `I + gamma W` with Gaussian `W`;
+    skip: gamma. Rotations `U (.) U^T` do not change the distribution of `I + gamma W`. The growth
+    of a vector's length and of a parallelogram's area are therefore iid over layers, and the first
+    two basis vectors are enough: `lambda_1 = E log |A e_1|` and
     `lambda_1 + lambda_2 = E log area(A e_1, A e_2)`, `A = I + gamma W`. The expectations are Monte
     Carlo means over `samples` draws of the two columns, in float64. Terms that are linear or
     quadratic in `W` with mean zero are subtracted (control variates). Raises InputError for

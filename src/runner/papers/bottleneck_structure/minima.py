@@ -118,17 +118,17 @@ def merged(network: Network) -> Network:
 
 
 def balanced(network: Network, sweeps: int = BALANCING) -> Network:
-    """Rescale every neuron so that `||W_{l,i.}||^2 + b_{l,i}^2 = ||W_{l+1,.i}||^2`.
+    """Return the network whose neurons have `||W_{l,i.}||^2 + b_{l,i}^2 = ||W_{l+1,.i}||^2`.
 
     The function f does not change. Among all rescalings of a neuron this one has the smallest
     `||theta||^2`.
     """
-    theta, sizes = _flat(network)
+    theta, sizes = flattened(network)
     descent.balance(theta.numpy(), sizes, sweeps, CLOSE)
     return _network(theta, sizes)
 
 
-def _flat(network: Network) -> tuple[Float[Tensor, " n"], np.ndarray]:
+def flattened(network: Network) -> tuple[Float[Tensor, " n"], np.ndarray]:
     """Return all layers, each with its biases as the last column, in one vector, and n_0 .. n_L."""
     layers = zip(network.weights, network.biases, strict=True)
     theta = torch.cat([torch.cat([W, b[:, None]], 1).flatten() for W, b in layers])
@@ -136,7 +136,7 @@ def _flat(network: Network) -> tuple[Float[Tensor, " n"], np.ndarray]:
 
 
 def _network(theta: Float[Tensor, " n"], sizes: np.ndarray) -> Network:
-    """Return the network of a vector of `_flat`, in float64."""
+    """Return the network of a vector of `flattened`, in float64."""
     shapes = [(int(m), int(n) + 1) for n, m in pairwise(sizes)]
     parts = theta.double().split([m * n for m, n in shapes])
     layers = [part.view(shape) for part, shape in zip(parts, shapes, strict=True)]
@@ -171,7 +171,7 @@ def polished(network: Network, problem: Problem, restarts: int = RESTARTS) -> Ne
 
 def _descended(network: Network, problem: Problem, dtype: torch.dtype) -> Network:
     """Run L-BFGS in one precision until it gains less than GAIN."""
-    theta, sizes = _flat(network)
+    theta, sizes = flattened(network)
     theta = theta.to(dtype)
     x = torch.cat([problem.x, torch.ones_like(problem.x[:1])]).to(dtype).numpy()
     descent.descend(theta.numpy(), sizes, x, problem.y.to(dtype).numpy(), problem.ridge, GAIN)

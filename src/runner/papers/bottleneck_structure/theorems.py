@@ -24,7 +24,10 @@ Sides = tuple[Float[Tensor, " _"], Float[Tensor, " _"]]
 
 @dataclass(frozen=True)
 class TheoremCheck(Row):
-    """One row per network and theorem: lower <= upper at every point, and the tightest point."""
+    """One row per network and theorem: how often lower <= upper fails, and the tightest point.
+
+    At the tightest point upper - lower is smallest.
+    """
 
     table: ClassVar[str] = "theorems"
     keys: ClassVar[tuple[str, ...]] = ("depth", "replicate", "theorem")

@@ -370,9 +370,9 @@ def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_more(tables: Tables, more: str) -> str:
-    """Return the headline: accuracies after the longest and without pre-training.
+    """Return the headline: accuracies after 75 steps of pre-training on each layer, and without.
 
-    more: the verdict of the claim that more pre-training gives faster learning.
+    more: end of the headline, by the verdict of the claim `more-is-better`.
     """
     ends = last_epochs(tables)
     most, plain = (middle(ends, name, "train_accuracy") for name in ("M = 75", "vanilla"))

@@ -297,10 +297,10 @@ def end_to_end(task: Task, network: MLP, step: float, budgets: list[int]) -> dic
 
 
 def by_sweeps(task: Task, network: MLP, step: float, budgets: list[int]) -> dict[int, MLP]:
-    """Pre-train as code_fig_6.ipynb: M steps of descent on 1 / r(Z_l), l = 5, 9, ...
+    """Pre-train as code_fig_6.ipynb; return the networks by M, the number of steps on each layer.
 
-    All steps use one minibatch. A larger M continues the network of the next smaller M. Returns the
-    networks by M.
+    For the layers l = 5, 9, ... in turn, `M * gradient_steps` steps of descent on 1 / r(Z_l) are
+    taken, all on one minibatch. A larger M continues the network of the next smaller M.
     """
     pretrained, layers = {}, ascent.swept_layers(network.depth)
     (X,) = task.minibatches(1, "pretraining")

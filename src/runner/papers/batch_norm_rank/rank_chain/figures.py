@@ -345,7 +345,10 @@ def say_nearer(tables: Tables) -> str:
 
 
 def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw soft rank and r divided by √d, up to d = 1024, and exponents between two widths."""
+    """Draw soft rank and r divided by √d against d, and their exponents in d.
+
+    An exponent is the slope between two neighboring widths on logarithmic axes.
+    """
     metrics, ranks = averages(tables), ["soft_rank", "rank_bound"]
     over = metrics.assign(**metrics[ranks].div(metrics["width"] ** 0.5, axis=0))
     logs = np.log(metrics[["width", *ranks]])

@@ -103,10 +103,10 @@ def lines(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def bottleneck_lengths(metrics: pd.DataFrame, spectrum: pd.DataFrame) -> pd.DataFrame:
-    """Return the fitting networks with their range and the number of layers outside the bottleneck.
+    """Return the table of `with_ranges` and `outside`, the number of layers outside the bottleneck.
 
-    A layer is inside if it has as many singular values above 0.5 as W_{L/2} (0.5 is half-way
-    between the 0 and 1 of the theory).
+    A layer is inside if it has as many singular values above 0.5 as the middle layer W_{L/2} (0.5
+    is half-way between the 0 and 1 of the theory).
     """
     key = ["recipe", "replicate", "depth"]
     large = spectrum.assign(large=spectrum["singular_value"] > 0.5)

@@ -16,6 +16,12 @@ KEPT_ON, COORDINATES, SHIFTED, FROM_ACTIVE = (
 )
 """Series of the trained frozen network by `trained` and `start`, for an optimizer."""
 
+EXACT = 1e-6
+"""Error / variance below which a trained network is an exact solution."""
+
+LARGEST = 10
+"""Largest target width that the claims of `norm-start` judge."""
+
 CHOOSING = 5
 """Number of replicates of `norm-schedules` that choose the learning rates."""
 

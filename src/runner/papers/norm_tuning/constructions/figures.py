@@ -174,8 +174,9 @@ FIGURES = [
         ],
         marks="lines: medians",
         caption="The error is the largest |f(x) − g(x)| of network f and target g on the unit"
-        " sphere; below 1e-16 it is at ≈ 0. (a) shows it against the error n ε κ that rounding"
-        " can cause (n equations, condition number κ), (b) medians against the block size.",
+        " sphere; below 1e-16 it is ≈ 0. (a) shows it, at full rank, against the error"
+        " n ε κ that rounding can cause (n equations, condition number κ), (b) medians against"
+        " the block size.",
         shows={"theorem": ["wide", "low_rank", "deep"]},
     ),
     Drawing(
@@ -186,7 +187,7 @@ FIGURES = [
         caption="The figure shows the fraction of random networks of width d² that can equal"
         " every target of width d, by the fraction p of nonzero weights in units of the"
         " conjecture (a) and of the theorem (b). Lines: probability that every unit stays"
-        " connected. Dotted lines: p = 3 log(d)/d (a), 2 √(log(d)/d) (b).",
+        " connected. Dotted lines: p = 3 log(d)/d (a), 2 √(log(d)/d) (b; the 2 is ours).",
         shows={"theorem": ["sparse"]},
     ),
 ]

@@ -93,7 +93,7 @@ def telling(tables: Tables) -> pd.DataFrame:
 
 
 def ends(rows: pd.DataFrame, share: float = 1.0) -> pd.DataFrame:
-    """Return the rows of the last measurement up to a fraction of the time."""
+    """Return, for each run, the rows of its last measurement up to `share` of its final time."""
     earlier = rows[rows["time"] <= share * rows.groupby("run")["time"].transform("max")]
     return earlier[earlier["time"] == earlier.groupby("run")["time"].transform("max")]
 

@@ -215,7 +215,11 @@ def say_decay(tables: Tables) -> str:
 
 
 def draw_beyond_the_flow(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the remainder under weight decay, the drift of D, and the spectra of ten classes."""
+    """Draw three panels beyond gradient flow.
+
+    They show the squared singular values but the largest with weight decay relative to without, the
+    change of D = W₂ᵀW₂ − W₁W₁ᵀ by learning rate, and the singular values for ten classes.
+    """
     picture, (panels,) = sheet(1, 3, height=4.2, left=0.8, right=0.2, gap=0.8, top=0.65)
     parts = [
         (_against_decay, "all σ² but the largest:\ndecay / no decay", "2 × decay λ × time T"),
@@ -353,8 +357,8 @@ FIGURES = [
         caption="(a) shows for the last inner layer all squared singular values but the largest,"
         " relative to weight decay λ = 0, against 2λT (T: training time). (b) shows the change"
         " of D = W₂ᵀW₂ − W₁W₁ᵀ of adjacent layers without decay, by learning rate. (c) shows"
-        " singular values for ten classes. Marks are medians, bars ranges, of networks without"
-        " divergence.",
+        " singular values for ten classes. Marks are medians, bars ranges (digits, without diverged"
+        " networks).",
         shows={
             "data": ["digits", "fashion_mnist"],
             "optimizer": ["sgd", "momentum", "adam", "adamw"],

@@ -44,9 +44,10 @@ class Problem:
 
 
 def draw_problem(config: LowRankTraining, load_data: LoadData) -> Problem:
-    """Return a separate selection of training images of the first K classes for each replicate.
+    """Draw training images of the first K classes for each replicate; test images are shared.
 
-    Raises InputError if the dataset has fewer than `samples` images or is not available.
+    Training images are scaled. Raises InputError if the classes have fewer than `samples` training
+    images, or if the dataset is not available.
     """
     data = load_data(config.data, config.seed, config.checksums)
     train, test = (of_classes(part, config.classes) for part in (data.train, data.test))

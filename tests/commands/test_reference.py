@@ -218,7 +218,7 @@ SIX = (
     "quick/conserved",
     "quick/fig4",
     "quick/rank-fig3b",
-    "medium/norm-finetuning",
+    "medium/rank-fig7",
     "paper/fig5",
 )
 """Figures of all papers and scales; test_every_figure.py judges the numbers of every figure."""

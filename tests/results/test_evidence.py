@@ -165,6 +165,14 @@ def test_the_contrary_at_one_of_several_points_fails_with_enough_replicates():
     assert replicates_needed(1) == 5 and replicates_needed(3) == 6
 
 
+def test_five_replicates_decide_no_equivalence_since_they_cannot_refute_one():
+    for far in (0.0, 9.0):
+        few, enough = (Within(1).evidence(numbers(np.full(n, far))) for n in (5, 6))
+        assert verdict([few])[0] == "undecided" and few.needed == 6
+        assert verdict([enough])[0] == ("fails" if far else "holds")
+    assert verdict([Within(1).evidence(estimate(np.zeros(5) + np.arange(5) / 99))])[0] == "holds"
+
+
 def test_points_that_are_all_at_their_bound_rarely_fail():
     rng = np.random.default_rng(1)
     tables = [[above(rng.standard_normal(9)) for _ in range(4)] for _ in range(TABLES)]

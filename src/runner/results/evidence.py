@@ -126,7 +126,9 @@ class Below:
 class Within:
     """Test that the numbers of a point differ from `of` by less than a margin: two one-sided tests.
 
-    The opposite, a median beyond the margin, is tested at half the error on each side.
+    The opposite, a median beyond the margin, is tested at half the error on each side. Five
+    replicates cannot refute an equivalence: even if all are beyond the margin, p is 2 × 0.5⁵ > 0.05.
+    A sign test of fewer than six replicates therefore decides nothing.
     """
 
     margin: float
@@ -140,6 +142,9 @@ class Within:
         farthest = _worst(rows, (rows["value"] - self.of).abs())
         upper = Below(self.of + self.margin).evidence(farthest)
         lower = Above(self.of - self.margin).evidence(farthest)
+        needed = replicates_needed(tests=2)
+        if {"error", "count"}.isdisjoint(rows.columns) and upper.n < needed:
+            return replace(upper, p_holds=1.0, p_fails=1.0, needed=needed)
         return replace(
             upper,
             p_holds=max(upper.p_holds, lower.p_holds),
@@ -290,9 +295,9 @@ def median_limits(values: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def replicates_needed(points: int = 1) -> int:
-    """Return the fewest replicates for which a sign test can decide at one of so many points."""
-    return int(np.ceil(np.log2(points / ERROR)))
+def replicates_needed(tests: int = 1) -> int:
+    """Return the fewest replicates with which one of so many sign tests can decide."""
+    return int(np.ceil(np.log2(tests / ERROR)))
 
 
 def slopes(table: pd.DataFrame, x: str, y: str, *, log: bool = False) -> pd.Series:

@@ -32,6 +32,11 @@ def test_importing_loads_nothing_heavy_and_starts_and_changes_nothing():
     assert done.returncode == 0 and done.stdout + done.stderr == "", done.stderr
 
 
+def test_completion_knows_the_functions_and_the_version():
+    assert {*runner.__all__, "__version__"} == {*dir(runner)}
+    assert runner.__version__[0].isdigit()
+
+
 def test_a_run_with_its_tables(keys, capsys):
     run = runner.run("example20", seed=np.int64(3), depths=[8, 16], **keys)
     metrics = run.tables()["metrics"]

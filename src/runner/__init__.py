@@ -24,9 +24,18 @@ __all__ = ["Figure", "add_studies", "figure", "load", "plot", "run", "sweep", "t
 
 
 def __getattr__(name: str) -> Any:
-    """Return the functions of `runner.api`, imported when they are asked for."""
+    """Return a function of `runner.api`, imported when it is used, or `__version__`."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("theory-runner")
     if name not in __all__:
         raise AttributeError(f"module 'runner' has no attribute {name!r}")
     from runner import api
 
     return getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    """Return the public names, so that completion knows functions that are not imported yet."""
+    return [*__all__, "__version__"]

@@ -13,6 +13,7 @@ import sys
 from importlib import import_module
 from io import TextIOWrapper
 
+import runner
 from runner.core import catalogue
 from runner.core.errors import InputError, RunFailed, show_traceback
 from runner.core.folders import at_home
@@ -89,6 +90,9 @@ def dispatch(words: list[str]) -> int:
     """Carry out the subcommand that the arguments name; return its exit code."""
     if words and words[0] in SUBCOMMANDS:
         return import_module(SUBCOMMANDS[words[0]][0]).main(words[1:])
+    if words == ["--version"]:
+        print(f"theory-runner {runner.__version__}")
+        return 0
     is_help = bool({"--help", "-h", "--columns"} & set(words))
     is_name = bool(words) and re.fullmatch(r"\w[\w-]*", words[0])
     if is_help or is_name or not words:

@@ -1,4 +1,5 @@
 import re
+from pathlib import Path
 
 import pytest
 from repository import REPOSITORY
@@ -15,10 +16,13 @@ def test_every_rule_is_told_before_anything_is_computed(capsys):
     told = capsys.readouterr().out
     assert "fig4: paper A, study bn_only, scale smoke" in told
     assert "replicates" in told and "      rule: " in told
+    places = re.findall(r"      in: (\S+)/norm_tuning/bn_only/claims.py:(\d+)\n", told)
+    lines = (Path(claims.__file__).parents[1] / "papers/norm_tuning/bn_only/claims.py").open()
+    assert '"exact"' in list(lines)[int(places[0][1]) - 1]
 
 
 def test_a_figure_that_does_not_exist_is_named():
-    with pytest.raises(InputError, match="'fig44'; did you mean 'fig4'"):
+    with pytest.raises(InputError, match="fig44 is unknown: did you mean 'fig4'"):
         claims.main(["fig44"])
 
 

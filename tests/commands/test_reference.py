@@ -157,7 +157,7 @@ def test_a_variant_stands_beside_its_figure_and_counts_nowhere(made, tmp_path):
     assert counts(with_variant) == counts(without)
     assert sum(counts(with_variant)["paper"].values()) == 3
     for what in (keep, compare):
-        with pytest.raises(InputError, match="only without depths"):
+        with pytest.raises(InputError, match="alone: omit depths"):
             what(NAME, [*made[:2], OVERRIDE], tmp_path / "reference")
 
 

@@ -1,13 +1,21 @@
 """All claims with their rules, digests and seeds, before anything is computed."""
 
 import argparse
+import inspect
 from collections.abc import Iterable
+from pathlib import Path
 
 import pandas as pd
 
 from runner.compose.orders import paper_figure
-from runner.core.catalogue import figure_names, figure_study, paper_folder, scale_in
-from runner.core.errors import InputError, nearest
+from runner.core.catalogue import (
+    figure_names,
+    figure_study,
+    named_figures,
+    paper_folder,
+    part_of,
+    scale_in,
+)
 from runner.core.papers import paper_of
 from runner.core.studies import StudyConfig
 from runner.results.claims import Claim, claims_of
@@ -30,8 +38,18 @@ def plan(name: str, typed: list[str]) -> str:
     for claim in claims_of(name, figure.study):
         lines.append(f"  {claim.name}: {claim.statement}  [{claim.attribution}]")
         lines.append(f"      rule: {claim.printed}  ({claim.digest})")
+        lines.append(f"      in: {_place(claim, figure.study)}")
         lines += [f"      needs: {needed(claim)}"] * bool(claim.needs)
     return "\n".join(lines)
+
+
+def _place(claim: Claim, study: str) -> str:
+    """Return the file with the rule of a claim, and the line of its name if the name is there."""
+    path, here = Path(inspect.getfile(part_of(study, "claims"))), Path.cwd()
+    lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+    numbers = [f":{number}" for number, line in lines if f'"{claim.name}"' in line]
+    path = path.relative_to(here) if path.is_relative_to(here) else path
+    return f"{path}{''.join(numbers[:1])}"
 
 
 def _runs_in_words(configs: list[StudyConfig]) -> str:
@@ -74,12 +92,6 @@ def main(arguments: list[str]) -> int:
         " is wrong with a probability of at most 5 %; otherwise it is undecided.",
     )
     parser.add_argument("words", nargs="*", metavar="figure or key=value", help="fig4, scale=paper")
-    words = parser.parse_args(arguments).words
-    names = [word for word in words if "=" not in word]
-    typed = [word for word in words if "=" in word]
-    if unknown := [name for name in names if name not in figure_names()]:
-        raise InputError(
-            f"no figure is called {unknown[0]!r}; {nearest(unknown[0], figure_names())}"
-        )
+    names, typed = named_figures(parser.parse_args(arguments).words)
     print("\n\n".join(plan(name, typed) for name in names or figure_names(scale_in(typed))))
     return 0

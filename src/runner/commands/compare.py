@@ -9,7 +9,7 @@ import pandas as pd
 from runner.commands.kept import KeptFigure
 from runner.commands.reference import canonical_figure
 from runner.compose.orders import paper_figure
-from runner.core.catalogue import figure_names, rows_of
+from runner.core.catalogue import figure_names, named_figures, rows_of
 from runner.core.errors import InputError
 from runner.core.folders import require_readable
 from runner.core.studies import column_types
@@ -90,7 +90,7 @@ def _show(name: str, lines: pd.DataFrame) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Compare all figures with the reference; return 0, or 1 if one of them differs.
+    """Compare the named figures, or all, with the reference; return 0, or 1 if one differs.
 
     Figures that are not made, or not in the reference, are listed and differ in nothing. Raises
     InputError if an override is wrong, and outside a clone.
@@ -100,14 +100,19 @@ def main(arguments: list[str]) -> int:
         description="Say where your results differ from the reference by more than chance. The"
         " yardstick is the spread of the reference's own replicates, and its stated errors.",
     )
-    parser.add_argument("overrides", nargs="*", metavar="key=value", help="scale=..., outputs=...")
-    typed = parser.parse_args(arguments).overrides
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="FIGURE | key=value",
+        help="figures (default: all); scale=..., outputs=...",
+    )
+    names, typed = named_figures(parser.parse_args(arguments).words)
     if INSTALLED:
         raise InputError("the tables to compare with are in the repository: compare in a clone")
     first = paper_figure(figure_names()[0], typed)
     require_readable(first.outputs)
     differs, absent = False, dict[str, list[str]]()
-    for name in figure_names():
+    for name in names or figure_names():
         is_kept = (REFERENCE / first.scale / name).exists()
         lines = compare(name, typed, REFERENCE) if is_kept else None
         if lines is None:

@@ -6,7 +6,7 @@ from runner.commands.compute import carry_out
 from runner.compose import orders
 from runner.compose.composing import hydra_ready
 from runner.core import catalogue
-from runner.core.errors import InputError, nearest
+from runner.core.errors import InputError
 from runner.core.progress import log_to_terminal
 
 
@@ -23,11 +23,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("words", nargs="*", metavar="FIGURE | key=value")
     parser.add_argument("--redraw", action="store_true", help="draw again and compute nothing")
     options = parser.parse_intermixed_args(arguments)
-    typed = [word for word in options.words if "=" in word]
-    known = catalogue.figure_names()
-    names = [word for word in options.words if "=" not in word]
-    for name in set(names) - set(known):
-        raise InputError(f"figure {name} is unknown: {nearest(name, known)}")
+    names, typed = catalogue.named_figures(options.words)
     names = names or catalogue.figure_names(catalogue.scale_in(typed))
     log_to_terminal(typed)
     with hydra_ready([f"figure={names[0]}"] if len(names) == 1 else []):

@@ -50,6 +50,7 @@ HYDRA = {
     "-m, --multirun": "compute a sweep: one run for each value (key=1,2,3)",
     "--config-dir FOLDER": "folder with your own studies and experiments",
     "-sc install=bash": "print the completion script for bash (zsh, fish likewise)",
+    "--version": "print the version of this program",
     "--columns": "with study=...: list the columns of its tables with type and meaning",
     "--cfg job": "print the configuration without computing",
     "--hydra-help": "list Hydra's own flags",

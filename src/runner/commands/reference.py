@@ -69,7 +69,9 @@ def canonical_figure(name: str, typed: list[str]) -> Figure:
     figure = paper_figure(name, typed)
     if not figure.is_canonical:
         overrides = " ".join(figure.overrides)
-        raise InputError(f"the reference has {name} only without {overrides}")
+        raise InputError(
+            f"the reference has figures with the parameters of their files alone: omit {overrides}"
+        )
     return figure
 
 

@@ -298,6 +298,20 @@ def figure_names(scale: str | None = None) -> list[str]:
     return [name for name in names if scale in (contents[name].get("grids") or ())]
 
 
+def named_figures(words: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the figures that words name (`fig4`, `figure=fig4`), and the other words, overrides.
+
+    Raises InputError if there is no such figure.
+    """
+    words, known = list(words), figure_names()
+    named = [word for word in words if "=" not in word or word.startswith("figure=")]
+    names = [word.removeprefix("figure=") for word in named]
+    for name in names:
+        if name not in known:
+            raise InputError(f"figure {name} is unknown: {nearest(name, known)}")
+    return names, [word for word in words if word not in named]
+
+
 def scale_in(words: Iterable[str]) -> str:
     """Return the scale that the command's arguments name, or the default.
 

@@ -127,8 +127,8 @@ class Within:
     """Test that the numbers of a point differ from `of` by less than a margin: two one-sided tests.
 
     The opposite, a median beyond the margin, is tested at half the error on each side. Five
-    replicates cannot refute an equivalence: even if all are beyond the margin, p is 2 × 0.5⁵ > 0.05.
-    A sign test of fewer than six replicates therefore decides nothing.
+    replicates cannot refute it: even if all are beyond the margin, p is 2 × 0.5⁵ > 0.05. A sign
+    test of fewer than six replicates therefore decides nothing.
     """
 
     margin: float

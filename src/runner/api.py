@@ -43,7 +43,7 @@ def run(study: str, **keys: Any) -> Run:
     """Compute a study at one configuration, or find it complete; return the run.
 
     keys: its parameters (`depth=32`), and settings (`scale="smoke"`, `outputs="elsewhere"`,
-    `device="cpu"`, `force=True`); `python -m runner study=<name> --help` lists them. The tables are
+    `device="cpu"`, `force=True`); `runner study=<name> --help` lists them. The tables are
     `run.tables()`, data frames by name; `run.folder` is where they are kept.
 
     Raises InputError when a key or a value is wrong, RunFailed when the study raises.

@@ -75,7 +75,7 @@ def lines(axes):
 
 def commands(text: str) -> list[list[str]]:
     """The words of the commands that are shown."""
-    return [shlex.split(line)[3:] for line in text.splitlines() if "python -m runner" in line]
+    return [shlex.split(line)[1:] for line in text.splitlines() if line.startswith("  runner ")]
 
 
 # ------------------------------------------------------------------------------ table, commands
@@ -98,9 +98,10 @@ def test_the_commands_choose_the_runs_of_the_sweep(outputs, copied, monkeypatch,
     assert f"\n2 runs of bn_only: {outputs}/runs/bn_only\n" in text
     assert "\nmedian of 2 replicates\n" in text
     monkeypatch.chdir(tmp_path)
-    listing, export, diff = commands(text)
+    listing, plot, export, diff = commands(text)
     assert run_here(listing, monkeypatch) == 0
     assert copied[0].folder.name[-8:] in capsys.readouterr().out
+    assert run_here(plot, monkeypatch) == 0 and ".png" in capsys.readouterr().out
     assert run_here(export, monkeypatch) == 0
     assert set(pd.read_csv(tmp_path / "bn_only.csv")["target_width"]) == {2, 3}
     capsys.readouterr()

@@ -86,7 +86,7 @@ def main(arguments: list[str]) -> int:
     Raises InputError if a figure does not exist or an override is wrong.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m runner claims",
+        prog="runner claims",
         description="All statements with their rules, the digests of these, seeds and planned"
         " numbers; computes nothing. One test for all: a claim holds, or fails, when that verdict"
         " is wrong with a probability of at most 5 %; otherwise it is undecided.",

@@ -96,7 +96,7 @@ def main(arguments: list[str]) -> int:
     InputError if an override is wrong, and outside a clone.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m runner compare",
+        prog="runner compare",
         description="Say where your results differ from the reference by more than chance. The"
         " yardstick is the spread of the reference's own replicates, and its stated errors.",
     )

@@ -33,7 +33,8 @@ def compute(words: list[str]) -> int:
             order = orders.compose_order(typed, multirun=bool(flags))
             if not order.searches:
                 return carry_out(order)
-        note = f"a picture: python -m runner runs plot --study {order.composed.study}\n"
+        where = f" outputs={order.settings.outputs}" * (order.settings.outputs != "outputs")
+        note = f"a picture: runner runs plot --study {order.composed.study}{where}\n"
     from runner.compose import hydra_main  # late: seldom needed
 
     hydra_main.main(words)

@@ -17,7 +17,7 @@ def main(arguments: list[str]) -> int:
     a run failed.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m runner figures",
+        prog="runner figures",
         description="Make all figures, or those named. Complete runs and drawn figures stay.",
     )
     parser.add_argument("words", nargs="*", metavar="FIGURE | key=value")

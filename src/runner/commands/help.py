@@ -1,4 +1,4 @@
-"""Help texts: `python -m runner --help` and `python -m runner study=<name> --help`."""
+"""Help texts: `runner --help` and `runner study=<name> --help`."""
 
 import dataclasses
 import inspect
@@ -24,10 +24,10 @@ from runner.core.studies import LIMITS, Row, column_types, default_of
 from runner.results.labels import names_of
 
 EXAMPLES = """\
-  python -m runner study=bn_only target_width=7 sparsity=0.37 scale=smoke
-  python -m runner -m study=bn_only target_width=5,10,15
-  python -m runner figure=fig4 scale=smoke style=paper
-  python -m runner figure=fig4 hydra/launcher=slurm-cpu"""
+  runner study=bn_only target_width=7 sparsity=0.37 scale=smoke
+  runner -m study=bn_only target_width=5,10,15
+  runner figure=fig4 scale=smoke style=paper
+  runner figure=fig4 hydra/launcher=slurm-cpu"""
 
 ALONE = """\
 Name a study or a figure to compute something.
@@ -92,12 +92,12 @@ def of_study(study: str) -> str:
     Raises InputError if there is no such study.
     """
     parts = [
-        f"usage: python -m runner study={study} [key=value ...]",
+        f"usage: runner study={study} [key=value ...]",
         f"{headline('study', study)}\nCode: {package_of(study).replace('.', '/')}",
         "Parameters (they change the numbers):\n" + _keys(config_of(study), sizes(study)),
         "Settings (they do not change the numbers; device and threads change their rounding):\n"
         + _keys(Settings, {}),
-        f"Tables: python -m runner study={study} --columns",
+        f"Tables: runner study={study} --columns",
     ]
     return "\n\n".join(parts)
 
@@ -170,9 +170,9 @@ def _value(value: Any) -> str:
 def _of_command(subcommands: Mapping[str, str]) -> str:
     """Return the help text of the command: studies, scales, figures, examples, flags."""
     parts = [
-        "usage: python -m runner [-m] [study=...] [scale=...] [figure=...] [key=value ...]\n"
-        f"       python -m runner {'|'.join(subcommands)} ...",
-        "Studies (study=...; their parameters: python -m runner study=<name> --help):\n"
+        "usage: runner [-m] [study=...] [scale=...] [figure=...] [key=value ...]\n"
+        f"       runner {'|'.join(subcommands)} ...",
+        "Studies (study=...; their parameters: runner study=<name> --help):\n"
         + _listing({name: headline("study", name) for name in studies()}),
         "Scales (scale=...):\n" + _listing(SCALES),
         "Figures (figure=...):\n"

@@ -20,7 +20,7 @@ def main(arguments: list[str]) -> int:
     Raises InputError if a name cannot be used, or a file exists already.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m runner new",
+        prog="runner new",
         description="Write a working study with a figure, a claim and a test, to be changed.",
     )
     parser.add_argument("what", choices=("study",))
@@ -32,8 +32,8 @@ def main(arguments: list[str]) -> int:
     study, package = options.name, options.package
     print("\n".join(map(str, write(study, package, Path.cwd()))))
     print(
-        f"\npython -m runner --config-dir {package} study={study} scale=smoke"
-        f"\npython -m runner --config-dir {package} figure={study.replace('_', '-')} scale=smoke"
+        f"\nrunner --config-dir {package} study={study} scale=smoke"
+        f"\nrunner --config-dir {package} figure={study.replace('_', '-')} scale=smoke"
         f"\npython -m pytest tests/test_{study}.py"
         "\npip install -e .     then from any folder, without --config-dir"
     )

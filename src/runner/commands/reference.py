@@ -285,7 +285,7 @@ def main(arguments: list[str]) -> int:
     Raises InputError if an override is wrong, or a claim has another verdict than the stored one.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m runner reference",
+        prog="runner reference",
         description="keep: take what was made into the reference. draw: draw all figures from it."
         " judge: judge all its claims anew, after a rule was changed.",
     )

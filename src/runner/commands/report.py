@@ -201,7 +201,7 @@ def main(arguments: list[str]) -> int:
     Raises InputError when files of a figure are damaged, or the pages cannot be written.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m runner report",
+        prog="runner report",
         description="A gallery of every figure and every claim, yours next to the"
         " stored ones: <outputs>/report/index.html. Computes nothing.",
     )

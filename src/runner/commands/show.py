@@ -77,7 +77,7 @@ def main(arguments: list[str]) -> int:
     Raises InputError if no such figure exists, or the reference does not have it.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m runner show",
+        prog="runner show",
         description="A figure as it was kept: its verdicts and its picture. Computes nothing."
         " Without a name: the figures that there are.",
     )

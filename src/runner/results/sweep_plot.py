@@ -401,11 +401,11 @@ def _report(runs: list[Run]) -> str:
     lines += ["", f"{number} run{'s' * (len(runs) > 1)} of {study}: {folder}"]
     chosen, where = ["--study", study], condition_for(complete, find(outputs, study))
     chosen += ["--where", where] * bool(where)
-    commands = [["list", *chosen], ["export", *chosen, "--csv", f"{study}.csv"]]
+    commands = [["list", *chosen], ["plot", *chosen], ["export", *chosen, "--csv", f"{study}.csv"]]
     if len(complete) > 1:
         commands += [["diff", *(short_hash(complete[i].folder.name) for i in (0, -1))]]
     elsewhere = [f"outputs={outputs}"] * (str(outputs) != "outputs")
-    typed = ["python", "-m", "runner", *folder_words(study), "runs"]
+    typed = ["runner", *folder_words(study), "runs"]
     lines += [f"  {shlex.join([*typed, *command, *elsewhere])}" for command in commands]
     try:
         lines += [str(write(sweep.choose(), outputs))]

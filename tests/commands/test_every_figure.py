@@ -71,7 +71,7 @@ def without_dust(claims: pd.DataFrame) -> pd.DataFrame:
 
 def check_header(figure: KeptFigure, tables: dict) -> None:
     """It has room, and no finding without its claims: as if nothing had been decided."""
-    above = figure.header(tables)
+    above = figure.header(tables, figure.claims())
     assert not re.search(r"\bnan\b|\binf\b", above.finding)
     lines = in_two(above.finding)
     picture = Figure(figsize=(WIDTH, 2), dpi=100)

@@ -10,7 +10,7 @@ import time
 
 from runner.compose import orders
 from runner.compose.composing import hydra_ready
-from runner.compose.launching import launch
+from runner.compose.launching import launch, plan
 from runner.core.errors import InputError, RunFailed, show_traceback
 from runner.core.progress import log_to_terminal
 from runner.results import preview
@@ -25,12 +25,16 @@ def compute(words: list[str]) -> int:
     results of earlier ones. Raises InputError for wrong arguments, RunFailed if a run failed.
     """
     log_to_terminal(words)
+    is_dry = "--dry-run" in words
+    words = [word for word in words if word != "--dry-run"]
     flags = [word for word in words if word.startswith("-")]
     note = ""
     if not set(flags) - {"-m", "--multirun"}:
         typed = [word for word in words if word not in flags]
         with hydra_ready(typed):
             order = orders.compose_order(typed, multirun=bool(flags))
+            if is_dry:
+                return tell(order)
             if not order.searches:
                 return carry_out(order)
         where = f" outputs={order.settings.outputs}" * (order.settings.outputs != "outputs")
@@ -39,6 +43,19 @@ def compute(words: list[str]) -> int:
 
     hydra_main.main(words)
     print(note, end="")
+    return 0
+
+
+def tell(order: orders.Order) -> int:
+    """Print which runs a command would compute, and how long they take; return 0.
+
+    Raises InputError if the sweeper chooses jobs by the results of earlier ones.
+    """
+    if order.searches:
+        raise InputError("--dry-run: this sweeper chooses each run by the results of earlier ones")
+    jobs, note = plan(order)
+    lines = [*map(str, (job.run for job in jobs)), note or "complete already" * (not jobs)]
+    print(*filter(None, lines), sep="\n")
     return 0
 
 

@@ -48,6 +48,7 @@ SHARED = {
 
 HYDRA = {
     "-m, --multirun": "compute a sweep: one run for each value (key=1,2,3)",
+    "--dry-run": "list the runs that a command would compute, and how long they take",
     "--config-dir FOLDER": "folder with your own studies and experiments",
     "-sc install=bash": "print the completion script for bash (zsh, fish likewise)",
     "--version": "print the version of this program",

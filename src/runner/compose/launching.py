@@ -79,6 +79,14 @@ def launch(order: Order) -> list[str]:
     return lines
 
 
+def plan(order: Order) -> tuple[list[Job], str]:
+    """Return the jobs of an order that are to be computed, and their number and cost in words."""
+    jobs = [job for job in order.jobs if job.run.is_wanted(job.settings)]
+    count = f"{len(order.jobs)} runs, {len(order.jobs) - len(jobs)} of them complete"
+    cost = "" if on_slurm(order.composed) else announcement(jobs, side_by_side(order.composed))
+    return jobs, "; ".join(filter(None, (count if len(order.jobs) > 1 else "", cost)))
+
+
 def wanted(order: Order) -> list[Attempt]:
     """Return attempts at the jobs whose runs are not complete; log their number and cost.
 
@@ -86,10 +94,8 @@ def wanted(order: Order) -> list[Attempt]:
     """
     settings, abreast = order.settings, side_by_side(order.composed)
     require_writable(settings.folder())
-    jobs = [job for job in order.jobs if job.run.is_wanted(job.settings)]
-    count = f"{len(order.jobs)} runs, {len(order.jobs) - len(jobs)} of them complete"
-    cost = "" if on_slurm(order.composed) else announcement(jobs, abreast)
-    if note := "; ".join(filter(None, (count if len(order.jobs) > 1 else "", cost))):
+    jobs, note = plan(order)
+    if note:
         log.info("%s", note)
     for note in kept_notes((job.run for job in order.jobs if job not in jobs), settings):
         log.info(note)

@@ -33,10 +33,13 @@ SUBCOMMANDS = {
 
 
 def main() -> int:
-    """Carry out the command of `sys.argv`; return its exit code.
+    """Carry out the command in `sys.argv`; return its exit status.
 
-    0: success; 1: a run or a check failed; 2: wrong input; 130: interrupted; 141: the program that
-    read the output has ended (`| head`).
+    - 0: success;
+    - 1: a run or a check failed;
+    - 2: wrong input;
+    - 130: the user interrupted the command;
+    - 141: the program that reads the output has ended (`| head`).
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the run says so
     if isinstance(sys.stdout, TextIOWrapper):
@@ -87,7 +90,11 @@ def _without_folders(words: list[str]) -> list[str]:
 
 
 def dispatch(words: list[str]) -> int:
-    """Carry out the subcommand that the arguments name; return its exit code."""
+    """Carry out the subcommand that the first argument names; return its exit status.
+
+    Without a subcommand, runs or figures are computed, or help is printed. Raises InputError for a
+    first argument that is no command.
+    """
     if words and words[0] in SUBCOMMANDS:
         return import_module(SUBCOMMANDS[words[0]][0]).main(words[1:])
     if words == ["--version"]:

@@ -32,21 +32,22 @@ __all__ = ["Figure", "add_studies", "figure", "load", "plot", "run", "sweep", "t
 
 
 def add_studies(folder: str | Path) -> None:
-    """Make the studies in a folder known, as `--config-dir <folder>` does.
+    """Add the studies in a folder, as the argument `--config-dir <folder>` does.
 
-    Raises InputError when there is no such folder, or its name is another module's.
+    Raises InputError if there is no such folder. A folder that holds studies must have the name of
+    a Python package, and no other module may have this name; otherwise InputError is raised, too.
     """
     catalogue.add_studies(folder)
 
 
 def run(study: str, **keys: Any) -> Run:
-    """Compute a study at one configuration, or find it complete; return the run.
+    """Compute one run of a study, or read it if it is complete; return the run.
 
-    keys: its parameters (`depth=32`), and settings (`scale="smoke"`, `outputs="elsewhere"`,
-    `device="cpu"`, `force=True`); `runner study=<name> --help` lists them. The tables are
-    `run.tables()`, data frames by name; `run.folder` is where they are kept.
+    keys: parameters (`depth=32`), and settings (`scale="smoke"`, `outputs="elsewhere"`,
+    `device="cpu"`, `force=True`). The command `runner study=<name> --help` lists them.
+    `run.tables()` returns the tables, data frames by name, and `run.folder` is the run's folder.
 
-    Raises InputError when a key or a value is wrong, RunFailed when the study raises.
+    Raises InputError if a key or a value is wrong, and RunFailed if the study raises an exception.
     """
     _require_one(study, keys)
     return _computed([f"study={study}", *overrides_of(keys)]).jobs[0].run
@@ -67,12 +68,14 @@ def _require_one(study: str, keys: Mapping[str, Any]) -> None:
 
 
 def sweep(study: str, n_jobs: int = 1, **keys: Any) -> list[Run]:
-    """Compute a study at all combinations of the values that are given in lists; return the runs.
+    """Compute a study at all combinations of several values of its parameters; return the runs.
 
-    keys: as of `run`, where a list is a choice of values: `depth=[8, 16]`. Of a parameter that is a
-    list itself, a list of lists. n_jobs: runs computed side by side, in separate processes.
+    keys: parameters and settings, as in `run`. A list means a run for each element: `depth=[8,
+    16]`. A parameter that is a list itself needs a list of lists. n_jobs: how many runs are
+    computed side by side, in separate processes.
 
-    Raises InputError before anything is computed, RunFailed at the end when runs failed.
+    Raises InputError before anything is computed if a key or a value is wrong. Raises RunFailed at
+    the end if runs failed.
     """
     if "figure" in keys:
         raise InputError("runner.figure makes figures")
@@ -81,9 +84,10 @@ def sweep(study: str, n_jobs: int = 1, **keys: Any) -> list[Run]:
 
 
 def load(folder: str | Path) -> Run:
-    """Return the run that is kept in a folder, `<outputs>/runs/<study>/<name>`.
+    """Return the run whose results are in a folder, `<outputs>/runs/<study>/<name>`.
 
-    Raises InputError when there is none, or its study or version no longer exists.
+    Raises InputError if there is no run, if its study or its version no longer exists, or if the
+    folder has another name than the run.
     """
     folder = Path(folder).resolve()
     kept = Run(stored.read_config(folder), folder.parent.parent.parent)
@@ -93,9 +97,9 @@ def load(folder: str | Path) -> Run:
 
 
 def tables(runs: Run | Iterable[Run]) -> dict[str, pd.DataFrame]:
-    """Return the tables of complete runs by name, with the runs' parameters, joined.
+    """Return the tables of complete runs by name, each joined over the runs.
 
-    Raises InputError when a run is missing or damaged.
+    The runs' parameters are columns. Raises InputError if a run is missing or damaged.
     """
     return stored.load([runs] if isinstance(runs, Run) else runs)
 
@@ -106,14 +110,14 @@ def plot(
     y: str | Iterable[str] = (),
     color: str | None = None,
 ) -> matplotlib.figure.Figure:
-    """Draw a picture of numbers of runs of one study against a parameter.
+    """Draw measured numbers of runs of one study against a parameter; return the picture.
 
-    x, color: a parameter, or a column that a table follows (`"layer"`, `"method"`); y: a column of
-    numbers, or several; `"training.rank"` where two tables have it. What is not given is chosen as
-    at the end of a sweep. Runs that are not complete are counted below the header.
+    x, color: a parameter, or a key of a table (`"layer"`, `"method"`). y: one or several names of
+    measured columns, `"training.rank"` if two tables have the column. What is not given is chosen.
+    Runs that are not complete are counted in the header.
 
-    Raises InputError when a name does not exist, no run is complete, or the runs differ in more
-    parameters than a picture has room for.
+    Raises InputError if a name does not exist, no run is complete, the runs are of several studies,
+    or they differ in more parameters than a picture can show.
     """
     runs, y = [runs] if isinstance(runs, Run) else runs, [y] if isinstance(y, str) else list(y)
     with drawn_in("screen"):
@@ -121,11 +125,11 @@ def plot(
 
 
 def figure(name: str, **keys: Any) -> "Figure":
-    """Return a figure of a paper: its runs, its drawing and its claims. Computes nothing.
+    """Return a figure of a paper with its runs, drawing and claims, without computing anything.
 
-    keys: settings (`scale="smoke"`), and parameters that are other than the figure's own.
+    keys: settings (`scale="smoke"`), and parameters that shall differ from the paper's figure.
 
-    Raises InputError when there is no such figure, or a key or a value is wrong.
+    Raises InputError if there is no such figure, or a key or a value is wrong.
     """
     words = overrides_of(keys)
     made = paper_figure(name, words)
@@ -135,10 +139,14 @@ def figure(name: str, **keys: Any) -> "Figure":
 
 @dataclass(frozen=True, repr=False)
 class Figure(results.Figure):
-    """A figure at a scale, which can be computed, or shown from the reference."""
+    """A figure at a scale, whose runs can be computed.
+
+    A notebook shows its picture. If runs are missing, it shows the picture of the reference, if the
+    reference has one.
+    """
 
     words: tuple[str, ...] = ()
-    """The words of the command that makes it."""
+    """The arguments of the command that makes the figure."""
 
     def _repr_png_(self) -> bytes | None:
         """Return what a notebook shows: the picture of its runs if they are complete, else that of
@@ -150,16 +158,20 @@ class Figure(results.Figure):
         return None
 
     def compute(self, n_jobs: int = 1) -> dict[str, pd.DataFrame]:
-        """Compute the runs that are not complete; return the tables of all.
+        """Compute the runs that are not complete; return the tables of all runs, by name.
 
-        n_jobs: as of `runner.sweep`. Raises RunFailed at the end when runs failed.
+        n_jobs: how many runs are computed side by side. Raises InputError if a value is wrong, and
+        RunFailed at the end if runs failed.
         """
         _computed([*self.words, *_launcher(n_jobs)])
         return self.tables()
 
     def reference(self) -> dict[str, pd.DataFrame]:
-        """Return the tables kept with the program; a wheel has those that pictures at `quick` need,
-        in six digits. Raises InputError where there are none."""
+        """Return the tables of this figure that the reference has, by name.
+
+        An installed wheel has only the tables that pictures at scale `quick` need, in six digits.
+        Raises InputError if the reference does not have the figure at this scale.
+        """
         if not self._kept.folder.is_dir():
             raise InputError(f"{self.figure}: nothing is kept of it at scale={self.scale}")
         return self._kept.tables()

@@ -25,9 +25,9 @@ REPEATED = ("replicates", "selection_replicates", "chains", "layers")
 
 
 def plan(name: str, typed: list[str]) -> str:
-    """Return the claims of a figure with their rules and planned numbers, as text.
+    """Return as text the claims about a figure, their rules, and the runs that will judge them.
 
-    typed: further overrides (`scale=paper`). Raises InputError if they do not compose.
+    typed: further arguments, such as `scale=paper`. Raises InputError if they do not compose.
     """
     figure = paper_figure(name, typed)
     paper = paper_of(paper_folder(figure.study)).letter
@@ -66,12 +66,15 @@ def _runs_in_words(configs: list[StudyConfig]) -> str:
 
 
 def needed(claim: Claim) -> str:
-    """Return the sizes that a claim needs, in words."""
+    """Return in words how many values of which columns a claim needs."""
     return ", ".join(f"{count} values of {name}" for name, count in claim.needs.items())
 
 
 def rules(figures: Iterable[str] = ()) -> pd.DataFrame:
-    """Return the printed rules of figures, or all, with digests: `outputs/reference/rules.csv`."""
+    """Return a row for each claim: figure, name, printed rule, needs and digest.
+
+    This is the table `outputs/reference/rules.csv`. figures: their names; empty: all figures.
+    """
     rows = [
         (name, claim.name, claim.printed, needed(claim), claim.digest)
         for name in figures or figure_names()
@@ -81,9 +84,9 @@ def rules(figures: Iterable[str] = ()) -> pd.DataFrame:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the claims of the named figures, or of all; compute nothing; return 0.
+    """Print the claims about the named figures, or about all, without computing; return 0.
 
-    Raises InputError if a figure does not exist or an override is wrong.
+    Raises InputError if a figure does not exist or an argument is wrong.
     """
     parser = argparse.ArgumentParser(
         prog="runner claims",

@@ -28,13 +28,16 @@ MOST_NAMED = 3
 
 
 def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None:
-    """Return where a user's runs of a figure differ from the reference; None if one side lacks it.
+    """Return where a user's runs of a figure differ from the reference, a line for each difference.
 
-    The runs of both sides give a line of `table_diff.compare` for each table and column that
-    differs by more than chance. A run of one side alone gives a line of the table `runs`, another
-    verdict a line of the table `claims`. `attrs["alike"]` says how alike the numbers are,
-    `attrs["notes"]` names runs of other code and columns that are not compared. Raises InputError
-    if the figure is not canonical.
+    - A column that differs by more than chance has its line of `table_diff.compare`.
+    - A run that only one side has gives a line with the table `runs`.
+    - A claim with another verdict gives a line with the table `claims`.
+
+    Only runs that both sides have are compared. Of the result, `attrs["alike"]` states how similar
+    the numbers are, and `attrs["notes"]` lists notes on runs of other code and on columns that are
+    not compared. The result is None if the reference lacks the figure or the user lacks a run.
+    Raises InputError if the arguments `typed` make another figure than the reference has.
     """
     figure = canonical_figure(name, typed)
     kept_figure = KeptFigure.of(reference / figure.scale / name)
@@ -90,10 +93,14 @@ def _show(name: str, lines: pd.DataFrame) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Compare the named figures, or all, with the reference; return 0, or 1 if one differs.
+    """Compare the named figures, or all, with the reference and print where they differ.
 
-    Figures that are not made, or not in the reference, are listed and differ in nothing. Raises
-    InputError if an override is wrong, and outside a clone.
+    Returns the exit status.
+
+    The status is 1 if a figure differs: in a number by more than chance, in a verdict, or in its
+    runs. Otherwise it is 0. Figures that are not made, or not in the reference, are listed, but do
+    not count as different. Raises InputError if an override is wrong, or outside a clone of the
+    repository.
     """
     parser = argparse.ArgumentParser(
         prog="runner compare",

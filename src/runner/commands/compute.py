@@ -19,10 +19,11 @@ log = logging.getLogger("runner")
 
 
 def compute(words: list[str]) -> int:
-    """Compute a run, a sweep or a figure; return 0.
+    """Carry out the command `runner study=...` or `runner figure=...`; return 0.
 
-    Hydra itself handles its other flags (`--cfg job`, `-sc`), and sweepers that choose jobs by the
-    results of earlier ones. Raises InputError for wrong arguments, RunFailed if a run failed.
+    words: its arguments. Hydra itself carries out commands with its other flags (`--cfg job`,
+    `-sc`), or with a sweeper that chooses jobs by earlier results. Raises InputError for wrong
+    arguments, and RunFailed if a run failed.
     """
     log_to_terminal(words)
     is_dry = "--dry-run" in words
@@ -60,10 +61,11 @@ def tell(order: orders.Order) -> int:
 
 
 def carry_out(order: orders.Order, redraw: bool = True) -> int:
-    """Compute the missing runs, make the figures, and print the results; return 0.
+    """Compute the missing runs of an order, make its figures, and print the results; return 0.
 
-    redraw: whether to draw figures again that were drawn from the same runs. A failed run stops no
-    other run. Raises RunFailed at the end if a run or a figure failed.
+    redraw: whether to draw figures that were drawn from the same runs before. After a failed run
+    the other runs go on. Raises InputError as `launch` does, and RunFailed at the end if a run or a
+    figure failed.
     """
     start, figures = time.monotonic(), order.figures
     for figure in figures:

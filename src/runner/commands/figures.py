@@ -11,10 +11,10 @@ from runner.core.progress import log_to_terminal
 
 
 def main(arguments: list[str]) -> int:
-    """Make the figures that are named, or all: `runner figures fig4 fig5 scale=paper`; return 0.
+    """Make the named figures, or all: `runner figures fig4 fig5 scale=paper`; return 0.
 
-    Raises InputError if a name or an override is wrong, or runs to redraw are missing; RunFailed if
-    a run failed.
+    Raises InputError if a name or an argument is wrong, or if runs are missing with `--redraw`.
+    Raises RunFailed if a run failed.
     """
     parser = argparse.ArgumentParser(
         prog="runner figures",

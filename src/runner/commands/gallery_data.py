@@ -42,25 +42,25 @@ UNREADABLE = (InputError, OSError, ValueError, KeyError, TypeError, AttributeErr
 
 @dataclass
 class Result:
-    """A figure at one scale, the user's own or of the reference."""
+    """A figure at one scale, made by the user or stored in the reference."""
 
     name: str
     scale: str
     whose: str
-    """`own` or `reference`."""
+    """`own` for the user's result, or `reference`."""
     about: Mapping[str, Any]
-    """The provenance."""
+    """The provenance of the figure."""
     facts: Mapping[str, list[str]]
     """The different commits, machines and versions that computed the runs."""
     claims: pd.DataFrame
-    """A row for each claim, as texts, with COLUMNS."""
+    """The claims, a row for each with the columns COLUMNS, all as text."""
     caption: str
     runs: Mapping[str, str]
-    """Links by name, empty for a run that is not in the folder of outputs."""
+    """A link to the folder of each run, by its name; empty if the folder does not exist."""
     words: Mapping[str, str]
-    """The header of the picture: what the picture is, and the finding."""
+    """The texts of the picture's header: `what` the picture is, and the `finding`."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """Links by name."""
+    """Links to the result's files, by name."""
     picture: Path | None = None
     """The PNG without its header; None if it cannot be drawn."""
     notes: list[str] = field(default_factory=list)
@@ -72,21 +72,22 @@ class Result:
 
     @property
     def stem(self) -> str:
-        """Return the name of the picture's file without its ending."""
+        """Return the name of the picture's file in the gallery, without its ending."""
         return f"{self.name}.{self.scale}.{self.whose}"
 
     @cached_property
     def rows(self) -> dict[str, dict[str, str]]:
-        """Return the claims by name."""
+        """Return the row of each claim, by the claim's name."""
         return {row["claim"]: row for row in self.claims.to_dict("records")}
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One figure of the gallery, or a variant, with its results.
+    """A figure of the gallery, with its results. A variant of a figure is an entry, too.
 
-    results: one for each scale and source. The user's come before the reference's, larger scales
-    before smaller ones, and all of scale smoke last, which shows only that everything works.
+    results: one for each scale and source. The user's come before the reference's, and larger
+    scales before smaller ones. Scale `smoke` comes last, since it only shows that everything works.
+    is_canonical: false for a variant, which was made with other parameters.
     """
 
     name: str
@@ -97,35 +98,35 @@ class Entry:
 
     @property
     def title(self) -> str:
-        """Return the figure's number: `Figure 4`, or `Supplementary to paper A, figure 4`."""
+        """Return the number of the figure: `Figure 4`, or `Supplementary to paper A, figure 4`."""
         number = self.headline.partition(": ")[0]
         number = number.removeprefix(f"paper {self.paper.letter}").strip(", ")
         return number[:1].upper() + number[1:] or self.name
 
     @property
     def what(self) -> str:
-        """Return what the figure shows: the headline after its number."""
+        """Return what the figure shows, the part of its headline after the number."""
         return self.headline.partition(": ")[2] or self.headline
 
     @property
     def first(self) -> Result | None:
-        """Return the result that speaks for the figure, None without results."""
+        """Return the result that is shown first; None if there are no results."""
         return next(iter(self.results), None)
 
     @property
     def by_scale(self) -> list[Result]:
-        """Return the results from the smallest scale, the user's before the reference's."""
+        """Return the results, smallest scale first; at equal scale the user's come first."""
         order = SCALES[::-1].index
         return sorted(self.results, key=lambda result: (order(result.scale), not result.is_own))
 
     @property
     def rows(self) -> dict[str, dict[str, str]]:
-        """Return each claim by name, worded as in the first result that has it."""
+        """Return a row for each claim, by its name, from the first result that has the claim."""
         return {name: row for result in reversed(self.results) for name, row in result.rows.items()}
 
 
 def claims_of(entries: Iterable[Entry]) -> pd.DataFrame:
-    """Return all claims of all results, with ALL_COLUMNS."""
+    """Return all claims of all results of the figures, in a table with the columns ALL_COLUMNS."""
     parts = [
         result.claims.assign(
             figure=entry.name,
@@ -142,9 +143,10 @@ def claims_of(entries: Iterable[Entry]) -> pd.DataFrame:
 
 
 def reason(row: Mapping[str, str]) -> str:
-    """Return why a claim is undecided if its note does not say why; else nothing.
+    """Return why a claim is undecided, if its note does not give the reason; else an empty text.
 
-    The note says why if nothing was judged, or if more was excluded than a verdict allows.
+    row: the claim's row. Its note gives the reason if nothing was judged, or if too many
+    measurements were excluded.
     """
     judged = bool(row["measured"]) and float(row["left_out"] or 0) <= MOST_LEFT_OUT
     is_open = row["verdict"] == "undecided" and judged
@@ -152,11 +154,11 @@ def reason(row: Mapping[str, str]) -> str:
 
 
 def collect(outputs: Path, scale: str | None, reference: Path, draws: bool = True) -> list[Entry]:
-    """Return all figures with their results, at `scale` or at all scales.
+    """Return all figures with their results, each followed by its variants.
 
-    The variants of a figure follow it. draws: whether to draw missing pictures of the reference
-    into `<outputs>/figures-from-reference/`. Raises InputError if files of the user's figures are
-    damaged.
+    scale: collect results at this scale only; None: at all scales. draws: whether to draw missing
+    pictures of the reference, into `<outputs>/figures-from-reference/`. Raises InputError if a file
+    of the user's figures is damaged. A damaged figure of the reference is skipped with a message.
     """
     entries: list[Entry] = []
     names, scales = figure_names(), [scale] if scale else SCALES

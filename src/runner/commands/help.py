@@ -59,10 +59,10 @@ HYDRA = {
 
 
 def text(words: list[str], subcommands: Mapping[str, str]) -> str:
-    """Return the help text of a study, of a figure's study, or of the command.
+    """Return the help text of a study, of a figure's study, or of the whole command.
 
-    words: the arguments; subcommands: the purpose of each, by name. Raises InputError if there is
-    no such study or figure.
+    words: the arguments. subcommands: the purpose of each subcommand, by name. Raises InputError if
+    there is no such study or figure.
     """
     chosen = dict(word.partition("=")[::2] for word in words)
     study = figure_study(chosen["figure"]) if "figure" in chosen else chosen.get("study")
@@ -72,7 +72,7 @@ def text(words: list[str], subcommands: Mapping[str, str]) -> str:
 
 
 def meant(word: str, subcommands: Iterable[str]) -> InputError:
-    """Return the error for a first argument that is not a command. Its message has a hint."""
+    """Return the error for a first argument that is no command, with a hint on what to type."""
     if word in figure_names():
         see, compute = f"runner show {word}", f"runner figure={word}"
         return InputError(f"{word} is a figure. To see it: {see}. To compute it: {compute}")
@@ -88,7 +88,7 @@ def meant(word: str, subcommands: Iterable[str]) -> InputError:
 
 
 def of_study(study: str) -> str:
-    """Return all keys of a study with type, default, range and help text.
+    """Return the help text of a study: each key with its type, default, range and meaning.
 
     Raises InputError if there is no such study.
     """
@@ -104,7 +104,7 @@ def of_study(study: str) -> str:
 
 
 def columns(study: str) -> str:
-    """Return the columns of each table of a study, with type, meaning and unit.
+    """Return as text the columns of each table of a study, with their types and meanings.
 
     Raises InputError if there is no such study.
     """

@@ -27,19 +27,19 @@ FROM_REFERENCE = "figures-from-reference"
 
 
 def kept_folders(reference: Path) -> list[Path]:
-    """Return the folders of all figures in the reference, `<scale>/<figure>`."""
+    """Return the folders of all figures in the reference, `<reference>/<scale>/<figure>`."""
     return sorted(path.parent for path in reference.glob("*/*/claims.csv"))
 
 
 @dataclass(frozen=True)
 class KeptFigure(Figure):
-    """A figure of the reference. It has no runs: the tables of its folder are read instead.
+    """A figure of the reference. Its tables are read from a folder, since it has no runs.
 
     Methods raise InputError if a file of the folder is damaged.
     """
 
     folder: Path = REFERENCE
-    """The figure's folder in the reference, `<scale>/<figure>`."""
+    """The figure's folder, `<reference>/<scale>/<figure>`."""
 
     folder_name: ClassVar[str] = FROM_REFERENCE
 
@@ -47,9 +47,9 @@ class KeptFigure(Figure):
     def of(
         cls, folder: Path, outputs: Path = Path("outputs"), style: str = "screen"
     ) -> "KeptFigure":
-        """Return the figure that a folder of the reference holds.
+        """Return the figure that is stored in a folder of the reference.
 
-        outputs: the folder of outputs in which the figure is drawn.
+        outputs: the folder of outputs that gets its picture.
         """
         return cls(folder.name, folder.parent.name, (), (), outputs, style, folder)
 
@@ -58,19 +58,19 @@ class KeptFigure(Figure):
         return read_tables(self.folder)
 
     def claims(self) -> pd.DataFrame:
-        """Return the stored claims, one row for each."""
+        """Return the stored claims and their verdicts, a row for each claim."""
         return read_csv(self.folder / "claims.csv", keep_default_na=False)
 
     def header(self, tables: Tables | None = None, judged: pd.DataFrame | None = None) -> Header:
-        """Return the lines above the picture. judged: the figure's claims; by default stored."""
+        """Return the lines above the picture. judged: the claims; None: the stored ones."""
         return super().header(tables, self.claims() if judged is None else judged)
 
     def picture(self, end: str = "png") -> Path:
-        """Return the path of the picture; draw the picture unless an up-to-date one exists.
+        """Draw the picture unless there is an up-to-date one; return its path.
 
-        end: `png`, or `body.png` for the picture without its header, whose words are in
-        `<figure>.header.json`. Raises the drawing's own error if today's code cannot draw the
-        tables.
+        end: `png`, or `body.png` for the picture without its header. The texts of the header are in
+        `<figure>.header.json`. If today's code cannot draw the stored tables, the exception of the
+        drawing is raised.
         """
         path, words, source = map(self.path, (end, "header.json", "drawn-from"))
         digits = drawn_from(self.folder)
@@ -90,7 +90,10 @@ class KeptFigure(Figure):
 
 
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
-    """Return the stored tables of a figure by name. Raises InputError if a file is damaged."""
+    """Return the stored tables of a figure, by name. folder: the figure's in the reference.
+
+    Raises InputError if a file is damaged.
+    """
     paths = {path.name.partition(".")[0]: path for path in sorted(folder.glob("*.csv*"))}
     paths.pop("claims", None)
     shared = read_json(folder / "shared.json")
@@ -98,7 +101,10 @@ def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
 
 
 def read_csv(path: Path, **options: Any) -> pd.DataFrame:
-    """Return a stored table; options: of pandas. Raises InputError if the file is damaged."""
+    """Return a stored table, from a CSV file that may be compressed (`.xz`).
+
+    options: for `pandas.read_csv`. Raises InputError if the file is damaged.
+    """
     with _damage_named(path):
         content = path.read_bytes()
         content = lzma.decompress(content) if path.suffix == ".xz" else content
@@ -108,7 +114,7 @@ def read_csv(path: Path, **options: Any) -> pd.DataFrame:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return a mapping that is stored as JSON. Raises InputError if the file is damaged."""
+    """Return the mapping in a JSON file. Raises InputError if the file is damaged."""
     with _damage_named(path):
         content = json.loads(path.read_bytes())
         if not isinstance(content, dict):
@@ -126,9 +132,10 @@ def _damage_named(path: Path) -> Iterator[None]:
 
 
 def drawn_from(folder: Path) -> str:
-    """Return digits that change with a figure's stored tables and claims, and with its drawing.
+    """Return digits that change when a figure's stored tables, its claims or its drawing change.
 
-    The file `<figure>.drawn-from` beside a picture has these digits.
+    folder: the figure's folder in the reference. The file `<figure>.drawn-from` next to a picture
+    has the digits with which it was drawn.
     """
     digest = hashlib.sha256()
     for path in sorted([*folder.glob("*.csv*"), folder / "shared.json"]):

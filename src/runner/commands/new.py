@@ -15,7 +15,7 @@ TEMPLATE = "template"
 
 
 def main(arguments: list[str]) -> int:
-    """Write a working study into a package of the user; return 0.
+    """Write the files of a new study that works, into a package of the user; return 0.
 
     Raises InputError if a name cannot be used, or a file exists already.
     """
@@ -41,10 +41,11 @@ def main(arguments: list[str]) -> int:
 
 
 def write(study: str, package: str, folder: Path) -> list[Path]:
-    """Write `<package>/<study>/`, `<package>/conf/`, a test, and, if missing, a pyproject.toml.
+    """Write the files of a new study into a folder; return their paths, relative to the folder.
 
-    Returns the paths of the files, relative to the folder. Raises InputError if a name is no Python
-    identifier, or the study or one of its files exists already.
+    The files are in `<package>/<study>/` and `<package>/conf/`, and there is a test. A missing
+    `pyproject.toml` is written, too. Raises InputError if a name cannot be the name of a Python
+    package, or if the study or one of its files exists already.
     """
     for name in (study, package):
         if not name.isidentifier() or keyword.iskeyword(name) or name == "conf":

@@ -62,9 +62,10 @@ LARGE = 200_000
 
 
 def canonical_figure(name: str, typed: list[str]) -> Figure:
-    """Return the figure that the reference knows.
+    """Return a figure without changed parameters, as the reference has it.
 
-    Raises InputError if the overrides make another figure, or do not compose.
+    typed: further arguments, such as `scale=paper`. Raises InputError if they change the figure, or
+    do not compose.
     """
     figure = paper_figure(name, typed)
     if not figure.is_canonical:
@@ -76,10 +77,11 @@ def canonical_figure(name: str, typed: list[str]) -> Figure:
 
 
 def keep(name: str, typed: list[str], reference: Path) -> Path:
-    """Copy the tables of a drawn figure into the reference; return the folder.
+    """Store a figure that was drawn in the reference: tables, claims, caption and provenance.
 
-    Raises InputError if the figure is not canonical or is not drawn from its present runs. Also
-    raises InputError if rows are missing or doubled, or the verdicts do not follow from the tables.
+    Returns the figure's folder in the reference. Raises InputError if the figure has changed
+    parameters, is not drawn from its present runs, or has missing or doubled rows. Also raises
+    InputError if the verdicts do not follow from the tables.
     """
     figure = canonical_figure(name, typed)
     if not figure.is_current():
@@ -148,7 +150,10 @@ def _write_claims(figure: Figure, folder: Path, replaced: Path) -> None:
 
 
 def keep_benchmarks(measured: Path, reference: Path) -> list[Path]:
-    """Copy measured benchmarks into the reference; return the copies."""
+    """Copy the files of measured benchmarks into the reference; return the copies' paths.
+
+    measured: the folder of the files.
+    """
     folder = reference / "bench"
     folder.mkdir(parents=True, exist_ok=True)
     paths = sorted([*measured.glob("*.csv"), *measured.glob("*.json")])
@@ -156,10 +161,10 @@ def keep_benchmarks(measured: Path, reference: Path) -> list[Path]:
 
 
 def draw_all(reference: Path, outputs: Path, style: str = "screen") -> Iterator[Path]:
-    """Draw every figure of the reference, at every scale; yield the PNG files.
+    """Draw every figure of the reference, at every scale; yield the path of each PNG file.
 
-    style: `screen` or `paper`. Raises InputError if a claim has another verdict than the stored
-    one.
+    style: `screen` or `paper`. Raises InputError if a file is damaged, or if a claim has another
+    verdict now than the stored one.
     """
     for folder in kept_folders(reference):
         figure = KeptFigure.of(folder, outputs, style)
@@ -173,11 +178,11 @@ def draw_all(reference: Path, outputs: Path, style: str = "screen") -> Iterator[
 
 
 def judge_all(reference: Path) -> None:
-    """Judge all claims anew over the stored tables, and write the captions; print changed files.
+    """Judge all claims of the reference again on the stored tables; print the files that change.
 
-    A verdict stays pre-registered if its rule and all numbers that the rule judges are the same.
-    Numbers that differ by rounding are the same, and the stored ones stay. Writes RULES and JUDGED,
-    too.
+    Captions are written again, and so are the files RULES and JUDGED. A verdict stays
+    pre-registered if its rule and all numbers that the rule judges are unchanged. Numbers that
+    differ by rounding count as unchanged, and the stored ones are not replaced.
     """
     all_numbers, frames, any_changed = _read_numbers(reference), [], False
     for folder in kept_folders(reference):
@@ -207,9 +212,10 @@ def judge_all(reference: Path) -> None:
 
 
 def ignore_rounding(now: pd.DataFrame, stored: pd.DataFrame) -> tuple[pd.DataFrame, set[str]]:
-    """Return the present rows of a figure's claims, and the claims with more than rounding changed.
+    """Return a figure's rows with changes by rounding undone, and the names of changed claims.
 
-    The rows of all other claims are returned as they are stored.
+    A claim whose rows differ from the stored ones by rounding alone gets its stored rows. All other
+    claims keep their present rows. The set names these claims, and the stored claims that are gone.
     """
     before = dict(list(stored.groupby("claim")))
     groups = dict(list(now.groupby("claim", sort=False)))
@@ -261,9 +267,10 @@ def _is_of(numbers: pd.DataFrame, folder: Path) -> pd.Series:
 
 
 def numbers_judged(folder: Path, tables: Tables) -> pd.DataFrame:
-    """Return the numbers that the rules of a figure judge, one row for each number.
+    """Return the numbers that the rules of a figure's claims judge, one row for each number.
 
-    folder: the figure's folder in the reference. The column `number` counts the rules of a claim.
+    folder: the figure's folder in the reference. The column `number` is the index of the rule in
+    its claim, from 0.
     """
     frames = []
     for claim in claims_of(folder.name, figure_study(folder.name)):
@@ -280,9 +287,9 @@ def numbers_judged(folder: Path, tables: Tables) -> pd.DataFrame:
 
 
 def main(arguments: list[str]) -> int:
-    """Keep the user's figures, or draw or judge all figures of the reference; return 0.
+    """Store the user's figures (keep), or draw or judge all figures of the reference; return 0.
 
-    Raises InputError if an override is wrong, or a claim has another verdict than the stored one.
+    Raises InputError if an argument is wrong, or a claim has another verdict than the stored one.
     """
     parser = argparse.ArgumentParser(
         prog="runner reference",

@@ -52,20 +52,20 @@ LETTERS |= {"delta": "δ", "epsilon": "ε", "eps": "ε", "eta": "η"}
 
 @dataclass(frozen=True)
 class PaperResults:
-    """A paper on the index."""
+    """What the index of the gallery shows of a paper."""
 
     paper: Paper
     entries: list[Entry]
     claims: pd.DataFrame
-    """All claims on all results of its figures."""
+    """All claims in all results of the paper's figures."""
     counts: dict[str, Counter[str]]
-    """How many main claims have which verdict, by whose the claims are."""
+    """The number of main claims with each verdict, for each kind of claim."""
     found: str
-    """Of the sentences on the paper those whose claims have the verdicts that they need."""
+    """The sentences about the paper whose claims have the needed verdicts, as one text."""
 
 
 def by_paper(entries: list[Entry], claims: pd.DataFrame) -> Iterator[PaperResults]:
-    """Yield the papers with their figures. claims: from `claims_of`."""
+    """Yield what the index shows of each paper. claims: the table of `claims_of(entries)`."""
     main = claims[claims["is_main"]]
     decided = main[main["scale"] != "smoke"]
     verdicts = decided.set_index(decided["figure"] + "/" + decided["claim"])["verdict"]
@@ -85,33 +85,40 @@ def by_paper(entries: list[Entry], claims: pd.DataFrame) -> Iterator[PaperResult
 
 
 def papers() -> dict[str, Any]:
-    """Return what the index says of each paper, by letter: authors, question, and what may be
-    found."""
+    """Return texts about each paper, by its letter: authors, question, and possible findings."""
     return yaml.safe_load((PAGES / "papers.yaml").read_text())
 
 
 def counts(claims: pd.DataFrame) -> dict[str, Counter[str]]:
-    """Return how many claims of each kind have which verdict, each statement on the same numbers
-    once."""
+    """Return the number of claims with each verdict, for each kind of claim.
+
+    A statement that is repeated about the same numbers counts once.
+    """
     each_once = distinct(claims)
     return {kind: Counter(each_once.loc[each_once["kind"] == kind, "verdict"]) for kind in KINDS}
 
 
 def tallies(claims: pd.DataFrame) -> Iterator[tuple[str, str, int, dict[str, Counter[str]]]]:
-    """Yield source, scale, number of figures and counts of the verdicts, of all results."""
+    """Yield source, scale, number of figures and `counts` of claims, for each source and scale.
+
+    The source is `own` or `reference`. Variants of figures are not counted.
+    """
     canonical = claims[claims["is_canonical"]]
     for (whose, scale), rows in canonical.groupby(["whose", "scale"], sort=False):
         yield whose, scale, rows["figure"].nunique(), counts(rows)
 
 
 def capital(text: str) -> str:
-    """Return a text with a capital at its beginning unless that is a symbol."""
+    """Return a text with a capital at its beginning, unless the first word is a symbol."""
     word = re.match(r"(a|[a-z]{2,})[ :,-]", text)
     return text[0].upper() + text[1:] if word and word[1] not in LETTERS else text
 
 
 def pretty(text: str) -> Markup:
-    """Return a text as mathematics is written: ||theta||^2 as ‖θ‖², 1.2e-05 as 1.2·10⁻⁵."""
+    """Return a text as HTML in which formulas are written as in mathematics.
+
+    Examples are ‖θ‖² for ||theta||^2, and 1.2·10⁻⁵ for 1.2e-05.
+    """
     text = re.sub(rf"\b({'|'.join(LETTERS)})(?=\b|_)", lambda match: LETTERS[match[1]], text)
     text = re.sub(r"sqrt\((\w)\)", r"√\1", text).replace("sqrt", "√").replace("sum_", "Σ_")
     text = text.replace("||", "‖").replace("<=", "≤").replace(">=", "≥").replace("^T", "ᵀ")
@@ -134,16 +141,16 @@ def _raised(match: re.Match[str]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time as people say it."""
+    """Return a time in s, min or h: `5 min`."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def pages(entries: list[Entry], **variables: Any) -> Environment:
-    """Return the templates of the pages of some figures; text is escaped in HTML.
+    """Return a Jinja environment with the templates of the gallery's pages and their variables.
 
-    variables: what the pages need beside the figures: their pictures, where they show any.
+    Text is escaped in HTML pages. variables: further variables of the templates.
     """
     loader = PackageLoader("runner.commands", "pages")
     options: Any = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
@@ -159,9 +166,9 @@ def pages(entries: list[Entry], **variables: Any) -> Environment:
 
 
 def write(entries: list[Entry], folder: Path) -> None:
-    """Write all pages, and the pictures that they show, into a folder.
+    """Write all pages of the gallery, and the pictures that they show, into a folder.
 
-    Raises OSError where something cannot be written.
+    Raises OSError if something cannot be written.
     """
     pictures = folder / "pictures"
     pictures.mkdir(parents=True, exist_ok=True)
@@ -196,9 +203,10 @@ def _publish(picture: Path, stem: Path, small: bool) -> tuple[int, int]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the gallery of all figures and claims, <outputs>/report/index.html; returns 0.
+    """Write a gallery of all figures and claims, `<outputs>/report/index.html`; return 0.
 
-    Raises InputError when files of a figure are damaged, or the pages cannot be written.
+    Raises InputError if an argument is wrong, files of a figure are damaged, or the pages cannot be
+    written.
     """
     parser = argparse.ArgumentParser(
         prog="runner report",

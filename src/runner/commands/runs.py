@@ -25,9 +25,9 @@ from runner.runs.run import CHECKPOINT, OF_CODE, Run, load, readable, stale_note
 
 
 def main(arguments: list[str]) -> int:
-    """Carry out an action, by default the list; return its exit code.
+    """Carry out the action that the first argument names; return the exit status.
 
-    Raises InputError for wrong input.
+    Without arguments the runs are listed. Raises InputError for wrong input.
     """
     action, *rest = arguments or ["list"]
     if action in ("-h", "--help"):
@@ -64,7 +64,7 @@ def _chosen(options: argparse.Namespace, infos: Sequence[RunInfo]) -> list[RunIn
 
 
 def list_runs(options: argparse.Namespace, outputs: Path) -> int:
-    """Print a line for each run, and how many runs have each status."""
+    """Print a line for each chosen run, and how many runs have each status; return 0."""
     infos = find(outputs)
     runs = _chosen(options, infos)
     if options.json:
@@ -82,7 +82,7 @@ def list_runs(options: argparse.Namespace, outputs: Path) -> int:
 
 
 def check(options: argparse.Namespace, outputs: Path) -> int:
-    """Verify every file of every run; return 1 if one is damaged."""
+    """Check every file of every run, and print what is damaged; return 1 if a file is, else 0."""
     paths = folders(outputs)
     problems = [text for folder in paths if (text := problem(folder))]
     print("\n".join([*map(_printable, problems), f"{_count(paths)}, {len(problems)} damaged"]))
@@ -90,7 +90,11 @@ def check(options: argparse.Namespace, outputs: Path) -> int:
 
 
 def diff(options: argparse.Namespace, outputs: Path) -> int:
-    """Print two runs side by side; return 1 if their numbers differ by more than rounding."""
+    """Print in what two runs differ: parameters, code, machine and numbers; return the status.
+
+    The status is 1 if numbers differ by more than rounding, or cannot be compared. Otherwise it is
+    0. Raises InputError if the arguments are not two runs.
+    """
     if len(options.words) != 2:
         words = " ".join(options.words)
         raise InputError(f"runs diff needs two runs, not {len(options.words)}: {words}")
@@ -148,7 +152,11 @@ def _difference(compared: pd.DataFrame) -> str:
 
 
 def export(options: argparse.Namespace, outputs: Path) -> int:
-    """Write the tables of complete runs of one study as one, to a file or the terminal."""
+    """Write the joined tables of complete runs of one study, to a file or the terminal; return 0.
+
+    Raises InputError if the file cannot be written, or if the complete runs are of several studies
+    or none.
+    """
     if len(options.words) > 1:
         raise InputError(f"runs export writes one file, not {len(options.words)}: name one")
     asked, runs = _with_tables(options, outputs)
@@ -175,10 +183,10 @@ def export(options: argparse.Namespace, outputs: Path) -> int:
 
 
 def joined(runs: Sequence[Run], table: str | None = None) -> tuple[str, pd.DataFrame]:
-    """Return the name and the rows of a table of complete runs of one study.
+    """Return the name and the rows of one table, joined over complete runs of one study.
 
-    table: its name; None for `metrics`, or the first if there is no such table. Parameters that are
-    a list, or null in a run, become text. Raises InputError if no run has the table.
+    table: its name. None means `metrics`, or the first table if there is no `metrics`. A parameter
+    that is a list, or null in a run, becomes text. Raises InputError if no run has the table.
     """
     tables = load(runs)
     name = table or ("metrics" if "metrics" in tables else next(iter(tables)))
@@ -228,9 +236,9 @@ def _without_shared(rows: pd.DataFrame, run: Run) -> pd.DataFrame:
 def means(rows: pd.DataFrame, runs: Sequence[Run], table: str, latex: bool = False) -> pd.DataFrame:
     """Return mean, standard deviation and number of each measurement over replicates and seeds.
 
-    There is a row for each combination of the other keys and parameters that vary. latex: put mean
-    and deviation into one cell. A parameter that differs between runs replaces a measured column of
-    the same name, for example the learning rate.
+    rows: from `joined`. table: its name. There is a row for each combination of the other keys and
+    parameters that vary. A parameter that differs between runs replaces a measured column of the
+    same name, for example the learning rate. latex: put mean and deviation into one cell, in LaTeX.
     """
     row_class = rows_of(runs[0].config.study).get(table)
     row_keys, columns = (row_class.keys, column_types(row_class)) if row_class else ((), {})
@@ -255,7 +263,7 @@ def means(rows: pd.DataFrame, runs: Sequence[Run], table: str, latex: bool = Fal
 
 
 def latex(rows: pd.DataFrame) -> str:
-    """Return a booktabs tabular; formulas between dollars stay as they are."""
+    """Return rows as a LaTeX table (booktabs). Formulas between dollars stay as they are."""
     styled = rows.style.format(_number_in_tex, escape="latex-math").hide(axis="index")
     tabular = styled.format_index(escape="latex", axis="columns").to_latex(hrules=True)
     return f"% \\usepackage{{booktabs}}\n{tabular}"
@@ -279,7 +287,12 @@ def _number_in_tex(value: Any, digits: int = 4) -> Any:
 
 
 def plot(options: argparse.Namespace, outputs: Path) -> int:
-    """Draw numbers of complete runs of one study against their parameters, or print them."""
+    """Draw measured numbers of the complete runs of one study against their parameters; return 0.
+
+    Writes the picture and prints its caption and path. With `--csv` it prints the drawn points
+    instead. Raises InputError if the file's ending is unknown, it cannot be written, or the
+    complete runs are of several studies or none.
+    """
     if options.out and options.out.suffix not in (ends := (".png", ".pdf", ".svg")):
         raise InputError(f"--out {options.out}: its name must end in {', '.join(ends)}")
     asked, complete = _with_tables(options, outputs)
@@ -316,7 +329,11 @@ def _with_tables(options: argparse.Namespace, outputs: Path) -> tuple[list[RunIn
 
 
 def clean(options: argparse.Namespace, outputs: Path) -> int:
-    """Print which runs would be removed, or remove them; complete runs only if asked for."""
+    """Print which runs would be removed, or remove them with `--yes`; return 0.
+
+    Complete runs are removed only if the user chooses them by `--status` or `--stale`. Raises
+    InputError for `--status running`.
+    """
     if "running" in options.status:
         raise InputError("--status running: a run that is being computed is never removed")
     asked_for = options.status or ["complete"] * options.stale

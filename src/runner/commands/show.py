@@ -18,17 +18,18 @@ ELSEWHERE = "the tables of larger scales are in the repository, outputs/referenc
 
 
 def kept_scales(figure: str) -> list[str]:
-    """Return the scales at which the reference has a figure, the largest first."""
+    """Return the scales at which the reference has a figure, the largest scale first."""
     return [
         scale for scale in reversed(SCALES) if (REFERENCE / scale / figure / "claims.csv").exists()
     ]
 
 
 def describe(figure: str, scale: str | None, outputs: Path) -> str:
-    """Return the verdicts of a figure of the reference and the path of its picture, as text.
+    """Return as text the stored verdicts, the caption and the path of the picture of a figure.
 
-    scale: None for the largest stored scale. Raises InputError if no such figure exists, if the
-    reference does not have it at this scale, or if a file is damaged.
+    A missing picture is drawn into the folder of outputs. scale: None means the largest that the
+    reference has. Raises InputError if no such figure exists, if the reference does not have it at
+    this scale, or if a file is damaged.
     """
     from runner.commands.kept import FROM_REFERENCE, KeptFigure  # late: the list needs no pandas
     from runner.results.verdicts import lines as verdict_lines
@@ -60,7 +61,7 @@ def describe(figure: str, scale: str | None, outputs: Path) -> str:
 
 
 def list_figures() -> str:
-    """Return every figure of the reference with its scales, as text."""
+    """Return as text a line for each figure of the reference, with its scales."""
     scales = {name: " ".join(kept_scales(name)) for name in figure_names()}
     width = max(map(len, scales))
     lines = [
@@ -72,7 +73,7 @@ def list_figures() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Show a figure of the reference, or list all of them; return 0.
+    """Print the verdicts on a figure of the reference, or list all figures; return 0.
 
     Raises InputError if no such figure exists, or the reference does not have it.
     """

@@ -60,7 +60,7 @@ HYDRA = threading.RLock()
 
 @contextmanager
 def hydras_errors_explained() -> Iterator[None]:
-    """Turn an error of Hydra into an InputError of one or two lines."""
+    """Turn errors that Hydra raises within the block into an InputError of one or two lines."""
     try:
         yield
     except Exception as error:
@@ -71,10 +71,11 @@ def hydras_errors_explained() -> Iterator[None]:
 
 @contextmanager
 def hydra_ready(words: Iterable[str] = ()) -> Iterator[None]:
-    """Let Hydra know `conf/`, and the types and sizes of studies; restore Hydra's state at the end.
+    """Set up Hydra for composing configurations within the block.
 
-    words: the arguments that will be composed. One thread at a time. Raises InputError in place of
-    Hydra's errors.
+    Hydra then knows the files in `conf/`, and the parameters and sizes of the studies. Its earlier
+    state is restored at the end. Only one thread at a time enters the block. words: the arguments
+    that will be composed, as of `register`. Errors of Hydra become InputError.
     """
     with HYDRA, hydras_errors_explained():
         hydra, config = GlobalHydra.instance().hydra, HydraConfig.instance().cfg
@@ -91,9 +92,10 @@ def hydra_ready(words: Iterable[str] = ()) -> Iterator[None]:
 
 
 def register(words: Iterable[str] = ()) -> None:
-    """Store in Hydra the schemas, scales and sizes that `config.yaml` names without a file.
+    """Store in Hydra the parameters, scales and sizes of studies, which have no files in `conf/`.
 
-    words: arguments. If they name one study or figure, only the config of this study is imported.
+    words: the command's arguments. If they name one study or figure, only its study is stored, so
+    that other studies need not be imported.
     """
     store = ConfigStore.instance().store
     for scale in SCALES:
@@ -116,7 +118,10 @@ def _named(words: Iterable[str]) -> list[str]:
 
 
 def as_whole_numbers(words: Iterable[str]) -> list[str]:
-    """Return arguments with 1000 in place of 1e3 for keys of integers, as Hydra needs them."""
+    """Return arguments in which 1e3 is replaced by 1000 for parameters that are integers.
+
+    Hydra does not accept 1e3 for an integer.
+    """
     words = list(words)
     classes: list[type] = [Settings, *map(config_of, _named(words))]
     integers = {
@@ -142,15 +147,19 @@ def _schema(study: str) -> type:
 
 
 def search_path() -> list[str]:
-    """Return the override that lets Hydra search the YAML files of the user's packages."""
+    """Return an argument that makes Hydra search the YAML files of the user's packages.
+
+    The list is empty if there are none.
+    """
     folders = ",".join(json.dumps(f"file://{folder}") for folder in own_conf_folders())
     return [f"hydra.searchpath=[{folders}]"] if folders else []
 
 
 def read(composed: DictConfig) -> tuple[StudyConfig, Settings]:
-    """Return the parameters and the settings that a configuration from `bare` holds.
+    """Return the parameters and the settings that a configuration holds.
 
-    Raises InputError if a key is unknown or a value is outside its range.
+    composed: the result of `bare`. Raises InputError if a key is unknown, a value is outside its
+    range, or a user's function cannot be imported.
     """
     parameters = config_of(composed.study)
     items = [*fields(parameters), *fields(Settings)]
@@ -168,7 +177,10 @@ def read(composed: DictConfig) -> tuple[StudyConfig, Settings]:
 
 
 def bare(composed: DictConfig) -> DictConfig:
-    """Return a copy with only parameters and settings; `masked_copy` would lose their types."""
+    """Return a copy of a configuration with only parameters and settings, which keep their types.
+
+    The keys `grids` and `hydra` are removed.
+    """
     copied = copy.copy(composed)
     with open_dict(copied):
         for key in ("grids", "hydra"):
@@ -177,7 +189,11 @@ def bare(composed: DictConfig) -> DictConfig:
 
 
 class Composer:
-    """Composes jobs. Jobs with the same files share a composition, since one takes 0.1 s."""
+    """Makes jobs from arguments `key=value`, which Hydra calls overrides.
+
+    Composing takes Hydra 0.1 s. Jobs whose arguments choose the same YAML files therefore share one
+    configuration, in which only values are replaced.
+    """
 
     def __init__(self) -> None:
         # The loader knows what study=glob(rank*) means.
@@ -187,14 +203,17 @@ class Composer:
         self.bare: dict[tuple[str, ...], DictConfig] = {}  # a copy takes 2 ms, so one is shared
 
     def parse(self, lines: list[str]) -> list[Override]:
-        """Return the overrides of these lines; a line that jobs share is parsed once."""
+        """Return the parsed arguments. An argument of several jobs is parsed only once."""
         for line in lines:
             if line not in self.parsed:
                 (self.parsed[line],) = self.parser.parse_overrides([line])
         return [self.parsed[line] for line in lines]
 
     def compose(self, overrides: Iterable[Override]) -> DictConfig:
-        """Return Hydra's configuration for those of the overrides that choose files."""
+        """Return Hydra's configuration for those of the overrides that choose YAML files.
+
+        Values of parameters in the overrides are not used.
+        """
         key = files_of(overrides)
         if key not in self.composed:
             composed = compose("config", [*search_path(), *key], return_hydra_config=True)
@@ -202,7 +221,10 @@ class Composer:
         return self.composed[key]
 
     def job(self, overrides: list[str]) -> Job:
-        """Return the job of these overrides, as Hydra would compose them in one step."""
+        """Return the job of these arguments, the same that Hydra would compose from them.
+
+        Raises InputError as `read` does.
+        """
         parsed = self.parse(overrides)
         files = files_of(parsed)
         if files not in self.bare:
@@ -221,15 +243,19 @@ class Composer:
         return Job(*read(composed), tuple(lines))
 
     def common(self, words: list[str]) -> DictConfig:
-        """Return the configuration that all jobs of a command share: files that are chosen once."""
+        """Return the configuration that all jobs of a command share.
+
+        Arguments with several values (`key=1,2`) are not used.
+        """
         parsed = self.parser.parse_overrides(words)
         return self.compose(item for item in parsed if not item.is_sweep_override())
 
     def points(self, grids: Iterable[Mapping[str, str]], typed: list[str]) -> list[list[str]]:
-        """Return the overrides of each job of a union of grids, in order, without repetitions.
+        """Return the arguments of each job of several grids, in order and without repetitions.
 
-        grids: for each, key -> values as typed (`1,2`); typed: arguments, which replace the grid's
-        values. Raises InputError if there are no jobs or too many.
+        grids: each is a product of values, by key, as a user types them (`1,2`). typed: the user's
+        arguments, which replace values of the grids. Raises InputError if there are no jobs or too
+        many.
         """
         keys = {override.key_or_group for override in self.parser.parse_overrides(typed)}
         points: dict[tuple[str, ...], None] = {}
@@ -244,12 +270,12 @@ class Composer:
 
 
 def files_of(overrides: Iterable[Override]) -> tuple[str, ...]:
-    """Return those of the overrides that choose files, as they were typed."""
+    """Return the arguments that choose YAML files, as the user typed them."""
     return tuple(str(item.input_line) for item in overrides if not is_value(item))
 
 
 def is_value(override: Override) -> bool:
-    """Return whether an override only gives a key its value, and chooses no file."""
+    """Return whether an argument gives a value to a key, and does not choose a YAML file."""
     return (
         override.type == OverrideType.CHANGE
         and override.package is None
@@ -292,7 +318,10 @@ def _texts(override: Override) -> list[str]:
 
 
 def with_quoted_paths(words: Iterable[str]) -> list[str]:
-    """Return arguments with quotes around paths, unless a path is null or has quotes already."""
+    """Return arguments in which the values of keys that are paths are put into quotes.
+
+    A value that has quotes already, or is empty or null, is not changed.
+    """
     quoted = []
     for word in words:
         key, equals, value = word.partition("=")
@@ -302,16 +331,20 @@ def with_quoted_paths(words: Iterable[str]) -> list[str]:
 
 
 def overrides_of(keys: Mapping[str, Any], choices: bool = False) -> list[str]:
-    """Return `key=value` for each key. choices: whether a list means several runs.
+    """Return an argument `key=value`, as a user types it, for each key.
 
-    Raises InputError for a value that cannot be typed.
+    choices: whether a list means one run for each of its elements. Raises InputError for a value
+    that cannot be typed.
     """
     text = choices_of if choices else _text
     return [f"{key}={text(value)}" for key, value in keys.items()]
 
 
 def choices_of(value: Any) -> str:
-    """Return values as they are typed in a sweep. Raises InputError as `overrides_of` does."""
+    """Return values as a user types them in a sweep: `1,2`. A single value is returned alone.
+
+    Raises InputError for an empty list, and for a value that cannot be typed.
+    """
     value = value.tolist() if hasattr(value, "tolist") else value  # of numpy and torch
     values = value if isinstance(value, list | tuple | range) else [value]
     if not values:

@@ -42,7 +42,10 @@ NOT_DECIMAL = re.compile(
 
 
 def check_words(words: Iterable[str], parser: OverridesParser) -> None:
-    """Raise InputError for an argument that cannot be parsed, or removes a key."""
+    """Raise InputError for an argument that cannot be parsed, or that removes a key (`~key`).
+
+    parser: Hydra's.
+    """
     for word in words:
         key, equals, value = word.partition("=")
         if word.startswith("~") and not word.startswith("~hydra"):
@@ -75,7 +78,7 @@ def _hint(key: str, equals: str, value: str) -> str:
 
 
 def check_flag(word: str) -> None:
-    """Raise InputError for a key with dashes before it."""
+    """Raise InputError for an argument `--key` if `key` is a parameter or a setting."""
     key, equals, value = word.lstrip("-").partition("=")
     name = key.replace("-", "_")
     classes: list[type] = [Settings, *configs().values()]
@@ -85,7 +88,7 @@ def check_flag(word: str) -> None:
 
 
 def check_figure(words: Iterable[str]) -> None:
-    """Raise InputError for a figure together with a study that is not the figure's."""
+    """Raise InputError if the arguments name a figure together with a study of another figure."""
     chosen = dict(word.partition("=")[::2] for word in words)
     figure, study = chosen.get("figure"), chosen.get("study")
     if figure in figure_names() and study in studies() and figure_study(figure) != study:
@@ -94,7 +97,11 @@ def check_figure(words: Iterable[str]) -> None:
 
 
 def check_number(parsed: Iterable[Override]) -> None:
-    """Raise InputError if a sweep has more than MOST_RUNS runs. The runs are not listed."""
+    """Raise InputError if a sweep has more than MOST_RUNS runs, without listing the runs.
+
+    parsed: the overrides of the sweep. InputError is also raised for a range without numbers or
+    step.
+    """
     number = 1.0
     for override in parsed:
         number *= _count(override) if override.is_sweep_override() else 1
@@ -119,7 +126,10 @@ def _count(override: Override) -> float:
 
 
 def check_list(key: str, value: Any, type_: Any) -> None:
-    """Raise InputError if a key needs a list and the value is no list, or holds lists."""
+    """Raise InputError if a key needs a list, and its value is no list or holds lists.
+
+    type_: the type of the key's field. The value may be null if the type allows None.
+    """
     is_reference = isinstance(value, str) and "${" in value
     if not str(type_).startswith("list") or is_reference:
         return
@@ -134,7 +144,7 @@ def check_list(key: str, value: Any, type_: Any) -> None:
 
 
 def check_files(words: Iterable[str]) -> None:
-    """Raise InputError for a user's YAML file that Hydra would misread."""
+    """Raise InputError if an argument chooses a user's YAML file that Hydra would misread."""
     for word in words:
         group, _, names = word.lstrip("+").partition("=")
         for name in names.split(",") if group in GROUPS else ():
@@ -167,7 +177,7 @@ def _check_file(path: Path, group: str) -> None:
 
 
 def is_hydras(error: Exception) -> bool:
-    """Return whether Hydra or OmegaConf raised the error: the configuration is wrong then."""
+    """Return whether an error comes from Hydra or OmegaConf, so that the configuration is wrong."""
     if type(error).__module__.partition(".")[0] in READERS:
         return True
     if isinstance(error, OSError):  # a closed pipe, a folder where a file should be
@@ -177,7 +187,7 @@ def is_hydras(error: Exception) -> bool:
 
 
 def explain(error: Exception) -> str:
-    """Return an error of Hydra or OmegaConf in one or two lines."""
+    """Return a message of one or two lines for an error of Hydra or OmegaConf."""
     causes: list[BaseException] = [error]
     while causes[-1].__cause__ is not None:
         causes.append(causes[-1].__cause__)
@@ -216,7 +226,7 @@ def _explain_option(group: str, name: str, text: str) -> str:
 def explain_key(key: str, class_name: str) -> str:
     """Return the message for an unknown key, with the most similar key of any study.
 
-    class_name: the name of the parameter class of the study that was chosen.
+    class_name: the name of the chosen study's parameter class.
     """
     keys = {study: {item.name for item in fields(config)} for study, config in configs().items()}
     chosen = next((name for name in keys if configs()[name].__name__ == class_name), "")

@@ -29,7 +29,10 @@ CLOCKS = ("epoch", "step", "time")
 
 
 def main(words: list[str]) -> int:
-    """Hand the arguments over to Hydra; return 0. Raises InputError if they do not compose."""
+    """Carry out a command by Hydra's own main function; return 0.
+
+    words: the arguments, which are passed on to Hydra. Raises InputError if they do not compose.
+    """
     for word in words:
         check_flag(word)
     words = as_whole_numbers(words)
@@ -49,7 +52,11 @@ def main(words: list[str]) -> int:
 
 @hydra.main(config_path=str(CONF), config_name="config", version_base="1.3")
 def task(composed: DictConfig) -> float | None:
-    """Complete the run of a job; return its objective, None without one."""
+    """Compute the run of a job, unless it is complete; return the number for the sweeper.
+
+    The number is the value of the setting `objective`, or None without this setting. Raises
+    InputError if the configuration is wrong or names a figure.
+    """
     job = Job(*read(bare(composed)))
     if job.settings.figure is not None:
         raise InputError("figures are for the basic sweeper, and composed from config alone")
@@ -63,7 +70,7 @@ def task(composed: DictConfig) -> float | None:
 
 
 def require_objective(objective: str, study: str) -> None:
-    """Raise InputError unless `table.column` is a column of numbers of the study."""
+    """Raise InputError unless the objective `table.column` is a column of numbers of the study."""
     columns = [
         f"{table}.{name}"
         for table, row_class in rows_of(study).items()
@@ -75,7 +82,10 @@ def require_objective(objective: str, study: str) -> None:
 
 
 def value_of(objective: str, run: Run) -> float:
-    """Return the mean of a column, `table.column`, over the last rows by the table's clock."""
+    """Return the mean of the column that the objective `table.column` names.
+
+    If the table has the column epoch, step or time, only rows at its largest value are used.
+    """
     table, column = objective.split(".")
     rows = run.tables()[table]
     for clock in CLOCKS:

@@ -41,10 +41,12 @@ Outcome = tuple[Attempt, Exception | None]
 
 
 def launch(order: Order) -> list[str]:
-    """Compute the runs of an order that are not complete; return the failures as lines.
+    """Compute the runs of an order that are not complete; return a line for each failure.
 
-    Hydra must be ready. Raises InputError before anything runs if a study is incomplete, a tracker
-    is not installed, a stale run is refused, the folder is not writable, or no job can start.
+    The caller must be in a block `with hydra_ready()`. Raises InputError before anything is
+    computed if a study is incomplete, a tracker is not installed, a stale run is refused, the
+    folder is not writable, or no job can start. If the order has only one job, its InputError or
+    OSError is raised. Raises RunFailed if a job on a cluster ends without a result.
     """
     attempts = wanted(order)
     if not attempts:
@@ -88,9 +90,11 @@ def plan(order: Order) -> tuple[list[Job], str]:
 
 
 def wanted(order: Order) -> list[Attempt]:
-    """Return attempts at the jobs whose runs are not complete; log their number and cost.
+    """Return an `Attempt` for each job whose run must be computed.
 
-    Raises InputError as `launch` does.
+    The number of runs and the expected time are logged. The rules of the order's figures are
+    registered here. Jobs that take long come first if several run side by side. Raises InputError
+    as `launch` does.
     """
     settings, abreast = order.settings, side_by_side(order.composed)
     require_writable(settings.folder())
@@ -119,7 +123,7 @@ def wanted(order: Order) -> list[Attempt]:
 
 
 def fetch_datasets(attempts: list[Attempt]) -> None:
-    """Fetch the datasets of all attempts here, since the nodes of a cluster may have no network.
+    """Fetch the datasets of all attempts to this machine, since cluster nodes may have no network.
 
     Raises InputError if a dataset cannot be fetched.
     """
@@ -131,7 +135,10 @@ def fetch_datasets(attempts: list[Attempt]) -> None:
 
 
 def launcher_of(composed: DictConfig, task: Callable[[DictConfig], Any]) -> Launcher:
-    """Return the launcher that a configuration chooses. task: the function of one job."""
+    """Return the Hydra launcher that a configuration chooses.
+
+    task: the function that the launcher calls for each job.
+    """
     context = HydraContext(GlobalHydra.instance().config_loader(), Callbacks(composed))
     return Plugins.instance().instantiate_launcher(
         hydra_context=context, task_function=task, config=composed
@@ -139,12 +146,12 @@ def launcher_of(composed: DictConfig, task: Callable[[DictConfig], Any]) -> Laun
 
 
 def on_slurm(composed: DictConfig) -> bool:
-    """Return whether a configuration chooses the launcher of a Slurm cluster."""
+    """Return whether a configuration chooses Hydra's launcher for Slurm clusters."""
     return "SlurmLauncher" in composed.hydra.launcher._target_
 
 
 def side_by_side(composed: DictConfig) -> int:
-    """Return how many jobs the launcher runs at once."""
+    """Return how many jobs the chosen launcher runs at the same time."""
     launcher = composed.hydra.launcher
     number = launcher.get("n_jobs", launcher.get("array_parallelism", 1))
     return number if number > 0 else os.cpu_count() or 1
@@ -213,10 +220,12 @@ def _no_result(attempt: Attempt) -> RunFailed:
 
 
 def work(jobs: list[Job], n_jobs: int, composed: DictConfig) -> Exception | None:
-    """Complete the run of one of these jobs; return its error, so that the other jobs go on.
+    """Compute the run of one of these jobs; return the error that it raised, or None.
 
-    A launcher calls this function in any process. n_jobs: the number of runs that this machine
-    computes at once; composed: Hydra's configuration of the job, which is read already.
+    A launcher calls this function, in any process, once for each job. The number of the job is in
+    Hydra's state. An error is returned so that other jobs go on. n_jobs: the number of runs that
+    this machine computes at once. composed: the configuration that the launcher composes; it is not
+    used, since the job has it.
     """
     turn = HydraConfig.get().job.num
     is_submitted = "SUBMITIT_EXECUTOR" in os.environ

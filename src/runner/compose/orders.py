@@ -29,28 +29,33 @@ SETTINGS = {item.name for item in dataclasses.fields(Settings)} - {"source", "da
 
 @dataclasses.dataclass(frozen=True)
 class Order:
-    """The jobs of a command, each run once, and the figures drawn of them."""
+    """What a command asks for: its jobs, each run once, and the figures to draw from them."""
 
     jobs: list[Job]
     figures: list["runner.results.figure.Figure"]
     composed: DictConfig
-    """The configuration that the jobs share, with Hydra's own keys: launcher, sweeper."""
+    """The configuration that all jobs share, with Hydra's keys for launcher and sweeper."""
 
     @property
     def searches(self) -> bool:
-        """Return whether the chosen sweeper decides on later jobs from earlier results."""
+        """Return whether the sweeper chooses later jobs by the results of earlier ones."""
         return self.composed.hydra.runtime.choices["hydra/sweeper"] != "basic"
 
     @property
     def settings(self) -> Settings:
-        """Return the settings of the first job. Settings of the whole command are equal in all."""
+        """Return the settings of the first job.
+
+        Settings of the whole command are equal in all jobs.
+        """
         return self.jobs[0].settings
 
 
 def compose_order(words: list[str], multirun: bool = False) -> Order:
-    """Compose the order of a command: a run, a sweep, or a figure. Hydra must be ready.
+    """Return what the arguments ask for: a run, a sweep, or a figure.
 
-    Raises InputError if something does not compose, or a value is outside its range.
+    words: the arguments. multirun: whether the flag `-m` was given, which allows a sweep. The
+    caller must be in a block `with hydra_ready()`. Raises InputError if the arguments do not
+    compose, or a value is outside its range.
     """
     if nameless := next((word for word in words if word.startswith("=")), ""):
         raise InputError(f"{nameless}: a key is missing, as in seed{nameless}")
@@ -94,9 +99,10 @@ def _preset(composed: DictConfig) -> Mapping[str, str]:
 
 
 def compose_figures(names: list[str], words: list[str]) -> Order:
-    """Compose several figures: all their runs, shared runs once. Hydra must be ready.
+    """Return an order for several figures with all their runs, each run once.
 
-    Raises InputError as `compose_order` does.
+    words: arguments for all figures. The caller must be in a block `with hydra_ready()`. Raises
+    InputError as `compose_order` does, and for an argument `figure=...`.
     """
     _refuse_a_figure(words)
     orders = [compose_order([f"figure={name}", *words]) for name in names]
@@ -157,7 +163,10 @@ def _is_parameter(word: str) -> bool:
 
 
 def paper_figure(name: str, words: list[str]) -> "runner.results.figure.Figure":
-    """Return the figure with these overrides. Raises InputError as `compose_order` does."""
+    """Return the figure `name` with the arguments `words`, without computing its runs.
+
+    Raises InputError as `compose_figures` does.
+    """
     _refuse_a_figure(words)
     typed = [f"figure={name}", *words]
     with hydra_ready(typed):

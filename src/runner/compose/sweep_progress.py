@@ -12,9 +12,11 @@ from runner.runs.jobs import Attempt
 
 
 class SweepProgress(Progress):
-    """Counts the runs that end, by the files in their folders, whichever process computes them.
+    """A progress bar of a sweep, which counts the runs that end.
 
-    A run counts as many units as its expected seconds, or one unit if a run has no expected time.
+    It looks at the runs' folders every second, so any process may compute them. A run counts as
+    many units as its expected seconds. If the time of any run is unknown, every run counts as one
+    unit.
     """
 
     log = logging.getLogger(progress.SWEEP_LOG)
@@ -49,7 +51,7 @@ class SweepProgress(Progress):
             self.count_ended()
 
     def count_ended(self) -> None:
-        """Count the runs that have ended since the last call."""
+        """Advance the bar by the runs that have ended since the last call."""
         failed = [attempt for attempt in self.pending if attempt.error()]
         ended = [attempt for attempt in self.pending if attempt in failed or attempt.is_done()]
         self.failed += len(failed)
@@ -57,11 +59,11 @@ class SweepProgress(Progress):
         self.update(sum(self.weights[attempt] for attempt in ended))
 
     def text(self) -> str:
-        """Return how many runs have ended, and the time left."""
+        """Return the text of the bar: `5 of 16 runs, 1 failed, about 1 min left`."""
         return ", ".join(filter(None, (self.count(), self.time_left())))
 
     def count(self) -> str:
-        """Return how many runs are complete, and how many have failed."""
+        """Return in words how many runs are complete, and how many have failed."""
         total = len(self.weights)
         failed = f", {self.failed} failed" if self.failed else ""
         return f"{total - len(self.pending) - self.failed} of {total} runs{failed}"

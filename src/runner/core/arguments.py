@@ -8,7 +8,11 @@ from runner.core.folders import outputs_at
 
 
 def key_values(texts: Iterable[str], known: Iterable[str]) -> dict[str, str]:
-    """Return the values by key. Raises InputError for an unknown key, or a text without `=`."""
+    """Return the values of arguments `key=value`, by key.
+
+    texts: the arguments. known: the keys that are allowed. Raises InputError for an unknown key, or
+    a text without `=`.
+    """
     values = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -21,8 +25,9 @@ def key_values(texts: Iterable[str], known: Iterable[str]) -> dict[str, str]:
 
 
 def outputs_folder(texts: Iterable[str]) -> Path:
-    """Return the folder that `outputs=...` names, by default `outputs`.
+    """Return the folder that the argument `outputs=...` names, by default `outputs`.
 
-    Raises InputError for any other key, and for a text that does not name a folder.
+    texts: the arguments of a subcommand. Raises InputError for any other key, and for a text that
+    does not name a folder.
     """
     return outputs_at(key_values(texts, ["outputs"]).get("outputs", "outputs"))

@@ -54,7 +54,11 @@ SCALES = {
 
 @dataclass(frozen=True)
 class Package:
-    """A package of studies. conf: the folder of its YAML files; None for a paper's package."""
+    """A Python package whose subfolders are studies.
+
+    name: its import name. folder: its place on the disk. conf: the folder of its YAML files; None
+    for a paper's package, whose YAML files are in the program's `conf/`.
+    """
 
     name: str
     folder: Path
@@ -63,10 +67,12 @@ class Package:
 
 @cache
 def packages() -> tuple[Package, ...]:
-    """Return the papers' packages, those installed, and those of folders, in this order.
+    """Return all packages of studies.
 
-    An entry point without a package is left out: see `broken`. Raises InputError if a folder is
-    not there.
+    The papers' packages come first. Then come packages that are installed with an entry point, then
+    folders of `--config-dir`. An entry point that names no package is skipped; `broken` reports it.
+    Raises InputError if a folder of `--config-dir` does not exist, or holds studies under a name
+    that cannot be imported.
     """
     papers = sorted(PROGRAM.glob("papers/*/"))
     candidates = [
@@ -78,19 +84,23 @@ def packages() -> tuple[Package, ...]:
 
 
 def own_conf_folders() -> list[Path]:
-    """Return the folders of YAML files of the user's packages."""
+    """Return the folders of YAML files of all packages that are not a paper's."""
     return [package.conf for package in packages() if package.conf is not None]
 
 
 def given_folders() -> list[Path]:
-    """Return the folders of `--config-dir`, also those given to the parent process."""
+    """Return the folders that were given to `--config-dir` or `add_studies`.
+
+    Child processes know the folders of their parent process.
+    """
     return list(map(Path, json.loads(os.environ.get(FOLDERS) or "[]")))
 
 
 def add_studies(folder: str | Path) -> None:
     """Add the studies and YAML files of a folder, for this process and its child processes.
 
-    Raises InputError if there is no such folder, or its name is the name of another module.
+    Raises InputError if there is no such folder. A folder that holds studies must have the name of
+    a Python package, and no other module may have this name; otherwise InputError is raised, too.
     """
     folders = [*given_folders(), _at(Path(folder)).folder]
     os.environ[FOLDERS] = json.dumps(list(dict.fromkeys(map(str, folders))))
@@ -98,7 +108,7 @@ def add_studies(folder: str | Path) -> None:
 
 
 def forget() -> None:
-    """Forget all packages and studies. The next call of `studies` searches again."""
+    """Forget all packages and studies, so that the next call of `studies` searches again."""
     packages.cache_clear()
     _found_studies.cache_clear()
 
@@ -177,12 +187,15 @@ def studies() -> dict[str, str]:
 
 
 def broken() -> dict[str, str]:
-    """Return the fault of each study that cannot be used, by the study's name."""
+    """Return why a study cannot be used, by the study's name, for each study with a fault.
+
+    An entry point that names no package is in the dictionary, too, by its name.
+    """
     return _found_studies()[1]
 
 
 def package_of(study: str) -> str:
-    """Return the package of a study's folder.
+    """Return the import name of the Python package that a study's folder is.
 
     Raises InputError if there is no such study, its parameters cannot be imported, or two studies
     have its name.
@@ -195,7 +208,10 @@ def package_of(study: str) -> str:
 
 
 def paper_folder(study: str) -> str:
-    """Return the folder name of a study's paper, or of the user's package."""
+    """Return the folder name of the package that has the study: a paper's package, or the user's.
+
+    Raises InputError as `package_of` does.
+    """
     return package_of(study).split(".")[-2]
 
 
@@ -228,7 +244,10 @@ def configs() -> dict[str, type[StudyConfig]]:
 
 
 def part_of(study: str, part: str) -> ModuleType | None:
-    """Return the module `<part>.py` of a study (figures, claims), None if there is none."""
+    """Return the module `<part>.py` of a study, or None if the study has no such module.
+
+    part: `figures`, `claims`, `quantities` or `study`. Raises InputError as `package_of` does.
+    """
     name = f"{package_of(study)}.{part}"
     return importlib.import_module(name) if importlib.util.find_spec(name) else None
 
@@ -236,7 +255,8 @@ def part_of(study: str, part: str) -> ModuleType | None:
 def module_of(study: str) -> ModuleType:
     """Return a study's module `study.py`, with its row classes and its function `run`.
 
-    Raises InputError if the module, a row class or `run` is missing, or a row class has no table.
+    Raises InputError if the module or `run` is missing, if there is no row class, or if a row class
+    has no table or shares its table with another one.
     """
     where = f"study={study}: {package_of(study).replace('.', '/')}/study.py"
     module = part_of(study, "study")
@@ -257,7 +277,11 @@ def module_of(study: str) -> ModuleType:
 
 
 def rows_of(study: str) -> dict[str, type[Row]]:
-    """Return the row classes of a study by the names of their tables."""
+    """Return the row classes of a study by the names of their tables.
+
+    Studies that train networks have the class `Measured`, too. Raises InputError as `module_of`
+    does.
+    """
     tables = {row_class.table: row_class for row_class in _row_classes(module_of(study))}
     trains = issubclass(config_of(study), TrainingConfig)
     return tables | ({Measured.table: Measured} if trains else {})
@@ -274,7 +298,10 @@ def _row_classes(module: ModuleType) -> list[type[Row]]:
 
 
 def folder_words(study: str) -> list[str]:
-    """Return `--config-dir` with the study's folder if the command was given one, else nothing."""
+    """Return the arguments `--config-dir <folder>` if a command needs them to find the study.
+
+    The list is empty if the study is in an installed package or a paper's package.
+    """
     name = package_of(study).rpartition(".")[0]
     for package in packages():
         if package.name == name and package.folder in given_folders():
@@ -283,14 +310,21 @@ def folder_words(study: str) -> list[str]:
 
 
 def options(group: str) -> dict[str, Path]:
-    """Return the YAML files of a configuration group by name; the program's go before a user's."""
+    """Return the paths of the YAML files of a configuration group, by name of the option.
+
+    group: a folder of `conf/`, such as `study` or `figure`. If the program and the user have an
+    option of one name, the program's file is returned.
+    """
     folders = [CONF, *own_conf_folders()]
     paths = [path for folder in folders for path in sorted((folder / group).glob("*.yaml"))]
     return {path.stem: path for path in reversed(paths)}
 
 
 def figure_names(scale: str | None = None) -> list[str]:
-    """Return the names of all figures, or of those drawn at a scale, fig2 before fig11."""
+    """Return the names of all figures in natural order: fig2 comes before fig11.
+
+    scale: return only the figures that have this scale; None: all.
+    """
     names = sorted(options("figure"), key=natural_order)
     if scale is None:
         return names
@@ -313,9 +347,9 @@ def named_figures(words: Iterable[str]) -> tuple[list[str], list[str]]:
 
 
 def scale_in(words: Iterable[str]) -> str:
-    """Return the scale that the command's arguments name, or the default.
+    """Return the scale that the argument `scale=...` names, or `quick` without this argument.
 
-    Raises InputError if there is no such scale.
+    words: the command's arguments. Raises InputError if there is no such scale.
     """
     typed = [word.removeprefix("scale=") for word in words if word.startswith("scale=")]
     if typed and typed[-1] not in SCALES:
@@ -324,14 +358,14 @@ def scale_in(words: Iterable[str]) -> str:
 
 
 def natural_order(name: str) -> list[tuple[str, int]]:
-    """Return a sorting key that compares numbers within a name as numbers."""
+    """Return a key for `sorted` that compares numbers within a name as numbers."""
     return [(text, int(number or 0)) for text, number in re.findall(r"(\D*)(\d*)", name)]
 
 
 def sizes(study: str) -> dict[str, dict[str, Any]]:
-    """Return the parameters that `size/<study>.yaml` sets, by scale; empty without a file.
+    """Return the parameters that `size/<study>.yaml` sets, by scale; empty without this file.
 
-    Raises InputError if the file holds anything else.
+    Raises InputError if the file does not map scales to parameters.
     """
     by_scale = _parsed(_text("size", study) or "{}")
     if not isinstance(by_scale, dict) or not all(isinstance(v, dict) for v in by_scale.values()):
@@ -340,7 +374,11 @@ def sizes(study: str) -> dict[str, dict[str, Any]]:
 
 
 def headline(group: str, name: str) -> str:
-    """Return the title of an option: the first comment of its YAML file, without `# @package`."""
+    """Return the title of an option: the first comment in its YAML file, without `# `.
+
+    The line `# @package` of Hydra is skipped. The title is empty if there is no comment or no file.
+    group: a folder of `conf/`, such as `figure`.
+    """
     for line in _text(group, name).splitlines():
         if line.startswith("# ") and not line.startswith("# @package"):
             return line[2:]
@@ -348,7 +386,10 @@ def headline(group: str, name: str) -> str:
 
 
 def figure_study(figure: str) -> str:
-    """Return the study whose runs a figure draws. Raises InputError if there is no such figure."""
+    """Return the name of the study whose runs a figure draws.
+
+    Raises InputError if there is no such figure, or its YAML file chooses no study.
+    """
     if figure not in options("figure"):
         raise InputError(f"figure={figure} is unknown: {nearest(figure, figure_names())}")
     try:

@@ -11,11 +11,12 @@ REORDERED = {"reassoc", "contract", "nsz", "arcp"}
 
 
 def compiled(function: Callable, **options: Any) -> Callable:
-    """Return a function of arrays and numbers, compiled when it is first called.
+    """Return a function of arrays and numbers that numba compiles when it is first called.
 
-    The machine code is stored on the disk, where numba finds a folder for it, and compiled anew
-    when the file of the function changes. What the function calls must therefore stand in the same
-    file. Division by zero gives inf or nan. options: of `numba.njit`.
+    The machine code is stored on the disk if numba finds a folder that can be written. It is
+    compiled again after the function's file has changed, but not after changes of other files.
+    Functions that it calls must therefore be in the same file. Division by zero gives inf or nan.
+    options: further options of `numba.njit`.
     """
     options = {"error_model": "numpy", "nogil": True} | options
     bare = unwrap(function)  # without the checks of types that the tests add
@@ -26,5 +27,8 @@ def compiled(function: Callable, **options: Any) -> Callable:
 
 
 def one_pass(function: Callable) -> Callable:
-    """Compile a loop that goes over its arrays once, between two products."""
+    """Return a compiled loop over arrays, in which sums may be taken in another order.
+
+    The order may be changed so that the processor's vector instructions can be used.
+    """
     return compiled(function, fastmath=REORDERED)

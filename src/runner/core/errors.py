@@ -25,7 +25,7 @@ class RunFailed(Exception):
 
 
 class Busy(RunFailed):
-    """Error of a run that another process computes, if the settings say `wait=false`."""
+    """Error if another process computes the run and the setting `wait=false` forbids to wait."""
 
 
 LIKE = 0.7
@@ -33,7 +33,10 @@ LIKE = 0.7
 
 
 def nearest(word: str, options: Iterable[str]) -> str:
-    """Return the end of an error message: the option most similar to a word, or all options."""
+    """Return a hint for the end of an error message about an unknown word.
+
+    The hint is the option most similar to the word. If none is similar, the hint lists all options.
+    """
     options = sorted(options)
     begun = [option for option in options if len(word) > 2 and option.startswith(word)]
     close = difflib.get_close_matches(word, begun or options, n=1, cutoff=0.0 if begun else LIKE)
@@ -43,9 +46,9 @@ def nearest(word: str, options: Iterable[str]) -> str:
 
 
 def lookup(key: str, name: str, known: Mapping[str, T]) -> T:
-    """Return the value that a table has under a name. key: the parameter that holds the name.
+    """Return the value of a name in a table. Raises InputError for an unknown name.
 
-    Raises InputError for an unknown name.
+    key: the parameter that has this name as its value, for the error message. known: the table.
     """
     if name not in known:
         raise InputError(f"{key}={name} is unknown: {nearest(name, known)}")
@@ -53,6 +56,6 @@ def lookup(key: str, name: str, known: Mapping[str, T]) -> T:
 
 
 def show_traceback() -> None:
-    """Print the traceback of the error at hand if the command has `hydra.verbose=true`."""
+    """Print the traceback of the error being handled if the command has `hydra.verbose=true`."""
     if logging.getLogger().level == logging.DEBUG:
         traceback.print_exc()

@@ -7,7 +7,10 @@ from runner.core.errors import InputError
 
 
 def at_home(argument: str) -> str:
-    """Return an argument `key=~/folder` with the home folder in place of `~`."""
+    """Return an argument `key=~/folder` with the path of the home folder for `~`.
+
+    Other arguments are returned unchanged.
+    """
     key, equals, value = argument.partition("=")
     return f"{key}={os.path.expanduser(value)}" if value.startswith("~") else argument
 
@@ -24,7 +27,7 @@ def outputs_at(text: str) -> Path:
 
 
 def require_readable(outputs: Path) -> None:
-    """Raise InputError if the folder of outputs does not exist."""
+    """Raise InputError if the folder of outputs does not exist or cannot be listed."""
     try:
         with os.scandir(outputs):
             pass
@@ -35,7 +38,8 @@ def require_readable(outputs: Path) -> None:
 def require_writable(outputs: Path, inside: Path | None = None) -> None:
     """Make the folder of outputs. Raises InputError if that fails.
 
-    inside: a folder within it to make as well, in which files must be writable.
+    inside: a folder within the folder of outputs, which is made as well. Raises InputError if no
+    file can be written into this folder.
     """
     try:
         outputs.mkdir(parents=True, exist_ok=True)

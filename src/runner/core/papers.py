@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, order=True)
 class Paper:
-    """A paper: its letter in this project, and its reference."""
+    """A paper: its letter in this project, title, conference with year, and number on arXiv."""
 
     letter: str
     title: str
     venue: str
     arxiv: str = ""
     replicates: str = "replicates"
-    """Plural of one independent repetition, with separate data and initialization: networks."""
+    """What one independent repetition is called in the plural: `networks` or `tasks`."""
 
 
 PAPERS = {
@@ -48,10 +48,16 @@ PAPERS = {
 
 
 def paper_of(folder: str) -> Paper:
-    """Return the paper of a package; a user's package has no letter, and its name as title."""
+    """Return the paper of a package. folder: the package's name, such as `norm_tuning`.
+
+    A user's package gives a paper without a letter and with the package's name as title.
+    """
     return PAPERS.get(folder, Paper("", folder, ""))
 
 
 def replicates_in(module: str) -> str:
-    """Return the plural of one repetition, `networks` or `tasks`, for a module of a paper."""
+    """Return what a paper calls its replicates: `networks` or `tasks`.
+
+    module: the full name of a module of the paper. For a user's module it is `replicates`.
+    """
     return paper_of(module.removeprefix("runner.papers.").partition(".")[0]).replicates

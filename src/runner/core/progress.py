@@ -35,7 +35,7 @@ tqdm.set_lock(threading.RLock())  # each process has its own bars
 
 @contextmanager
 def single_runs_silent() -> Iterator[None]:
-    """Keep the log and the bars of single runs off the terminal."""
+    """Print no log lines and no bars of single runs on the terminal within the block."""
     global _silent
     before, _silent = _silent, True
     try:
@@ -47,9 +47,9 @@ def single_runs_silent() -> Iterator[None]:
 class Progress(tqdm):
     """A bar that counts to `total` and shows the time left and some numbers (loss, rank).
 
-    A number may be a tensor or a function. It is read only when it is shown, since reading waits
-    for the device. Of several values (one for each network) the median of the finite ones is shown,
-    and how many are not finite.
+    A number may be a tensor, a list or a function that returns one. It is read only when it is
+    shown, since reading waits for the device. If it has several values (one for each network), the
+    bar shows the median of the finite values, and how many values are not finite.
     """
 
     monitor_interval = 0  # tqdm's own thread
@@ -77,14 +77,18 @@ class Progress(tqdm):
         self.counted = self.start_t
 
     def update(self, count: float = 1, **numbers: Any) -> None:
-        """Count more units (0: a part of one). numbers: the values to show next to the bar."""
+        """Advance the bar by `count` units, and show these numbers next to it.
+
+        count: 0 if only a part of a unit is done; then only the numbers change. numbers: they
+        replace the numbers of the last call.
+        """
         self.numbers = numbers
         if count:
             self.counted = self._time()
         super().update(count)
 
     def refresh(self, *args: Any, **options: Any) -> None:
-        """Draw the bar again, or write a line into the log."""
+        """Draw the bar again; without a bar, write its text as a line into the log."""
         if self.is_bar:
             super().refresh(*args, **options)
         else:
@@ -93,17 +97,20 @@ class Progress(tqdm):
 
     @property
     def format_dict(self) -> dict[str, Any]:
-        """Return the values that a bar can show: tqdm's, and `text`."""
+        """Return the values that tqdm's `bar_format` can show: tqdm's, and our `text`."""
         return super().format_dict | {"text": self.text()}
 
     def text(self) -> str:
-        """Return the line: `training: 340 of 1000 steps, about 30 s left, loss 0.25`."""
+        """Return the text of the bar: `training: 340 of 1000 steps, about 30 s left, loss 0.25`."""
         numbers = (_in_words(name, value) for name, value in self.numbers.items())
         parts = (f"{self.n} of {self.total} {self.unit}", self.time_left(), *numbers)
         return f"{self.desc}: {', '.join(filter(None, parts))}"
 
     def time_left(self) -> str:
-        """Return the time left at the speed so far; empty if it is unknown or below a second."""
+        """Return the time left, in words, at the average speed so far.
+
+        The text is empty if the speed is unknown, or if less than a second is left.
+        """
         done = self.n - self.initial
         seconds = self.counted - self.start_t if done else 0
         if seconds < SECONDS_TO_FIRST_LINE:
@@ -125,7 +132,7 @@ def _in_words(name: str, value: Any) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time in the unit that suits it: `about 3 days`."""
+    """Return a time in words, in a unit that suits its length: `about 3 days`."""
     units = (("years", 365.25 * 86400), ("days", 86400), ("hours", 3600), ("min", 60))
     for unit, length in units:
         if seconds >= 2 * length:
@@ -134,7 +141,10 @@ def duration(seconds: float) -> str:
 
 
 def log_to_terminal(arguments: Iterable[str] = ()) -> None:
-    """Send the program's log to stderr; with `hydra.verbose=true` the logs of all packages."""
+    """Print the log of this program on stderr.
+
+    arguments: the command's; with `hydra.verbose=true` the logs of all packages are printed.
+    """
     runner, root = logging.getLogger("runner"), logging.getLogger()
     runner.setLevel(logging.INFO)
     runner.propagate = False
@@ -150,7 +160,7 @@ def log_to_terminal(arguments: Iterable[str] = ()) -> None:
 
 
 def is_shown(record: logging.LogRecord) -> bool:
-    """Return whether a line of the log belongs on the terminal."""
+    """Return whether a line of the log is printed; lines of single runs may be silenced."""
     return not (_silent and record.name == log.name)
 
 

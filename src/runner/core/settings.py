@@ -67,5 +67,8 @@ class Settings:
         self.folder()
 
     def folder(self) -> Path:
-        """Return the folder of outputs. Raises InputError if `outputs` does not name a folder."""
+        """Return the path of the folder of outputs.
+
+        Raises InputError if the setting `outputs` does not name a folder.
+        """
         return outputs_at(self.outputs)

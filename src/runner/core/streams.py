@@ -28,9 +28,9 @@ STATES = 2**32
 
 
 def stream_seed(seed: int, replicate: int, purpose: str, key: int = 0) -> int:
-    """Return the 63-bit seed of one stream: the first 63 bits of a SHA-256 of the arguments.
+    """Return the seed of one random stream: the first 63 bits of a SHA-256 of the arguments.
 
-    key: 0, or higher if earlier streams have the states of all smaller keys.
+    key: 0; a higher number gives another seed, if an earlier stream has the state of this one.
     """
     words = f"{seed}/{replicate}/{purpose}" + f"/key {key}" * (key > 0)
     return int.from_bytes(hashlib.sha256(words.encode()).digest()[:8], "big") >> 1
@@ -41,17 +41,17 @@ RANDOM_PIXELS = ("random pixels train", "random pixels test")
 
 
 def order_of(epoch: int) -> str:
-    """Return the purpose of the stream for the order of the data in an epoch, counted from 1."""
+    """Return the purpose of the random stream that orders the data in an epoch, counted from 1."""
     return f"order of epoch {epoch}"
 
 
 def orders(epochs: int) -> tuple[str, ...]:
-    """Return the purposes of the streams for the order of the data in epochs 1 to `epochs`."""
+    """Return the purposes of the random streams that order the data in epochs 1 to `epochs`."""
     return tuple(order_of(epoch) for epoch in range(1, epochs + 1))
 
 
 class Streams:
-    """The random streams of one seed: one for each replicate and each purpose of a list."""
+    """All random streams of one seed: one for each replicate and each purpose in a list."""
 
     def __init__(self, seed: int, purposes: Iterable[str]) -> None:
         self.seed, self.purposes = seed, dict.fromkeys(purposes)
@@ -60,9 +60,9 @@ class Streams:
         """Seeds by purpose, for each replicate up to the highest that a caller asked for."""
 
     def seed_of(self, replicate: int, purpose: str) -> int:
-        """Return the 63-bit seed of one stream.
+        """Return the 63-bit seed of the stream of one replicate and one purpose.
 
-        Raises KeyError if the study does not list the purpose.
+        Raises KeyError if the list of purposes does not have the purpose.
         """
         if purpose not in self.purposes:
             raise KeyError(f"no stream {purpose!r}: add it to purposes() in the study's config.py")
@@ -79,7 +79,10 @@ class Streams:
         return free
 
     def generator(self, replicate: int, purpose: str) -> "torch.Generator":
-        """Return a CPU generator for one replicate and one purpose of the list."""
+        """Return a new CPU generator, at its beginning, for one replicate and one purpose.
+
+        Raises KeyError if the list of purposes does not have the purpose.
+        """
         import torch  # late: checking a configuration needs none of it
 
         return torch.Generator().manual_seed(self.seed_of(replicate, purpose))
@@ -87,19 +90,19 @@ class Streams:
 
 @lru_cache(maxsize=32)
 def streams(seed: int, purposes: tuple[str, ...]) -> Streams:
-    """Return the streams of a seed and a study's list of purposes."""
+    """Return all random streams of a seed and of the purposes that a study lists."""
     return Streams(seed, purposes)
 
 
 def generator(seed: int, replicate: int, purpose: str) -> "torch.Generator":
-    """Return a CPU generator for one replicate and a purpose that no study lists.
+    """Return a CPU generator for one replicate and a purpose outside the lists of studies.
 
-    Generators of other replicates with this purpose have other states.
+    Any two replicates have generators with different states.
     """
     return Streams(seed, (purpose,)).generator(replicate, purpose)
 
 
 def generators(seed: int, replicates: int, purpose: str) -> "list[torch.Generator]":
-    """Return the generators of replicates 0 to replicates − 1, as `generator` gives them."""
+    """Return `generator(seed, replicate, purpose)` for each replicate from 0 to replicates − 1."""
     listed = Streams(seed, (purpose,))
     return [listed.generator(replicate, purpose) for replicate in range(replicates)]

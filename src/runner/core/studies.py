@@ -56,12 +56,16 @@ def parameter(
     choices: tuple[str, ...] | None = None,
     own: bool = False,
 ) -> Any:
-    """Return a field of a study's parameters with its help text and its range.
+    """Return a dataclass field for a parameter of a study, with its help text and its range.
 
-    minimum, maximum: inclusive limits; above: an exclusive limit; choices: the names allowed; own:
-    whether a user's function `module:function` is allowed, whose code then counts as code of the
-    run. For a list the limits hold for each element; it must not be empty or repeat a value. None
-    is allowed if the type allows it, NaN never, and no integer beyond 64 bits.
+    - minimum, maximum: inclusive limits;
+    - above: an exclusive lower limit;
+    - choices: the names that are allowed;
+    - own: whether the name of a user's function, `module:function`, is allowed. The code of this
+      function then counts as code of the run.
+
+    Limits of a list hold for each element. A list must not be empty or repeat a value. None is
+    allowed if the field's type allows it. A limit excludes NaN. No integer may exceed 64 bits.
     """
     limits = {"minimum": minimum, "maximum": maximum, "above": above, "choices": choices}
     metadata = {"help": help, "own": own, **limits}
@@ -77,14 +81,17 @@ def default_of(item: Field) -> Any:
 
 @dataclass(frozen=True)
 class StudyConfig:
-    """Base class of a study's parameters: all that changes its numbers, and nothing else.
+    """Base class of a study's parameters. They alone determine the numbers of a run.
 
     Raises InputError if a value is outside its range.
     """
 
     study: ClassVar[str]
     version: ClassVar[int] = 1
-    """Number to raise when the same parameters give other numbers. Older runs then do not count."""
+    """Number that is raised when the same parameters give other numbers than before.
+
+    Runs of an earlier version are then not used any more.
+    """
 
     seed: int = parameter("seed of all random numbers", 0, minimum=0)
 
@@ -92,43 +99,53 @@ class StudyConfig:
         check_fields(self)
 
     def identity(self) -> dict[str, Any]:
-        """Return the parameters that differ from their defaults. They name a run."""
+        """Return the parameters that differ from their defaults, by name.
+
+        A run is named after them.
+        """
         values = {item.name: (getattr(self, item.name), default_of(item)) for item in fields(self)}
         return {name: value for name, (value, default) in values.items() if value != default}
 
     def purposes(self) -> tuple[str, ...]:
         """Return the purposes of the study's random streams, in a fixed order.
 
-        The list may depend on the parameters. `core.streams` says why its order matters.
+        A purpose is a text, such as "weights". The list may depend on the parameters.
+        `core.streams` explains why its order matters.
         """
         return ()
 
     def streams(self) -> Streams:
-        """Return all random streams of the study."""
+        """Return the random streams of the study's seed and purposes."""
         return streams(self.seed, self.purposes())
 
     def stream(self, replicate: int, purpose: str) -> "torch.Generator":
-        """Return the random stream of one replicate and one purpose."""
+        """Return a new random generator for one replicate and one purpose.
+
+        Raises KeyError if `purposes` does not list the purpose.
+        """
         return self.streams().generator(replicate, purpose)
 
     def refuse(self, names: Collection[str], where: str) -> None:
-        """Raise InputError if one of these parameters is not at its default.
+        """Raise InputError if one of the named parameters differs from its default.
 
-        where: the setting with which the parameters have no effect, for the message.
+        where: the setting with which these parameters have no effect, for the error message.
         """
         for name, value in self.identity().items():
             if name in names:
                 raise InputError(f"{name}={value} changes nothing with {where}: leave it out")
 
     def own_functions(self) -> tuple[str, ...]:
-        """Return the user's functions that parameters name, as `module:function`."""
+        """Return the user's functions that are values of parameters, as `module:function`."""
         values = [getattr(self, item.name) for item in fields(self) if item.metadata["own"]]
         return tuple(value for value in values if value and OWN.fullmatch(value))
 
 
 @dataclass(frozen=True)
 class TrainingConfig(StudyConfig):
-    """Base class of the parameters of studies that train networks, with weights to store."""
+    """Base class of the parameters of studies that train networks.
+
+    Runs of these studies can store trained weights, and hand networks to a user's function.
+    """
 
     measure: str | None = parameter(
         "your own function that measures networks, module:function; its numbers go to measured.csv",
@@ -138,7 +155,10 @@ class TrainingConfig(StudyConfig):
 
 
 def check_fields(config: Any) -> None:
-    """Check each `parameter` of a dataclass. Raises InputError if a value is outside its range."""
+    """Check the value of each field that `parameter` made in a dataclass.
+
+    Raises InputError if a value is outside its range, or a list is empty or repeats a value.
+    """
     for item in fields(config):
         name, value = item.name, getattr(config, item.name)
         if not isinstance(value, list):
@@ -176,9 +196,10 @@ def _check(item: Field, value: Any) -> None:
 
 
 class Row:
-    """Base class of row dataclasses. Their fields are the columns of a table, in order.
+    """Base class of dataclasses whose objects are rows of a table.
 
-    A field is an int, a float, a str or a bool.
+    Their fields are the columns of the table, in order. A field is an int, a float, a str or a
+    bool.
     """
 
     table: ClassVar[str]
@@ -187,18 +208,21 @@ class Row:
     """Columns that identify a row within a run. All other columns are measurements."""
 
     in_every_replicate: ClassVar[bool] = True
-    """Whether all replicates are measured at the same points. If not, training decides the
-    points."""
+    """Whether all replicates are measured at the same points. If false, the course of training
+    decides at which points a replicate is measured."""
 
 
 def column_types(row: Any) -> dict[str, Any]:
-    """Return the types of the columns of a row or a row class, by name."""
+    """Return the type of each column, by name. row: a row or a row class."""
     return {item.name: item.type for item in fields(row)}
 
 
 @dataclass(frozen=True)
 class Measured(Row):
-    """Rows for one network, replicate, time and number that the function `measure` returns."""
+    """One row for each network, replicate, time and number that a user's function returns.
+
+    The parameter `measure` names this function.
+    """
 
     table: ClassVar[str] = "measured"
     keys: ClassVar[tuple[str, ...]] = ("network", "replicate", "time", "quantity")
@@ -211,30 +235,34 @@ class Measured(Row):
 
 
 def network_name(method: str, **more: object) -> str:
-    """Return the name of a network in `weights.safetensors` and `measured.csv`:
-    `batch/width=64`."""
+    """Return the name of a network in `weights.safetensors` and `measured.csv`.
+
+    An example is `batch/width=64`. more: what differs between networks of one method.
+    """
     return "/".join([method, *(f"{name}={value}" for name, value in more.items())])
 
 
 @dataclass
 class Context:
-    """What a run gives to its study."""
+    """What the program gives to the function `run` of a study."""
 
     device: "torch.device"
     """The device on which the study computes."""
     restored: "dict[str, torch.Tensor] | None"
-    """The state that the study last gave to `checkpoint`; None at its start."""
+    """The state that the study last gave to `checkpoint`; None if the run starts anew."""
     progress: "Callable[..., Progress]"
-    """`with context.progress(total, "training") as bar: bar.update(1, loss=...)`: a stage as
-    `core.progress.Stage` names it."""
+    """Returns a progress bar: `with context.progress(total, "training") as bar: bar.update(1)`. The
+    second argument is one of the stages in `core.progress.Stage`."""
     checkpoint: "Callable[[Callable[[], dict[str, torch.Tensor]]], None]"
-    """`context.checkpoint(make_state)` saves `make_state()` if enough time has passed since the
-    last checkpoint. A resumed run keeps the rows yielded before, and computes the later ones."""
+    """`context.checkpoint(make_state)` stores the tensors `make_state()`, if enough time has passed
+    since the last checkpoint. A resumed run keeps the rows that were yielded before the checkpoint.
+    It computes all later rows."""
     load_data: Callable[..., Any]
     """`context.load_data(name, seed, checksums)` returns a `data.datasets.Dataset`. seed: seed of
-    random pixels; checksums: checksums of the dataset's files, if it has files."""
+    random pixels. checksums: SHA-256 of each file of the dataset, None if it has no files."""
     hand_over: "Callable[..., Iterable[Measured]]" = lambda *_: ()
     """`yield from context.hand_over(network, replicate, time, make_tensors)` gives the tensors of a
-    trained network to the user's function `measure`, and yields its rows. make_tensors: a function
-    that returns the tensors by name: inputs `x`, activations `H1`, `Z2`, ... (samples as rows), and
-    weights. With `keep_weights=true` the run stores the weights that it was given last."""
+    trained network to the user's function `measure`, and yields the rows of its numbers.
+    make_tensors: a function that returns the tensors by name. They are the inputs `x`, the
+    activations `H1`, `Z2`, ... (samples as rows), and the weights. With `keep_weights=true` the run
+    stores the last weights of each network."""

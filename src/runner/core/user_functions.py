@@ -8,7 +8,10 @@ from runner.core.errors import InputError, nearest
 
 
 def function_at(path: str) -> Callable[..., Any]:
-    """Return the function `module:function`. Raises InputError if there is none."""
+    """Return the function that `module:function` names.
+
+    Raises InputError if the module cannot be imported or has no such function.
+    """
     module_name, _, name = path.partition(":")
     try:
         module = importlib.import_module(module_name)
@@ -23,7 +26,10 @@ def function_at(path: str) -> Callable[..., Any]:
 
 
 def place_of(function: Callable[..., Any]) -> str:
-    """Return `module:function`. Raises InputError if another process could not import it."""
+    """Return `module:function` for a function, so that another process can import it.
+
+    Raises InputError if it is defined in a script or notebook, or inside another function.
+    """
     module, name = function.__module__, function.__qualname__
     if module == "__main__" or not name.isidentifier():
         raise InputError(f"{name}: put the function in a separate file, and import it from there")

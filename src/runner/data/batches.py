@@ -10,10 +10,10 @@ from runner.core.streams import Stream, order_of
 def epoch_order(
     stream: Stream, replicates: int, samples: int, epoch: int
 ) -> Int[Tensor, "R samples"]:
-    """Return a random order of 0..samples-1 for each replicate in an epoch.
+    """Return a random order of the samples 0..samples-1 for each of R replicates in an epoch.
 
-    The order depends only on stream, replicate and epoch, so a run can be resumed in the middle of
-    an epoch.
+    stream: returns the random generator of a replicate and a purpose. The order depends only on
+    stream, replicate and epoch, so a run can be resumed in the middle of an epoch.
     """
     orders = [
         torch.randperm(samples, generator=stream(r, order_of(epoch))) for r in range(replicates)

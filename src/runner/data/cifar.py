@@ -26,9 +26,10 @@ LONGEST_MEMBER = 10_000 * RECORD
 
 
 def files(source: Mapping[str, Any], folder: str | Path | None) -> list[File]:
-    """Return the files of the training images, then the file of the test images.
+    """Return the five files of training images, then the file of test images.
 
-    Raises InputError if no folder has the files and the archive cannot be fetched or read.
+    source, folder: as of `data.files.fetch`. Raises InputError if no folder has all files and the
+    archive cannot be fetched or read.
     """
     folders = [path for root in places(source, folder) for path in (root / FOLDER, root)]
     paths = [path for name in TRAIN + TEST if (path := find(name, folders))]
@@ -39,10 +40,10 @@ def files(source: Mapping[str, Any], folder: str | Path | None) -> list[File]:
 
 
 def read_archive(path: Path) -> list[File]:
-    """Return the files in the archive, in one pass over it.
+    """Return the six files of CIFAR-10 in a tar archive, training images first.
 
-    Raises InputError if the archive is damaged. Raises InputError if a file is absent, not a
-    regular file (a link, for example), or too large.
+    Raises InputError if the archive is damaged, or if a file is absent, not a regular file (a link,
+    for example), or too large.
     """
     members: dict[str, File] = {}
     wanted = [f"{FOLDER}/{name}" for name in TRAIN + TEST]
@@ -62,7 +63,7 @@ def read_archive(path: Path) -> list[File]:
 def parse(parts: Sequence[File]) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """Return pixels (n, 3, 32, 32) as bytes and labels (n,) of the training and the test images.
 
-    Raises InputError if a file has the wrong content.
+    parts: the files in the order of `files`. Raises InputError if a file has the wrong content.
     """
     return _joined(parts[: len(TRAIN)]), _joined(parts[len(TRAIN) :])
 

@@ -31,7 +31,7 @@ Resizing changes the last bits of constant channels. Pixels of files differ by 1
 
 @dataclass(frozen=True)
 class Images:
-    """Images (n, channel, row, column) with labels (n,)."""
+    """Images with axes n, channel, row and column, and the label of each image."""
 
     pixels: Float[Tensor, "n channels height width"]
     labels: Int[Tensor, " n"]
@@ -40,13 +40,13 @@ class Images:
         return len(self.labels)
 
     def flat(self) -> Float[Tensor, "n features"]:
-        """Return each image as one row: channel, row, column."""
+        """Return each image as one row of numbers, ordered by channel, row and column."""
         return self.pixels.flatten(1)
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Training and test images with labels 0..classes-1.
+    """Training and test images of one dataset, with labels 0..classes-1.
 
     files: SHA-256 of the content of each file, by its path; empty for datasets without files.
     """
@@ -58,7 +58,7 @@ class Dataset:
     files: Mapping[str, str] = field(default_factory=dict)
 
     def map(self, change) -> "Dataset":
-        """Return the dataset with pixels replaced by `change(pixels)`."""
+        """Return a dataset in which `change(pixels)` replaces the pixels of all images."""
         train, test = (
             replace(images, pixels=change(images.pixels)) for images in (self.train, self.test)
         )
@@ -100,11 +100,14 @@ class Dataset:
         )
 
     def with_random_pixels(self, stream: torch.Generator) -> "Dataset":
-        """Return the dataset with pixels replaced by uniform numbers in [0, 1]."""
+        """Return a dataset of the same shape whose pixels are uniform random numbers in [0, 1).
+
+        Labels are unchanged. stream: the random generator.
+        """
         return self.map(lambda pixels: torch.rand(pixels.shape, generator=stream))
 
     def to(self, device: torch.device) -> "Dataset":
-        """Return the dataset on another device."""
+        """Return a copy of the dataset on a device."""
         train, test = (
             Images(images.pixels.to(device), images.labels.to(device))
             for images in (self.train, self.test)
@@ -121,10 +124,13 @@ def load(
 ) -> Dataset:
     """Return the dataset `name` with pixels in [0, 1], in float32 on the CPU.
 
-    source: the location of the files, `source` in `conf/data/<name>.yaml`. folder: first folder
-    that is searched, and folder of downloads; None: the user's cache. seed: seed of the random
-    pixels. checksums: SHA-256 of the content of each file. Raises InputError if the dataset is
-    unknown, or if its files cannot be fetched or have other content.
+    - source: where to find the files; the entry `source` of `conf/data/<name>.yaml`;
+    - folder: the folder that is searched first and gets downloads; None: the user's cache;
+    - seed: the seed of random pixels;
+    - checksums: SHA-256 of the content of each file; None for datasets without files.
+
+    Raises InputError if the dataset is unknown, its files cannot be fetched or have other content,
+    or checksums are missing or superfluous.
     """
     if name not in LABELLED:
         raise InputError(f"data={name} holds no labelled images: {nearest(name, LABELLED)}")
@@ -173,7 +179,10 @@ def _unit(pixels: Tensor) -> Float[Tensor, "n channels height width"]:
 def random_pixels(
     seed: int, train: int = 60_000, test: int = 10_000, shape: tuple[int, ...] = (1, 28, 28)
 ) -> Dataset:
-    """Return uniform pixels and uniform labels, by default in the shape of Fashion-MNIST."""
+    """Return a dataset of uniform random pixels in [0, 1) and uniform random labels.
+
+    train, test: numbers of images. shape: channels, height and width, by default of Fashion-MNIST.
+    """
 
     def part(purpose: str, count: int) -> Images:
         stream = generator(seed, 0, f"random pixels {purpose}")

@@ -16,9 +16,9 @@ TEST_IMAGES = 261
 
 
 def all_images() -> tuple[Float[Tensor, "1797 8 8"], Int[Tensor, " 1797"]]:
-    """Return pixels in [0, 1], in float64, and labels of all images, in their original order.
+    """Return the pixels in [0, 1] (float64) and the labels of all images, in their original order.
 
-    Raises InputError if scikit-learn has other images than expected.
+    Raises InputError if the installed scikit-learn has other images than expected.
     """
     from sklearn.datasets import load_digits  # late import: slow, and most runs do not need it
 
@@ -32,7 +32,7 @@ def all_images() -> tuple[Float[Tensor, "1797 8 8"], Int[Tensor, " 1797"]]:
 def read() -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """Return pixels (n, 1, 8, 8) in [0, 1] and labels (n,) of the training and the test images.
 
-    The split is a fixed random choice with equal fractions of the classes.
+    The split is random but fixed. Both parts have equal fractions of the classes.
     """
     from sklearn.model_selection import train_test_split  # late import, too
 

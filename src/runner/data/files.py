@@ -26,14 +26,17 @@ LARGEST = 2**28
 
 @dataclass(frozen=True)
 class File:
-    """Content of a file, or of a file in an archive. where: its path, as shown to users."""
+    """Content of a file on the disk or in an archive.
+
+    where: its path, as error messages show it.
+    """
 
     where: str
     content: bytes
 
     @cached_property
     def sha256(self) -> str:
-        """Return the SHA-256 of the content in hexadecimal."""
+        """Return the SHA-256 of the content in hexadecimal digits."""
         return hashlib.sha256(self.content).hexdigest()
 
 
@@ -43,28 +46,39 @@ def default_folder() -> Path:
 
 
 def own_folder(folder: str | Path | None) -> Path:
-    """Return the folder of downloads, also searched first: `folder`, or the user's cache."""
+    """Return the folder that gets downloads and is searched first.
+
+    folder: the folder of the user's choice; None: the user's cache.
+    """
     return default_folder() if folder is None else Path(os.path.expanduser(folder)).absolute()
 
 
 def places(source: Mapping[str, Any], folder: str | Path | None) -> list[Path]:
-    """Return the folders that are searched for files: the user's, then those of system packages."""
+    """Return the folders that are searched for files, in order.
+
+    They are `own_folder(folder)` and then the folders of system packages, `source["packages"]`.
+    """
     return [own_folder(folder), *map(Path, source.get("packages", []))]
 
 
 def find(name: str, folders: Sequence[Path]) -> Path | None:
-    """Return the path of the first file `name` or `name.gz` in these folders, or None."""
+    """Return the path of the first file `name` or `name.gz` in these folders, None without one."""
     plain = name.removesuffix(".gz")
     paths = [folder / file for folder in folders for file in (plain, f"{plain}.gz")]
     return next((path for path in paths if os.path.isfile(path)), None)
 
 
 def fetch(source: Mapping[str, Any], folder: str | Path | None) -> list[Path]:
-    """Return the dataset's files in the order of `source["files"]`.
+    """Return the paths of the dataset's files in the order of `source["files"]`.
 
-    Absent files are downloaded into the first folder. source: `{url: <address>, files: [{name: ...,
-    checksum: md5:<hex> or sha256:<hex>}, ...], packages: [<folder>, ...]}`. A checksum is that of
-    the file at the address. Raises InputError if a file is absent and cannot be fetched.
+    Missing files are downloaded into `own_folder(folder)`. source: a mapping of three keys.
+
+    - `url`: the address of the folder of files;
+    - `files`: a list of `{name: ..., checksum: md5:<hex> or sha256:<hex>}`. The checksum is of the
+      file as it is downloaded;
+    - `packages`: further folders that may have the files.
+
+    Raises InputError if a file is missing and cannot be downloaded.
     """
     folders = places(source, folder)
     missing = [entry for entry in source["files"] if find(entry["name"], folders) is None]
@@ -98,7 +112,7 @@ def _reason(error: Exception) -> str:
 
 
 def read(path: Path) -> File:
-    """Return the file at `path`, decompressed if its content is compressed by gzip.
+    """Return the file at `path`; content compressed by gzip is decompressed.
 
     Raises InputError if the file is damaged or has more than `LARGEST` bytes.
     """
@@ -112,7 +126,11 @@ def read(path: Path) -> File:
 
 
 def check(name: str, files: Sequence[File], checksums: Sequence[str]) -> None:
-    """Raise InputError if a file of the dataset `name` has another SHA-256."""
+    """Raise InputError if the files of a dataset do not have the expected SHA-256 checksums.
+
+    InputError is also raised if the number of checksums differs from the number of files. name: the
+    name of the dataset, for the message.
+    """
     if len(checksums) != len(files):
         raise InputError(f"checksums has {len(checksums)} entries, {name} {len(files)} files")
     for file, expected in zip(files, checksums, strict=True):
@@ -124,14 +142,17 @@ def check(name: str, files: Sequence[File], checksums: Sequence[str]) -> None:
 
 
 def check_labels(where: str, labels: Integer[Tensor, " n"]) -> None:
-    """Raise InputError if a label of the file at `where` belongs to no class."""
+    """Raise InputError if a label is larger than 9 and belongs to no class.
+
+    where: the path of the labels' file, for the message.
+    """
     if (largest := int(labels.max())) >= CLASSES:
         raise InputError(f"{where} holds the label {largest}; labels are 0 to {CLASSES - 1}")
 
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Replace a decompressor's errors about a damaged file by an InputError that names the file."""
+    """Turn errors of reading or decompressing into an InputError that names the damaged file."""
     import tarfile
     import zlib
 

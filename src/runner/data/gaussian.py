@@ -8,7 +8,11 @@ from runner.core.streams import Stream
 
 
 class GaussianStream:
-    """Endless standard Gaussian inputs in R^d for each of R replicates, moved to `device`."""
+    """Endless standard Gaussian inputs, a separate random stream for each replicate.
+
+    stream: returns the random generator of a replicate and a purpose. width: d, the dimension of an
+    input. device: the device to which inputs are moved; they are drawn on the CPU.
+    """
 
     def __init__(
         self, stream: Stream, replicates: int, purpose: str, width: int, device: torch.device
@@ -17,17 +21,17 @@ class GaussianStream:
         self.generators = [stream(replicate, purpose) for replicate in range(replicates)]
 
     def draw(self, samples: int) -> Float[Tensor, "R N d"]:
-        """Return the next N inputs of each replicate, in float32."""
+        """Return the next N = `samples` inputs of each of R replicates, in float32."""
         x = torch.empty(len(self.generators), samples, self.width)
         for replicate, stream in enumerate(self.generators):
             x[replicate].normal_(generator=stream)
         return x.to(self.device)
 
     def state(self) -> dict[str, Tensor]:
-        """Return the position in each replicate's stream, for a checkpoint."""
+        """Return the states of all random generators by replicate, for a checkpoint."""
         return {f"{index}": stream.get_state() for index, stream in enumerate(self.generators)}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Continue at the position where `state` was taken."""
+        """Continue from a state that the method `state` returned."""
         for index, stream in enumerate(self.generators):
             stream.set_state(state[f"{index}"])

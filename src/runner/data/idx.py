@@ -16,9 +16,9 @@ UNSIGNED_BYTE = 0x08
 
 
 def files(source: Mapping[str, Any], folder: str | Path | None) -> list[File]:
-    """Return training images, training labels, test images, test labels, as in `source["files"]`.
+    """Return the files of training images, training labels, test images and test labels.
 
-    Raises InputError if a file cannot be fetched or read.
+    source, folder: as of `data.files.fetch`. Raises InputError if a file cannot be fetched or read.
     """
     return [read(path) for path in fetch(source, folder)]
 
@@ -26,7 +26,8 @@ def files(source: Mapping[str, Any], folder: str | Path | None) -> list[File]:
 def parse(parts: Sequence[File]) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """Return pixels (n, 1, height, width) as bytes and labels (n,) of training and test images.
 
-    All images must have equal size. Raises InputError if a file has the wrong content.
+    parts: the files in the order of `files`. Raises InputError if a file has the wrong content, or
+    if test images have another size than training images.
     """
     train, test = _labelled(*parts[:2]), _labelled(*parts[2:])
     sizes = [" x ".join(map(str, pixels.shape[2:])) for pixels, _ in (train, test)]
@@ -52,11 +53,11 @@ def _labelled(pixels: File, classes: File) -> tuple[Tensor, Tensor]:
 
 
 def parse_idx(file: File, dimensions: int) -> UInt8[Tensor, "..."]:
-    """Return the array of bytes in an IDX file.
+    """Return the array of bytes in an IDX file. dimensions: the expected number of its axes.
 
-    The header is `0, 0, type, number of dimensions`, then each dimension as a big-endian 32-bit
+    The header is `0, 0, type, number of axes`, then the length of each axis as a big-endian 32-bit
     number. Raises InputError with the file's name if the file is empty, incomplete or too long, or
-    has another type or number of dimensions.
+    has another type or number of axes.
     """
     where, content = file.where, file.content
     header, start = content[:4], 4 + 4 * dimensions

@@ -22,12 +22,13 @@ LEAK = 0.01
 
 @dataclass(frozen=True)
 class Activation:
-    """An activation sigma, applied to each number.
+    """An activation function sigma, applied to each number of a tensor.
 
-    function: sigma(Z), which may change Z in place. derivative: sigma'(z) as a function of
-    sigma(z), for gradients implemented by hand; None: automatic differentiation only. below: the
-    slope for negative inputs of sigma(z) = z for z > 0, below z for z < 0; None: sigma is not
-    positively homogeneous.
+    - function: returns sigma(Z), and may change Z in place.
+    - derivative: returns sigma'(z) from sigma(z), for gradients implemented by hand. None: only
+      automatic differentiation is possible.
+    - below: the slope for z < 0 of an activation with slope 1 for z > 0. None: sigma has another
+      form, so it is not positively homogeneous.
     """
 
     function: Callable[[Tensor], Tensor]
@@ -36,7 +37,10 @@ class Activation:
 
     @cached_property
     def gain(self) -> float:
-        """Return 1 / sqrt(E sigma(z)^2): weights N(0, gain^2 / in) preserve second moments."""
+        """Return the factor 1 / sqrt(E sigma(z)^2), for a standard Gaussian z.
+
+        A layer of n inputs with weights N(0, gain^2 / n) preserves second moments.
+        """
         z = torch.linspace(-12, 12, 24_001, dtype=torch.float64)
         density = (-z.square() / 2).exp() * ((z[1] - z[0]) / (2 * pi) ** 0.5)
         return float((self.function(z.clone()).square() * density).sum().rsqrt())
@@ -52,9 +56,9 @@ ACTIVATIONS = {
 
 
 def activation_of(name: str) -> Activation:
-    """Return the activation of a name, or of a user's `module:function`.
+    """Return the activation with this name, or the user's, `module:function`.
 
-    Raises InputError for an unknown name.
+    Raises InputError for an unknown name, and for a function that cannot be imported.
     """
     if ":" not in name:
         return lookup("activation", name, ACTIVATIONS)

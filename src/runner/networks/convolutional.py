@@ -17,10 +17,10 @@ from runner.networks.normalization import NORMALIZATIONS, batch_norm, batch_norm
 
 
 class BatchNorm(nn.Module):
-    """Batch normalization with a scale and a shift for each channel, in one of three modes.
+    """Batch normalization with a scale and a shift for each channel.
 
-    centred: whether the mean is subtracted; if not, the batch is only divided by the root mean
-    square (the `BN` of paper B's Eq. (2)).
+    `mode` chooses the statistics, see `networks.mlp.Mode`. centred: whether the mean is subtracted.
+    If not, the batch is only divided by the root mean square, as in paper B's Eq. (2).
     """
 
     mean: Tensor  # only if the mean is subtracted
@@ -37,7 +37,11 @@ class BatchNorm(nn.Module):
             self.register_buffer("mean", torch.zeros(channels))
 
     def train(self, mode: bool = True) -> "BatchNorm":
-        """Use and record statistics of the batch, or use running statistics in evaluation mode."""
+        """Set the mode to `train`, or to `evaluate` if `mode` is false; return the layer.
+
+        In the mode `train` the layer uses and records statistics of the batch. In the mode
+        `evaluate` it uses the recorded ones.
+        """
         self.mode = "train" if mode else "evaluate"
         return super().train(mode)
 
@@ -52,34 +56,38 @@ class BatchNorm(nn.Module):
 
 
 def normalization(name: str, channels: int) -> nn.Module:
-    """Return the normalization layer of a name: `none`, `batch`, or `batch_no_mean`.
+    """Return a new normalization layer of a name: `none`, `batch`, or `batch_no_mean`.
 
-    Raises InputError for another name.
+    channels: the number of channels of the layer's inputs. Raises InputError for another name.
     """
     centred = lookup("normalization", name, NORMALIZATIONS)
     return nn.Identity() if centred is None else BatchNorm(channels, centred)
 
 
 def scaled(channels: int, multiplier: float) -> int:
-    """Return the number of channels times `multiplier`, rounded, at least one."""
+    """Return `channels * multiplier`, rounded, and at least 1."""
     return max(1, round(channels * multiplier))
 
 
 class ConvolutionalClassifier(nn.Module, ABC):
-    """Base class of networks whose `classifier`, a linear layer, reads `hidden(x)`."""
+    """Base class of image classifiers: a linear layer `classifier` on features `hidden(x)`."""
 
     classifier: nn.Linear
 
     @abstractmethod
     def hidden(self, x: Float[Tensor, "N channels height width"]) -> Float[Tensor, "N d"]:
-        """Return the last hidden representation, `H_L` with samples as rows."""
+        """Return the last hidden representation, with samples as rows."""
 
     def forward(self, x: Float[Tensor, "N channels height width"]) -> Float[Tensor, "N classes"]:
-        """Return the logits."""
+        """Return the logits of the images x."""
         return self.classifier(self.hidden(x))
 
     def set_mode(self, mode: Mode) -> None:
-        """Set the statistics of batch normalization: of the batch (recorded or not), or running."""
+        """Set which statistics all batch normalization layers use.
+
+        mode: `train` (of the batch, which are recorded), `probe` (of the batch) or `evaluate` (the
+        recorded ones).
+        """
         for module in self.modules():
             if isinstance(module, BatchNorm):
                 module.mode = mode
@@ -87,12 +95,12 @@ class ConvolutionalClassifier(nn.Module, ABC):
 
 @torch.no_grad()
 def initialize(network: nn.Module, init: str, stream: Generator) -> None:
-    """Draw all weights and biases of the convolutions and linear layers, in place.
+    """Draw all weights and biases of a network's convolutions and linear layers, in place.
 
-    init: a name of `INITIALIZATIONS`. The number of inputs of a convolution is its fan-in,
-    `channels height width` of the kernel. `pytorch` is the distribution of `torch.nn.Conv2d`.
-    Weights do not depend on which layers have biases or normalization. Raises InputError for an
-    unknown name.
+    init: a name in `INITIALIZATIONS`. stream: the random generator. The number of inputs of a
+    convolution is `channels * height * width` of its kernel. The name `pytorch` gives the
+    distribution of `torch.nn.Conv2d`. Weights are the same whether or not layers have biases or
+    normalization. Raises InputError for an unknown name.
     """
     drawn = lookup("init", init, INITIALIZATIONS)
     for module in network.modules():

@@ -22,34 +22,41 @@ def _normal(deviation: float, shape: tuple[int, ...], stream: Generator) -> Tens
 
 
 def pytorch(n_out: int, n_in: int, stream: Generator) -> Layer:
-    """Draw as `torch.nn.Linear`: weights and biases uniform on `[-1/sqrt(in), 1/sqrt(in)]`."""
+    """Draw weights (out, in) and biases (out,) from the distribution of `torch.nn.Linear`.
+
+    It is uniform on `[-1/sqrt(in), 1/sqrt(in)]`.
+    """
     bound = 1 / sqrt(n_in)
     return _uniform(-bound, bound, (n_out, n_in), stream), _uniform(-bound, bound, (n_out,), stream)
 
 
 def asymmetric(n_out: int, n_in: int, stream: Generator) -> Layer:
-    """Draw weights and biases uniform on `[0, 2/sqrt(in)]` (paper B, Section 4).
+    """Draw weights (out, in) and biases (out,), uniform on `[0, 2/sqrt(in)]`.
 
-    Their variance is the same as in `pytorch`.
+    The distribution is from paper B, Section 4. Its variance is the variance of `pytorch`.
     """
     bound = 2 / sqrt(n_in)
     return _uniform(0, bound, (n_out, n_in), stream), _uniform(0, bound, (n_out,), stream)
 
 
 def he(n_out: int, n_in: int, stream: Generator) -> Layer:
-    """Draw weights `N(0, 2/in)`, which preserve ReLU networks' norm (He et al. 2015); no biases."""
+    """Draw weights (out, in) from `N(0, 2/in)`; biases (out,) are zero.
+
+    These weights preserve the norm of activations in ReLU networks (He et al. 2015).
+    """
     return _normal(sqrt(2 / n_in), (n_out, n_in), stream), torch.zeros(n_out, dtype=torch.float64)
 
 
 def unit(n_out: int, n_in: int, stream: Generator) -> Layer:
-    """Draw weights `N(0, 1)` (paper B, Definition 1); no biases."""
+    """Draw weights (out, in) from `N(0, 1)` (paper B, Definition 1); biases (out,) are zero."""
     return _normal(1.0, (n_out, n_in), stream), torch.zeros(n_out, dtype=torch.float64)
 
 
 def orthogonal(n_out: int, n_in: int, stream: Generator) -> Layer:
-    """Draw `sqrt(2)` times a random matrix with orthonormal rows or columns; no biases.
+    """Draw weights (out, in), `sqrt(2)` times a random orthogonal matrix; biases are zero.
 
-    The factor preserves the norm in ReLU networks (Saxe et al. 2014).
+    If the matrix is not square, its rows or its columns are orthonormal. The factor preserves the
+    norm in ReLU networks (Saxe et al. 2014).
     """
     tall = _normal(1.0, (max(n_out, n_in), min(n_out, n_in)), stream)
     Q, R = torch.linalg.qr(tall)
@@ -58,7 +65,10 @@ def orthogonal(n_out: int, n_in: int, stream: Generator) -> Layer:
 
 
 def gain(n_out: int, n_in: int, stream: Generator) -> Layer:
-    """Draw weights `N(0, 1/in)`, to be multiplied by the gain of the activation; no biases."""
+    """Draw weights (out, in) from `N(0, 1/in)`; biases (out,) are zero.
+
+    The caller multiplies the weights by the gain of the activation.
+    """
     return _normal(sqrt(1 / n_in), (n_out, n_in), stream), torch.zeros(n_out, dtype=torch.float64)
 
 
@@ -75,11 +85,12 @@ INITIALIZATIONS: dict[str, Callable[[int, int, Generator], Layer]] = {
 def draw(
     name: str, sizes: list[int], streams: list[Generator], dtype: torch.dtype = torch.float32
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """Return weights `(R, out, in)`, biases `(R, out)` of each layer, replicate r by `streams[r]`.
+    """Return the initial weights and the initial biases of R networks, a tensor for each layer.
 
-    sizes: numbers of inputs, hidden units by layer, and outputs. All numbers are drawn in float64
-    on the CPU, so networks of both dtypes are equal up to rounding. Raises InputError for an
-    unknown name.
+    A layer has weights (R, out, in) and biases (R, out). name: a name in `INITIALIZATIONS`. sizes:
+    the numbers of inputs, of hidden units of each layer, and of outputs. streams: R random
+    generators, one for each network. All numbers are drawn in float64 on the CPU, so they are equal
+    up to rounding for every dtype. Raises InputError for an unknown name.
     """
     layer = lookup("init", name, INITIALIZATIONS)
     weights, biases = [], []

@@ -37,7 +37,12 @@ MODES: dict[str, tuple[bool, bool]] = {
 
 
 def skipped(H: Tensor, Z: Tensor, gamma: float, normalized: bool) -> Tensor:
-    """Return `H + gamma Z` if there is a skip connection and the layer keeps the width, else Z."""
+    """Return `H + gamma Z`, or Z if there is no skip connection.
+
+    H: the input of a layer. Z: its pre-activations. A skip connection is possible only if H and Z
+    have the same shape. gamma: factor of Z; inf: no skip connection. normalized: whether batch
+    normalization follows. If so, and if gamma is huge, the result is divided by gamma.
+    """
     if isinf(gamma) or H.shape != Z.shape:
         return Z
     # Normalization removes the scale of its input, so a huge gamma divides the other term.
@@ -45,14 +50,16 @@ def skipped(H: Tensor, Z: Tensor, gamma: float, normalized: bool) -> Tensor:
 
 
 class MLP:
-    """R networks with L hidden layers and a linear classifier `W_{L+1} H_L + b_{L+1}`.
+    """R networks, each with L hidden layers and a linear classifier `W_{L+1} H_L + b_{L+1}`.
 
-    weights: `(R, out, in)` for each of the L + 1 layers. biases: `(R, out)`. Both are copied, since
-    training changes a network's tensors in place. Normalization with mean subtraction removes the
-    effect of hidden biases, so such networks have none. skip: gamma in `BN(H + gamma (W H + b))`;
-    inf: no skip connection. The first layer has a skip connection only if it keeps the width.
+    - weights: `(R, out, in)` for each of the L + 1 layers.
+    - biases: `(R, out)` for each layer. Normalization with mean subtraction removes the effect of
+      hidden biases, so networks with this normalization have none.
+    - skip: gamma in `BN(H + gamma (W H + b))`; inf: no skip connection. The first layer has a skip
+      connection only if it keeps the width.
 
-    Raises InputError for an unknown activation or normalization.
+    Weights and biases are copied, since training changes a network's tensors in place. Raises
+    InputError for an unknown activation or normalization.
     """
 
     def __init__(
@@ -85,7 +92,7 @@ class MLP:
 
     @property
     def homogeneous(self) -> bool:
-        """Return whether scaling the input only scales the hidden representations."""
+        """Return whether multiplying the input by c > 0 multiplies all hidden layers by c."""
         biases = [b for name, b in self.parameters.items() if name.startswith("b")]
         unbiased = self.centred is None and not any(b.any() for b in biases)
         return unbiased and self.sigma.below is not None
@@ -93,7 +100,11 @@ class MLP:
     def layer(
         self, layer: int, H: Float[Tensor, "R _ N"], mode: Mode = "train"
     ) -> Float[Tensor, "R d N"]:
-        """Return the hidden representations of a layer 1..L, given those of the previous layer."""
+        """Return the hidden representations H_l of layer l, given H = H_{l-1}.
+
+        layer: l, from 1 to L. mode: the statistics of batch normalization, see `Mode`. The mode
+        `train` updates running statistics.
+        """
         Z = self._affine(layer, H)
         Z = skipped(H, Z, self.skip, self.centred is not None)
         shape = Z.shape
@@ -105,7 +116,10 @@ class MLP:
     def hidden(
         self, x: Float[Tensor, "R N features"], mode: Mode = "train"
     ) -> Iterator[Float[Tensor, "R d N"]]:
-        """Yield `H_1, ..., H_L` for inputs given as rows."""
+        """Yield the hidden representations `H_1, ..., H_L`, with samples as columns.
+
+        x: inputs, with samples as rows. mode: the statistics of batch normalization, see `Mode`.
+        """
         H = x.mT
         for layer in range(1, self.depth + 1):
             H = self.layer(layer, H, mode)
@@ -114,7 +128,10 @@ class MLP:
     def logits(
         self, x: Float[Tensor, "R N features"], mode: Mode = "train"
     ) -> Float[Tensor, "R classes N"]:
-        """Return the outputs of the classifier."""
+        """Return the outputs of the classifier, with samples as columns.
+
+        x: inputs, with samples as rows. mode: the statistics of batch normalization, see `Mode`.
+        """
         H = x.mT
         for layer in range(1, self.depth + 1):
             H = self.layer(layer, H, mode)
@@ -137,18 +154,19 @@ class MLP:
         return batch_norm(Z, scale, shift, running, training)
 
     def state(self) -> dict[str, Tensor]:
-        """Return all tensors that training changes, by name."""
+        """Return parameters and running statistics, by name; they are not copied."""
         return self.parameters | self.running
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Copy the values of a `state()` into the tensors."""
+        """Copy the values of a `state()` into the tensors of these networks."""
         for name, tensor in self.state().items():
             tensor.detach().copy_(state[name])
 
     def traced(self, r: int, x: Float[Tensor, "N features"]) -> dict[str, Tensor]:
-        """Return network r's tensors, the inputs `x`, and representations `H1`, `H2`, ... as rows.
+        """Return tensors of network r by name: `x`, its parameters, and `H1`, `H2`, ...
 
-        Batch normalization uses the statistics of these inputs.
+        The hidden representations `H1`, ... have samples as rows. Batch normalization uses the
+        statistics of the inputs x.
         """
         alone = self.select(torch.tensor([r]))
         state = {name: tensor[0] for name, tensor in alone.state().items()}
@@ -156,7 +174,7 @@ class MLP:
         return {"x": x, **state, **{f"H{layer}": H[0].mT for layer, H in hidden}}
 
     def map(self, change) -> "MLP":
-        """Return new networks whose tensors are `change(tensor)`, not shared with these."""
+        """Return new networks with the tensors `change(tensor)`, copied."""
         new = object.__new__(type(self))
         vars(new).update(vars(self))
         new.parameters = {name: change(t.detach()).clone() for name, t in self.parameters.items()}
@@ -168,5 +186,5 @@ class MLP:
         return self.map(lambda tensor: tensor.to(device))
 
     def select(self, networks: Int[Tensor, " R2"]) -> "MLP":
-        """Return copies of the networks with these indices; indices may repeat."""
+        """Return copies of the networks with these indices, in this order; indices may repeat."""
         return self.map(lambda tensor: tensor[networks])

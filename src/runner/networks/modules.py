@@ -11,7 +11,11 @@ from runner.networks.mlp import skipped
 
 
 class Hidden(nn.Module):
-    """The layer `sigma(BN(H + gamma (W H + b)))`; with gamma = inf `sigma(BN(W H + b))`."""
+    """The layer `sigma(BN(H + gamma (W H + b)))` as a torch module, with samples as rows.
+
+    linear: W and b. norm: the normalization BN. activation: the name of sigma. skip: gamma; inf:
+    the layer is `sigma(BN(W H + b))`.
+    """
 
     def __init__(self, linear: nn.Linear, norm: nn.Module, activation: str, skip: float) -> None:
         super().__init__()
@@ -19,7 +23,7 @@ class Hidden(nn.Module):
         self.sigma = activation_of(activation).function
 
     def forward(self, H: Float[Tensor, "N _"]) -> Float[Tensor, "N d"]:
-        """Return the layer's hidden representations, given those of the previous layer."""
+        """Return the layer's output. H: the hidden representations before the layer."""
         Z = skipped(H, self.linear(H), self.skip, not isinstance(self.norm, nn.Identity))
         return self.sigma(self.norm(Z))
 
@@ -30,11 +34,12 @@ def mlp(
     normalization: str = "none",
     skip: float = inf,
 ) -> nn.Sequential:
-    """Return the fully connected network with these tensors, named as in `networks.mlp.MLP`.
+    """Return the fully connected network that has these tensors, as a torch module.
 
-    A layer without a tensor `variance` is not normalized. The network is in evaluation mode;
-    `train()` makes batch normalization use the statistics of the batch. Raises InputError for an
-    unknown activation or normalization.
+    tensors: weights, biases and statistics of one network, with the names of `networks.mlp.MLP`. A
+    layer without a tensor `variance` is not normalized. skip: gamma of the skip connections; inf:
+    none. The network is in evaluation mode. Its method `train()` makes batch normalization use the
+    statistics of the batch. Raises InputError for an unknown activation or normalization.
     """
     depth = sum(name.startswith("W") for name in tensors) - 1
     layers: list[nn.Module] = []

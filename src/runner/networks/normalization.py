@@ -25,8 +25,9 @@ def batch_norm(
 ) -> Float[Tensor, "N C *rest"]:
     """Return `(x - mean) / sqrt(variance + eps) * scale + shift`, as `torch.nn.BatchNorm1d`.
 
-    running: mean and variance, used if not training, and updated in place if training; None: use
-    the statistics of the batch without recording them.
+    running: running mean and variance of shape (C,). If training, they are updated in place and the
+    statistics of the batch are used. If not, they are used themselves. None: the statistics of the
+    batch are used, and recorded nowhere.
     """
     mean, variance = running or (None, None)
     return functional.batch_norm(
@@ -41,9 +42,10 @@ def batch_norm_no_mean(
     running: Float[Tensor, " C"] | None,
     training: bool,
 ) -> Float[Tensor, "N C *rest"]:
-    """Return x / root mean square, times scale, plus shift (`BN` of paper B's Eq. (2)).
+    """Return `x / root mean square * scale + shift`, the `BN` of paper B's Eq. (2).
 
-    running: the mean square, used and updated like the variance of `batch_norm`.
+    The mean square is over the batch; EPSILON is added to it. running: the running mean square,
+    updated or used like the variance of `batch_norm`. None: the batch's is used.
     """
     if training or running is None:
         square = x.square().mean(dim=[0, *range(2, x.ndim)])

@@ -25,9 +25,11 @@ def _convolution(n_in: int, n_out: int, kernel: int, stride: int, norm: str) -> 
 
 
 class Bottleneck(nn.Module):
-    """The block `ReLU(x + F(x))` with F of 1x1, 3x3 and 1x1 convolutions.
+    """The block `ReLU(x + F(x))`; F has a 1x1, a 3x3 and a 1x1 convolution.
 
-    If shapes differ, x is projected by a 1x1 convolution.
+    n_in, n_out: channels before and after the block. width: channels within F. stride: stride of
+    the 3x3 convolution. norm: name of the normalization. If x and F(x) differ in shape, a 1x1
+    convolution projects x.
     """
 
     def __init__(self, n_in: int, width: int, n_out: int, stride: int, norm: str) -> None:
@@ -49,10 +51,10 @@ class Bottleneck(nn.Module):
 
 
 class ResNet50(ConvolutionalClassifier):
-    """A first convolution, sixteen bottleneck blocks, and a linear classifier.
+    """The network of a first convolution, sixteen bottleneck blocks and a linear classifier.
 
     in_channels: channels of the images. norm: `none`, `batch` or `batch_no_mean`. multiplier:
-    factor on all numbers of channels.
+    factor of the number of channels of every layer.
     """
 
     def __init__(
@@ -76,10 +78,11 @@ class ResNet50(ConvolutionalClassifier):
 
 
 class Basic(nn.Module):
-    """The block `ReLU(x + F(x))` with F of two 3x3 convolutions.
+    """The block `ReLU(x + F(x))`; F has two 3x3 convolutions.
 
-    If shapes differ, x is subsampled and padded with channels of zeros (option A), without
-    parameters.
+    n_in, n_out: channels before and after the block. stride: stride of the first convolution. norm:
+    name of the normalization. If x and F(x) differ in shape, x is subsampled and padded with
+    channels of zeros (option A of He et al. 2016). The padding has no parameters.
     """
 
     def __init__(self, n_in: int, n_out: int, stride: int, norm: str) -> None:
@@ -99,12 +102,15 @@ class Basic(nn.Module):
 
 
 class ResNetForCifar(ConvolutionalClassifier):
-    """The ResNet of 6n + 2 layers of He et al. 2016, Section 4.2.
+    """The ResNet with 6n + 2 layers of He et al. 2016, Section 4.2.
 
-    It has a first convolution, three stages of n basic blocks, and a linear classifier.
-    in_channels: channels of the images. blocks: n. width: channels of the first stage, 16 in the
-    paper; the other stages have two and four times as many. norm: `none`, `batch` or
-    `batch_no_mean`.
+    It has a first convolution, three stages of n basic blocks each, and a linear classifier.
+
+    - in_channels: channels of the images;
+    - blocks: n;
+    - width: channels of the first stage, 16 in the paper. The other stages have two and four times
+      as many channels;
+    - norm: `none`, `batch` or `batch_no_mean`.
     """
 
     def __init__(

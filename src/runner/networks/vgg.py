@@ -17,7 +17,8 @@ class VGG19(ConvolutionalClassifier):
     """Sixteen 3x3 convolutions, each with normalization and ReLU, and a linear classifier.
 
     in_channels: channels of the images. norm: `none`, `batch` or `batch_no_mean`. multiplier:
-    factor on all numbers of channels. Feature maps of a single pixel are not pooled further.
+    factor of the number of channels of every layer. Max pooling leaves feature maps of a single
+    pixel unchanged.
     """
 
     def __init__(
@@ -37,5 +38,8 @@ class VGG19(ConvolutionalClassifier):
         self.classifier = nn.Linear(n_in, classes)
 
     def hidden(self, x: Float[Tensor, "N channels height width"]) -> Float[Tensor, "N d"]:
-        """Return the last stage's output, averaged over pixels (one for inputs up to 32x32)."""
+        """Return the output of the last stage, averaged over its pixels.
+
+        Images of at most 32x32 pixels lead to a single pixel.
+        """
         return self.features(x).mean(dim=(2, 3))

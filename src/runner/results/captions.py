@@ -54,10 +54,10 @@ def caption(
     scale: str | None = None,
     overrides: Sequence[str] = (),
 ) -> str:
-    """Return a figure's caption, in lines of at most 100 characters, with a newline at its end.
+    """Return the caption of a figure, in lines of at most 100 characters.
 
-    headline: what the figure shows; description: its panels and marks; overrides: the parameters
-    that were typed.
+    headline: what the figure shows. description: its panels and marks. tables: the tables that are
+    drawn. overrides: the parameters `key=value` that the user typed.
     """
     try:
         words = description if isinstance(description, str) else description(Present(tables))
@@ -71,9 +71,11 @@ def caption(
 
 
 def columns_named(words: str, tables: Tables, study: str) -> str:
-    """Return which names in a text differ from the names in the tables.
+    """Return which printed names in a text are another name in the tables, as words.
 
-    A printed name that is also the name of a column is left out: it has several columns.
+    An example is `in the tables: target_width (d)`. The text is empty if there are none. words: the
+    text of a caption. Two kinds of names are skipped: names that begin with the same letters, and
+    printed names that are columns themselves.
     """
     names = names_of(study)
     printed = {column: names.column(column) for rows in tables.values() for column in rows}
@@ -96,7 +98,10 @@ def _are_alike(name: str, printed: str) -> bool:
 
 
 def dataset_in(tables: Tables) -> str:
-    """Return the datasets of some tables, for a header; nothing for Gaussian inputs alone."""
+    """Return the names of the datasets in some tables, for a header.
+
+    The text is empty if the inputs are Gaussian only, or no table has the column `data`.
+    """
     values, sizes = _values(tables, "data"), _values(tables, "train_images")
     if values == ["gaussian"]:
         return ""
@@ -112,7 +117,10 @@ def _sentence(text: str) -> str:
 
 
 def facts(study: str, tables: Tables) -> Iterator[str]:
-    """Yield data, sizes, replicates and seed of the runs behind some tables."""
+    """Yield phrases about the runs behind some tables: data, sizes, replicates and seed.
+
+    An example is `training images: 1,437`.
+    """
     parameters = {item.name for item in fields(config_of(study))}
     for column, name in SIZES.items():
         if {column, f"{column}s"} & parameters and (values := _values(tables, column)):
@@ -124,9 +132,9 @@ def facts(study: str, tables: Tables) -> Iterator[str]:
 
 
 def repeated(tables: Tables, among: Collection[str] = tuple(REPLICATES)) -> str:
-    """Return the number of replicates, or of chains; nothing if no table has the number.
+    """Return the number of repetitions behind some tables, as `8 replicates`.
 
-    among: the columns that may have it.
+    The text is empty if no table has the number. among: the columns that may have it.
     """
     for column, name in REPLICATES.items():
         if column in among and (values := _values(tables, column)):

@@ -55,29 +55,38 @@ CLOSE = 0.9
 
 
 class AllLeftOut(NoRows):
-    """No number of a claim meets the assumption."""
+    """No measurement for a claim meets the assumption of the claim's quantity."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """The evidence for a claim at each point, with a note and the excluded fraction."""
+    """All evidence for a claim: one `Evidence` for each point.
+
+    note: more numbers, as text. left_out: the fraction of measurements that the assumption
+    excludes.
+    """
 
     points: Sequence[Evidence]
     note: str = ""
     left_out: float = 0.0
     lost: Sequence[str] = ()
-    """The points at which no measurement meets the assumption."""
+    """The points at which no measurement meets the assumption, in words."""
     unmet: str = ""
-    """A property of the excluded measurements: `the linear system lacks full rank`."""
+    """What the excluded measurements have in common: `the linear system lacks full rank`."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement in our words, its source (paper, section or theorem), and its rule.
+    """A statement about a figure in our words, and the rule by which it is judged.
 
-    rule: one rule, or several rules that must all hold. needs: the number of different values that
-    a column must have ("at every depth" needs several depths), beside the needs of the quantities.
-    note: more numbers, from the columns of the quantities: `MSE up to {mse.max:.2g}`.
+    - name: the claim's short name.
+    - source: the section or theorem of the paper.
+    - rule: one rule, or several rules that must all hold.
+    - kind: `paper`, `ours` or `illustration`, see `Kind`.
+    - needs: for a column, how many different values it must have ("at every depth" needs several
+      depths). Needs of the rules' quantities are added.
+    - note: more numbers for the printed verdict, from the columns of the quantities: `MSE up to
+      {mse.max:.2g}`.
     """
 
     name: str
@@ -96,12 +105,12 @@ class Claim:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """Return the rules that must all hold."""
+        """Return all rules of the claim, which must all hold."""
         return (self.rule,) if isinstance(self.rule, Rule) else tuple(self.rule)
 
     @property
     def printed(self) -> str:
-        """Return the rules in words; quantities with the same comparison are joined by "and"."""
+        """Return all rules in words. Quantities with the same comparison are joined by "and"."""
         quantities: dict[str, list[str]] = {}
         for rule in self.rules:
             words = f"{rule.comparison}{rule.quantity.place}"
@@ -114,21 +123,26 @@ class Claim:
 
     @property
     def attribution(self) -> str:
-        """Return the source, with the kind of the claim before it unless it is `paper`."""
+        """Return the source of the claim, after its kind unless the kind is `paper`."""
         return self.source if self.kind == "paper" else f"{self.kind}; {self.source}"
 
     @property
     def digest(self) -> str:
-        """Return sixteen digits of a hash of the printed rule, its bounds, arguments and needs.
+        """Return sixteen digits that change when the rules change.
 
-        The numbers of the reference guard the computation of a quantity.
+        They are a hash of the printed rules, their bounds, arguments and needs. They do not cover
+        the code that computes a quantity. A change there shows in the numbers of the reference.
         """
         decided = [[asdict(rule.comparison), rule.quantity.arguments] for rule in self.rules]
         content = json.dumps([self.printed, decided, self.needs], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def measure(self, tables: Tables) -> Measurement:
-        """Return the evidence of the tables. Raises NoRows if a quantity has no rows."""
+        """Return the evidence for the claim in these tables.
+
+        Raises NoRows if the tables lack rows for a quantity, and AllLeftOut if no row of a quantity
+        meets its assumption.
+        """
         points: list[Evidence] = []
         frames, lost = [], set()
         excluded: dict[str, float] = {}
@@ -174,7 +188,11 @@ class _Statistics:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict, the deciding evidence, a note, and the excluded fraction."""
+    """The verdict on a claim, and the reasons for it.
+
+    note: reasons and more numbers, as text. evidence: the test at the deciding point; None without
+    numbers. left_out: the fraction of measurements that the assumption excludes.
+    """
 
     verdict: Verdict
     note: str
@@ -183,17 +201,23 @@ class Judgement:
 
     @property
     def measured(self) -> str:
-        """Return the deciding number in words; empty without one."""
+        """Return the numbers at the deciding point in words; empty if there are none."""
         return in_words(self.evidence) if self.evidence and self.evidence.n else ""
 
 
 def claims_of(figure: str, study: str) -> list[Claim]:
-    """Return the claims of a figure, in their order; empty if its study makes none."""
+    """Return the claims about a figure, in their order; empty if the study makes none.
+
+    figure, study: their names.
+    """
     return getattr(part_of(study, "claims"), "CLAIMS", {}).get(figure, [])
 
 
 def judgement(claim: Claim, tables: Tables) -> Judgement:
-    """Judge one claim on the tables of its figure; undecided if its rows are absent."""
+    """Judge one claim on the tables of its figure; return verdict, note and evidence.
+
+    The verdict is "undecided" if rows are absent, or if too many measurements are excluded.
+    """
     if lacking := _lacking(claim, tables):
         return Judgement("undecided", lacking)
     try:
@@ -233,9 +257,10 @@ def _lacking(claim: Claim, tables: Tables) -> str:
 
 
 def in_words(evidence: Evidence) -> str:
-    """Return the deciding number in words.
+    """Return the numbers of a test in words, with their limits and the point.
 
-    `error of SGD: 0.61 (0.55 to 0.72), 8 networks, d = 5`; of a fraction `7 of 8 networks, d = 5`.
+    An example is `error of SGD: 0.61 (0.55 to 0.72), 8 networks, d = 5`. For a fraction it is `7 of
+    8 networks, d = 5`.
     """
     n, name, counted = evidence.n, evidence.quantity, evidence.of
     if np.isnan(evidence.estimate):
@@ -256,12 +281,15 @@ def _short(value: float) -> str:
 
 
 def percent(fraction: float) -> str:
-    """Return a fraction in percent, with a no-break space."""
+    """Return a fraction in percent, without decimals and with a no-break space."""
     return f"{100 * fraction:.0f}\N{NO-BREAK SPACE}%"
 
 
 def judge(figure: str, claims: Iterable[Claim], tables: Tables) -> pd.DataFrame:
-    """Return the table of `<figure>.claims.csv`, a row for each claim."""
+    """Judge all claims on the tables of a figure; return a row of `COLUMNS` for each claim.
+
+    figure: the figure's name, for the first column.
+    """
     rows = [_row(figure, claim, judgement(claim, tables), tables) for claim in claims]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -298,16 +326,17 @@ def _rounded(value: float) -> float:
 
 
 def values_of(tables: Tables, column: str) -> str:
-    """Return the different values of a column in all tables, in order, in one text."""
+    """Return the different values of a column in all tables, sorted and joined by spaces."""
     values = (table[column].unique() for table in tables.values() if column in table)
     return " ".join(sorted({str(value) for column_values in values for value in column_values}))
 
 
 def distinct(judged: pd.DataFrame) -> pd.DataFrame:
-    """Return the claims of several figures, without repeated statements about the same numbers.
+    """Return rows of judged claims without repetitions of a statement about the same numbers.
 
-    Numbers are the same if they have the same runs, or the same data and measured values: two
-    figures may have different names for the same runs.
+    judged: rows of `judge` for several figures. Numbers count as the same if they are of the same
+    runs, or if data and measured values are equal. The second condition is needed since two figures
+    may have different names for the same runs.
     """
     once = judged.drop_duplicates(["statement", "runs"])
     return once.drop_duplicates(["statement", "data", "measured"])

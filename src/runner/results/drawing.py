@@ -51,9 +51,10 @@ DOT = "  ·  "
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence about the tables, and the claims that must have the listed verdicts.
+    """A sentence for the header of a picture, which is shown only if claims have certain verdicts.
 
-    says: a function that returns the sentence; all of its numbers are computed.
+    says: returns the sentence; all numbers in it are computed from the tables. holds, fails,
+    undecided: names of the claims that must have these verdicts.
     """
 
     says: Callable[[Tables], str]
@@ -63,12 +64,15 @@ class Finding:
 
     @property
     def rests_on(self) -> dict[str, str]:
-        """Return the verdict that each claim must have, by name of the claim."""
+        """Return the verdict that each claim must have, by the claim's name."""
         needed = {"holds": self.holds, "fails": self.fails, "undecided": self.undecided}
         return {claim: verdict for verdict, claims in needed.items() for claim in claims}
 
     def said(self, tables: Tables, verdicts: Mapping[str, str]) -> str:
-        """Return the sentence; empty if a claim has another verdict, or rows are absent."""
+        """Return the sentence, or an empty text if it must not be shown.
+
+        It is not shown if a claim has another verdict, or rows are absent. verdicts: by claim.
+        """
         if any(verdicts.get(claim) != needed for claim, needed in self.rests_on.items()):
             return ""
         try:
@@ -79,30 +83,35 @@ class Finding:
 
 @dataclass(frozen=True)
 class Header:
-    """The lines above a picture."""
+    """The three lines of text above a picture."""
 
     what: str
-    """Paper, figure, data, whose procedure, and the number of replicates."""
+    """Paper, figure, data, whose procedure, and number of replicates."""
     finding: str
-    """The finding, or what the picture shows."""
+    """The sentence of a `Finding`, or else what the picture shows."""
     counts: tuple[tuple[str, str], ...]
-    """Words and their colors: how many claims hold, fail and are undecided, and the marks."""
+    """Pairs of a text and its color. They state how many claims hold, fail and are undecided, and
+    what the marks are."""
 
     def as_json(self) -> bytes:
-        """Return the lines as text, the content of `<figure>.header.json`."""
+        """Return the texts without colors as JSON, the content of `<figure>.header.json`."""
         words = asdict(self) | {"counts": "".join(text for text, _ in self.counts)}
         return json.dumps(words, indent=1, ensure_ascii=False).encode()
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """How a figure is drawn, and its header and caption.
+    """How a figure is drawn, with the parts of its header and caption.
 
-    whose: the procedure, "as in the paper" or "ours". findings: the header shows the first that its
-    claims allow. caption: the description of panels, points, lines, bars and bands, or a function
-    that makes it from the tables. marks: a key, if the picture has none: "lines: medians, dots:
-    replicates". shows: the names to draw; the caption lists the other names. unread: tables of the
-    runs that neither drawing nor claims read; the reference does not keep them.
+    - figure: the figure's name.
+    - draw: makes the picture from the tables.
+    - caption: the description of panels, points, lines, bars and bands, or a function that returns
+      it for some tables.
+    - whose: the training procedure: "as in the paper" or "ours".
+    - findings: the header shows the first one whose claims have the needed verdicts.
+    - marks: a key for a picture that has none: "lines: medians, dots: replicates".
+    - shows: the values of a column that are drawn; the caption lists all others as not shown.
+    - unread: tables that neither the drawing nor a claim reads. The reference does not store them.
     """
 
     figure: str
@@ -128,8 +137,8 @@ class Drawing:
     ) -> Header:
         """Return the header of the picture.
 
-        headline: "paper B, figure 1: ranks by depth"; judged: the table of `claims.judge`;
-        overrides: the parameters that were typed.
+        headline: a text such as "paper B, figure 1: ranks by depth". judged: the table of
+        `claims.judge`. overrides: the parameters `key=value` that the user typed.
         """
         source, _, drawn = headline.partition(": ")
         verdicts = dict(zip(judged["claim"], judged["verdict"], strict=True))
@@ -143,7 +152,7 @@ class Drawing:
         return Header(upper(DOT.join(what)), upper(finding or drawn or source), tuple(counts))
 
     def description(self, tables: Tables) -> str:
-        """Return the description of panels and marks, and the names that are not drawn."""
+        """Return the description of panels and marks, with the values that are not drawn."""
         caption = self.caption
         words = caption if isinstance(caption, str) else caption(self._shown(tables))
         names: dict[str, set[str]] = {column: set() for column in self.shows}
@@ -154,7 +163,10 @@ class Drawing:
         return f"{words} Not shown: {absent}." if absent else words
 
     def left_out(self, names: Shows) -> str:
-        """Return which of the names are not drawn, as text; empty if all are drawn."""
+        """Return which of these values are not drawn, as text; empty if all are drawn.
+
+        names: the values of each column.
+        """
         absent = {
             column: sorted({*names[column]} - {*drawn}) for column, drawn in self.shows.items()
         }
@@ -184,12 +196,15 @@ def _counts(judged: pd.DataFrame) -> Iterator[tuple[str, str]]:
 
 
 def upper(text: str) -> str:
-    """Return a text with a capital at its beginning; symbols such as α are not changed."""
+    """Return a text with a capital at its beginning, unless it begins with a symbol such as α."""
     return text[:1].upper() + text[1:] if text[:1].isascii() else text
 
 
 def drawing_of(name: str, study: str) -> Drawing:
-    """Return the drawing of a figure. Raises InputError if its study's `figures.py` has none."""
+    """Return the drawing of the figure `name`.
+
+    Raises InputError if the study's `figures.py` has none.
+    """
     for drawing in getattr(part_of(study, "figures"), "FIGURES", []):
         if drawing.figure == name:
             return drawing
@@ -198,9 +213,10 @@ def drawing_of(name: str, study: str) -> Drawing:
 
 
 def draw(drawing: Draw, tables: Tables) -> tuple[MplFigure, pd.DataFrame]:
-    """Return the picture and the drawn numbers; without rows, an empty panel that names the rows.
+    """Return the picture and the table of the drawn numbers.
 
-    A single panel stays empty if its rows are drawn `with or_empty(axes):`.
+    If rows are absent, the picture is an empty panel with a text about the absent rows. A drawing
+    with `or_empty(axes)` leaves only one panel empty.
     """
     try:
         with np.errstate(all="ignore"):  # a diverged run is data
@@ -213,7 +229,10 @@ def draw(drawing: Draw, tables: Tables) -> tuple[MplFigure, pd.DataFrame]:
 
 @contextmanager
 def or_empty(axes: Axes, *others: Axes) -> Iterator[None]:
-    """Draw on some axes; if the rows are absent, the first axes say which rows."""
+    """Leave a panel empty if the block raises NoRows, with a text about the absent rows.
+
+    others: further axes, which are then removed.
+    """
     try:
         yield
     except NoRows as absent:

@@ -39,33 +39,36 @@ Unit = Literal["difference", "ratio", "exponent", "share", "slope", "value"]
 
 @dataclass(frozen=True)
 class Evidence:
-    """The result of a test at one point.
+    """The result of a statistical test of a statement at one point.
 
-    low and high are the limits of the estimate, each with one-sided error 5 %. The statement holds
-    at the point if its bound is beyond the limits.
+    - estimate: the measured median, estimate or fraction;
+    - low, high: limits of the estimate, each with one-sided error 5 %;
+    - p_holds: the probability of numbers at least as favorable if the statement is false;
+    - p_fails: the probability of numbers at least as unfavorable if the statement is true;
+    - point: the point in words, as `d = 5`.
     """
 
     estimate: float
     low: float
     high: float
     n: int
-    """Independent numbers of the test: replicates, chains or blocks."""
+    """How many independent numbers are tested: replicates, chains or blocks."""
     p_holds: float
     p_fails: float
     bound: float = np.nan
     """The number that the estimate is compared with."""
     needed: int = 2
-    """The fewest numbers that could decide."""
+    """The smallest n with which the test could decide."""
     unit: Unit = "value"
     point: str = ""
     quantity: str = ""
     """The name of the measured quantity."""
     of: str = "replicates"
-    """The units that `n` counts."""
+    """The plural of what `n` counts."""
 
     @property
     def distance(self) -> float:
-        """Return the distance of the estimate from its bound; for ratios, of the logarithms."""
+        """Return the distance of the estimate from its bound; for ratios, of their logarithms."""
         with np.errstate(all="ignore"):
             if self.unit == "ratio":
                 return float(np.abs(np.log(self.estimate / self.bound)))
@@ -73,12 +76,16 @@ class Evidence:
 
 
 def verdict(points: Sequence[Evidence]) -> tuple[Verdict, Evidence | None]:
-    """Return the verdict over all points, and the deciding point; None without points.
+    """Return the verdict over all points, and the evidence at the deciding point.
 
-    The statement holds if it holds at every point, each with error ERROR (an intersection-union
-    test: no correction). It fails if it fails at one point after Holm's correction. The deciding
-    point of *holds* has the largest `p_holds`, of *fails* the smallest `p_fails`. Among equal
-    p-values the point nearest to its bound decides *holds*, the farthest point decides *fails*.
+    - *holds*: `p_holds` is at most ERROR at every point (an intersection-union test, which needs no
+      correction). The point with the largest `p_holds` decides.
+    - *fails*: the smallest `p_fails` is at most ERROR divided by the number of points (Holm's
+      correction). The point with this `p_fails` decides.
+    - *undecided*: otherwise. The point with the largest `p_holds` is returned.
+
+    Among equal p-values, the point nearest to its bound decides *holds*, and the farthest decides
+    *fails*. Without points the verdict is "undecided", with None.
     """
     if not points:
         return "undecided", None
@@ -93,9 +100,9 @@ def verdict(points: Sequence[Evidence]) -> tuple[Verdict, Evidence | None]:
 
 @dataclass(frozen=True)
 class Above:
-    """Compare the numbers of a point with a bound: median, estimate or share are above it.
+    """The comparison that the median, estimate or fraction at a point is above a bound.
 
-    bound: a number, or a formula of the point's columns, as "1 - 1 / d".
+    bound: a number, or a formula of the point's columns, such as "1 - 1 / d".
     """
 
     bound: float | str
@@ -104,13 +111,16 @@ class Above:
         return f"above {_in_words(self.bound)}"
 
     def evidence(self, rows: pd.DataFrame) -> Evidence:
-        """Test the rows of one point; return estimate, limits and p-values."""
+        """Test the comparison on the rows of one point; return estimate, limits and p-values."""
         return _test(_worst(rows, -rows["value"]), self.bound)
 
 
 @dataclass(frozen=True)
 class Below:
-    """Compare the numbers of a point with a bound: median, estimate or share are below it."""
+    """The comparison that the median, estimate or fraction at a point is below a bound.
+
+    bound: a number, or a formula of the point's columns, such as "1 - 1 / d".
+    """
 
     bound: float | str
 
@@ -118,17 +128,18 @@ class Below:
         return f"below {_in_words(self.bound)}"
 
     def evidence(self, rows: pd.DataFrame) -> Evidence:
-        """Test the rows of one point; return estimate, limits and p-values."""
+        """Test the comparison on the rows of one point; return estimate, limits and p-values."""
         return _contrary(_test(_worst(rows, rows["value"]), self.bound))
 
 
 @dataclass(frozen=True)
 class Within:
-    """Test that the numbers of a point differ from `of` by less than a margin: two one-sided tests.
+    """The comparison that the median or estimate at a point is within `margin` of `of`.
 
-    The opposite, a median beyond the margin, is tested at half the error on each side. Five
-    replicates cannot refute it: even if all are beyond the margin, p is 2 × 0.5⁵ > 0.05. A sign
-    test of fewer than six replicates therefore decides nothing.
+    It holds if two one-sided tests hold. The opposite, a larger difference, is tested with half the
+    error on each side. Five replicates cannot refute an equivalence: even if all are beyond the
+    margin, p is 2 × 0.5⁵ > 0.05. A sign test of fewer than six replicates therefore decides
+    nothing.
     """
 
     margin: float
@@ -138,7 +149,7 @@ class Within:
         return f"within {number(self.margin)} of {number(self.of)}"
 
     def evidence(self, rows: pd.DataFrame) -> Evidence:
-        """Test the rows of one point; return estimate, limits and p-values."""
+        """Test the comparison on the rows of one point; return estimate, limits and p-values."""
         farthest = _worst(rows, (rows["value"] - self.of).abs())
         upper = Below(self.of + self.margin).evidence(farthest)
         lower = Above(self.of - self.margin).evidence(farthest)
@@ -154,12 +165,14 @@ class Within:
 
 @dataclass(frozen=True)
 class Always:
-    """Test that every number of a point satisfies a relation: a theorem, an exact equality.
+    """The comparison that every number at a point satisfies a relation, such as `<= 1`.
 
-    One counterexample, beyond its `error` if numbers have errors, refutes the statement. It holds
-    if no replicate has a counterexample and the replicates are enough: if half of all networks were
-    counterexamples, one would have appeared. The estimate is the share of replicates whose numbers
-    all satisfy the relation. A nan is no counterexample and does not support the statement.
+    It suits theorems and exact equalities. One counterexample refutes the statement; if numbers
+    have errors, it must be beyond its `error`. The statement holds if no replicate has a
+    counterexample and there are enough replicates. Enough means: if half of all networks were
+    counterexamples, one would have appeared. The estimate is the fraction of replicates whose
+    numbers all satisfy the relation. A nan is no counterexample, but does not support the
+    statement.
     """
 
     relation: Literal["<", "<=", "=", ">=", ">"]
@@ -177,7 +190,10 @@ class Always:
         return f"always {self.WORDS[self.relation]} {number(self.bound)}"
 
     def evidence(self, rows: pd.DataFrame) -> Evidence:
-        """Test the rows of one point, any number for each replicate."""
+        """Test the rows of one point; return estimate, limits and p-values.
+
+        A replicate may have several rows.
+        """
         satisfied = self.satisfied(rows)
         refuted = bool((satisfied == 0).any())
         replicates = satisfied.groupby(rows["replicate"]).agg(lambda group: group.min(skipna=False))
@@ -187,7 +203,7 @@ class Always:
         return replace(evidence, estimate=estimate, p_holds=p_holds, p_fails=float(not refuted))
 
     def satisfied(self, rows: pd.DataFrame) -> pd.Series:
-        """Return 1 for numbers that satisfy the relation, 0 for others, and nan for nan."""
+        """Return for each number 1 if it satisfies the relation, 0 if not, and nan if it is nan."""
         value, error = rows["value"].astype(float), rows.get("error", 0.0)
         at_most, at_least = value - error, value + error
         satisfied = {
@@ -216,7 +232,7 @@ def _in_words(bound: float | str) -> str:
 
 
 def number(value: float, digits: int = 6) -> str:
-    """Return a number with at most so many digits: `0.25`, `−3`, `1.07e7`, `1e-9`."""
+    """Return a number as text with at most `digits` digits: `0.25`, `−3`, `1.07e7`, `1e-9`."""
     text = re.sub(r"e\+?(-?)0*", r"e\1", f"{value:.{digits}g}")
     return re.sub("^-", "−", text)
 
@@ -276,15 +292,19 @@ def _students(estimate: float, error: float, n: float, bound: float) -> Evidence
 
 
 def at_least(count: int, n: int, chance: float) -> float:
-    """Return the probability of at least `count` successes in n trials with this chance each."""
+    """Return the probability of at least `count` successes in n trials.
+
+    chance: the probability of success in one trial.
+    """
     return float(bdtr(n - count, n, 1 - chance)) if count else 1.0
 
 
 def median_limits(values: np.ndarray) -> tuple[float, float]:
-    """Return the lower and the upper limit of a median, each with one-sided error at most ERROR.
+    """Return the lower and the upper limit of the median of a distribution.
 
-    The limits are order statistics, the inverse of the sign test, and infinite with fewer than five
-    values. A nan counts as -inf for the lower limit, as inf for the upper limit.
+    values: samples of it. Each limit has a one-sided error of at most ERROR. The limits are sorted
+    samples (the inverse of the sign test), and infinite with fewer than five samples. A nan counts
+    as -inf for the lower limit, and as inf for the upper limit.
     """
     n = len(values)
     rank = sum(at_least(n - k, n, 0.5) <= ERROR for k in range(n)) - 1
@@ -296,14 +316,15 @@ def median_limits(values: np.ndarray) -> tuple[float, float]:
 
 
 def replicates_needed(tests: int = 1) -> int:
-    """Return the fewest replicates with which one of so many sign tests can decide."""
+    """Return the smallest number of replicates with which one of so many sign tests can decide."""
     return int(np.ceil(np.log2(tests / ERROR)))
 
 
 def slopes(table: pd.DataFrame, x: str, y: str, *, log: bool = False) -> pd.Series:
-    """Return the slope of y in x by least squares, for each replicate; nan for a single x.
+    """Return the slope of y in x by least squares, for each replicate.
 
-    log: return the exponent, the slope of log y in log x.
+    x, y: names of columns. log: fit log y to log x instead; the slope is then an exponent. The
+    slope is nan if x has only one value.
     """
     columns = table[["replicate", x, y]].astype(float)
     with np.errstate(all="ignore"):
@@ -320,9 +341,10 @@ def slopes(table: pd.DataFrame, x: str, y: str, *, log: bool = False) -> pd.Seri
 def slope_of_estimates(
     x: np.ndarray, estimates: np.ndarray, errors: np.ndarray
 ) -> tuple[float, float]:
-    """Return the weighted slope of estimates in x, and its standard error.
+    """Return the weighted slope of estimates in x, and the standard error of the slope.
 
-    Weights and error come from the errors of the estimates, never from the residuals of the fit.
+    errors: standard errors of the estimates. Weights and result depend on these errors, and never
+    on the residuals of the fit.
     """
     weights = 1 / np.square(errors)
     centred = x - np.sum(weights * x) / weights.sum()

@@ -37,33 +37,36 @@ for pages that write the words of `header.json` as text."""
 class Figure:
     """A figure at a scale, with its runs.
 
-    overrides: the parameters that were typed, none for the canonical figure; style: `screen` or
-    `paper`. Methods with a parameter `tables` read the tables of the runs if none are given. Then
-    they raise InputError if a run is missing or damaged.
+    figure: the figure's name. overrides: the parameters `key=value` that the user typed; none for
+    the canonical figure. style: `screen` or `paper`. A method with an argument `tables` by default
+    reads the tables of the runs. It then raises InputError if a run is missing or damaged.
     """
 
     figure: str
     scale: str
     overrides: tuple[str, ...]
     runs: tuple[Run, ...]
-    """The runs behind the figure, complete or not."""
+    """The runs behind the figure, which may not be complete."""
     outputs: Path
     style: str = "screen"
 
     folder_name: ClassVar[str] = "figures"
-    """The folder of its files, in the outputs folder."""
+    """The folder within the folder of outputs that gets the figure's files."""
 
     def __repr__(self) -> str:
         return f"<figure {self.name} at scale {self.scale}: {len(self.runs)} runs>"
 
     @property
     def is_canonical(self) -> bool:
-        """Return whether its runs are the runs of the command without overrides."""
+        """Return whether the user typed no parameters, so that the figure is the standard one."""
         return not self.overrides
 
     @cached_property
     def name(self) -> str:
-        """Return the figure's name; with overrides `<figure>-<hash8>`, of the names of its runs."""
+        """Return the name of the figure's files.
+
+        With overrides it is `<figure>-<hash>`. The eight digits of the hash are of the runs' names.
+        """
         if self.is_canonical:
             return self.figure
         names = json.dumps(sorted(run.folder.name for run in self.runs))
@@ -71,39 +74,43 @@ class Figure:
 
     @cached_property
     def study(self) -> str:
-        """Return the study of its runs."""
+        """Return the name of the study whose runs are drawn."""
         return self.runs[0].config.study if self.runs else figure_study(self.figure)
 
     @property
     def headline(self) -> str:
-        """Return paper, figure and contents: "paper B, figure 1: ranks by depth"."""
+        """Return paper, figure and content in one line: "paper B, figure 1: ranks by depth"."""
         return headline("figure", self.figure)
 
     @cached_property
     def drawing(self) -> Drawing:
-        """Return the drawing. Raises InputError if the study has no drawing of this figure."""
+        """Return how the figure is drawn. Raises InputError if the study does not draw it."""
         return drawing_of(self.figure, self.study)
 
     @property
     def command(self) -> str:
-        """Return the command that makes the figure."""
+        """Return the command that computes and draws the figure."""
         if self.is_canonical:
             return f"make {self.figure} SCALE={self.scale}"
         words = (f"figure={self.figure}", f"scale={self.scale}", *self.overrides)
         return shlex.join(["python", "-m", "runner", *words])
 
     def path(self, end: str) -> Path:
-        """Return the path of a file, `<outputs>/figures/<scale>/<name>.<end>`."""
+        """Return the path of a file of the figure, `<outputs>/figures/<scale>/<name>.<end>`."""
         return self.outputs / self.folder_name / self.scale / f"{self.name}.{end}"
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """Return the tables of the runs by name. Raises InputError if a run is missing."""
+        """Return the tables of the runs by name, each joined over the runs.
+
+        Raises InputError if a run is missing or damaged.
+        """
         return load(self.runs)
 
     def judge(self, tables: Tables | None = None) -> pd.DataFrame:
-        """Return a row for each claim: statement, rule, verdict and measured numbers.
+        """Judge the figure's claims; return a row for each.
 
-        At scale smoke nothing fails, since the experiments are too small to refute a statement.
+        Its columns are statement, rule, verdict and numbers, among others. At scale smoke nothing
+        fails, since the experiments are too small to refute a statement.
         """
         listed = claims.claims_of(self.figure, self.study)
         judged = claims.judge(self.name, listed, self.tables() if tables is None else tables)
@@ -111,34 +118,42 @@ class Figure:
         return judged.replace({"verdict": too_small})
 
     def header(self, tables: Tables | None = None, judged: pd.DataFrame | None = None) -> Header:
-        """Return the lines above the picture. judged: the claims on these tables, if known."""
+        """Return the lines above the picture.
+
+        judged: the result of `judge` for these tables; None: judge now.
+        """
         tables = self.tables() if tables is None else tables
         judged = self.judge(tables) if judged is None else judged
         headline = self.headline or self.name
         return self.drawing.header(headline, tables, judged, self.scale, self.overrides)
 
     def caption(self, tables: Tables | None = None) -> str:
-        """Return the text below the picture in a paper."""
+        """Return the caption, the text below the picture in a paper."""
         drawing, tables = self.drawing, self.tables() if tables is None else tables
         read = {name: rows for name, rows in tables.items() if name not in drawing.unread}
         about = (self.study, read, self.scale, self.overrides)
         return caption(self.headline or self.name, drawing.description, *about)
 
     def draw(self, tables: Tables | None = None, style: str | None = None) -> MplFigure:
-        """Return the picture, with a header on the screen and without a header for print.
+        """Return the picture. In the style `screen` it has a header, in the style `paper` none.
 
-        style: `screen` or `paper`, by default the figure's. Raises InputError for another style.
+        style: by default the figure's. Raises InputError for an unknown style.
         """
         return self.drawn(tables, style=style)[0]
 
     def numbers(self, tables: Tables | None = None) -> pd.DataFrame:
-        """Return the drawn numbers, the table of `<figure>.csv`."""
+        """Return the table of the drawn numbers, the content of `<figure>.csv`."""
         return self.drawn(tables)[1]
 
     def drawn(
         self, tables: Tables | None = None, header: Header | None = None, style: str | None = None
     ) -> tuple[MplFigure, pd.DataFrame]:
-        """Return the picture below its header, and the drawn numbers. Save it `with drawn_in`."""
+        """Draw the picture; return it with the drawn numbers, the table of `<figure>.csv`.
+
+        tables, header, style: by default the figure's own. In the style `screen` the header is
+        above the picture, in `paper` there is none. To save the picture in its style, save it
+        inside `with drawn_in(style):`.
+        """
         tables, style = self.tables() if tables is None else tables, style or self.style
         header = header or self.header(tables)
         with drawn_in(style):
@@ -151,7 +166,10 @@ class Figure:
         return picture, numbers
 
     def png(self, note: str = "") -> bytes:
-        """Return the picture of the figure's tables as PNG. note: ends the header's first line."""
+        """Return the picture as the content of a PNG file.
+
+        note: a text for the end of the header's first line.
+        """
         tables = self.tables()
         header = self.header(tables)
         header = replace(header, what=DOT.join(filter(None, (header.what, note))))
@@ -159,7 +177,7 @@ class Figure:
             return as_bytes(self.drawn(tables, header)[0])
 
     def save(self, tables: Tables | None = None) -> pd.DataFrame:
-        """Draw the picture and judge the claims; write all FILES; return the claims.
+        """Draw the picture, judge the claims and write all FILES; return the judged claims.
 
         Raises InputError if the style is unknown, or the folder cannot be written.
         """
@@ -181,7 +199,7 @@ class Figure:
         return judged
 
     def make(self) -> str:
-        """Save the figure of its runs, with its provenance; return a report for the terminal.
+        """Save the figure and its provenance; return a report for the terminal.
 
         Raises InputError if a run is missing or damaged, or the folder cannot be written.
         """
@@ -207,13 +225,13 @@ class Figure:
 
     @property
     def compare_command(self) -> str:
-        """Return the command that compares figures with the reference."""
+        """Return the command that compares the user's figures with the reference."""
         scale = [] if self.scale == "quick" else [f"SCALE={self.scale}"]
         outputs = [] if self.outputs == Path("outputs") else [f"OUTPUTS={self.outputs}"]
         return shlex.join(["make", "compare", *scale, *outputs])
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the figure: its command, its runs, its seeds, its earlier rules.
+        """Return the origin of the figure: its command, runs, seconds, seeds and earlier rules.
 
         Each run has its commit, its machine and its time. `rules` has the digests of the rules that
         were written before the runs were computed.
@@ -234,7 +252,7 @@ class Figure:
         }
 
     def is_current(self) -> bool:
-        """Return whether the files show the runs as they are now, in the figure's style."""
+        """Return whether the figure's files were made from the present runs, and in its style."""
         keys = ("run", "tables", "stale")
         try:
             about = json.loads(self.path("provenance.json").read_text())
@@ -246,9 +264,10 @@ class Figure:
         return is_same and before == now and all(self.path(end).exists() for end in FILES)
 
     def not_drawn(self) -> str:
-        """Return a warning about values that the figure will not draw; empty if it draws all.
+        """Return a warning about parameter values that the figure does not draw.
 
-        Raises InputError if the figure has no drawing.
+        It is empty if the figure draws all values, or is canonical. Raises InputError if the figure
+        has no drawing.
         """
         names: dict[str, set[str]] = {column: set() for column in self.drawing.shows}
         for config in (run.config for run in self.runs):
@@ -269,7 +288,10 @@ RUN_FACTS = (
 
 
 def describe(run: Run) -> dict[str, Any]:
-    """Return a run's name, facts and tables, for the provenance of a figure."""
+    """Return the name, the facts and the tables' checksums of a run, for a figure's provenance.
+
+    Raises InputError if the run is not complete.
+    """
     about = run.provenance()
     facts = {key: about.get(key) for key in RUN_FACTS} | {"stale": run.is_stale()}
     tables = {name: table["sha256"] for name, table in run.result["tables"].items()}

@@ -14,9 +14,10 @@ from runner.core.catalogue import package_of
 
 @dataclass(frozen=True)
 class Names:
-    """Printed names of a study: of columns, of values in them, and of conditions on them.
+    """Printed names of columns, of values in them, and of conditions on them.
 
-    Other names are printed as they are written, with spaces for underscores.
+    unmet: texts for conditions that are not met. A name without entry is printed as it is written,
+    with spaces for underscores.
     """
 
     columns: Mapping[str, str]
@@ -25,26 +26,32 @@ class Names:
     unmet: Mapping[str, str]
 
     def with_others(self, printed: Mapping[Any, str]) -> "Names":
-        """Return these names and, before them, others for columns, values and conditions."""
+        """Return these names with changes: an entry of `printed` replaces the old one."""
         texts = {name: words for name, words in printed.items() if isinstance(name, str)}
         columns, conditions = {**self.columns, **texts}, {**self.conditions, **texts}
         return Names(columns, {**self.values, **printed}, conditions, self.unmet)
 
     def column(self, name: str) -> str:
-        """Return the printed name of a column; `<name>_before` was measured before training."""
+        """Return the printed name of a column.
+
+        The name `<column>_before` means a measurement before training.
+        """
         label = self.columns.get(name.removesuffix("_before"))
         if label and name.endswith("_before"):
             label += " before training"
         return label or name.replace("_", " ")
 
     def value(self, value: Any) -> str:
-        """Return the printed name of a value, for example of a method."""
+        """Return the printed name of a value in a column, such as a method."""
         text = f"{value:g}" if isinstance(value, float) else str(value)
         words = text.replace("_", " ")
         return (self.values.get(text) or self.values.get(words, words)).replace("\n", " ")
 
     def condition(self, code: str) -> str:
-        """Return the code of a condition in words, and its other parts as formulas: `m = d²`."""
+        """Return a condition in words, or as a formula where it has no words: `m = d²`.
+
+        code: the condition as an expression of Python.
+        """
         pattern = "|".join(map(re.escape, sorted(self.conditions, key=len, reverse=True)))
         parts = re.split(rf"(?<!\w)({pattern})(?!\w)", code) if pattern else [code]
         return "".join(self.conditions.get(part) or self._formula(part) for part in parts)
@@ -77,10 +84,10 @@ def names_of(study: str) -> Names:
 
 @cache
 def names_in(package: str) -> Names:
-    """Return the printed names of the nearest `names.py`, in a package or above it.
+    """Return the printed names in the `names.py` of a package, or of the nearest package above it.
 
-    The module may define MEASURES (columns), NAMES (values), CONDITIONS, and UNMET (conditions that
-    are not met).
+    The module may define MEASURES (columns), NAMES (values), CONDITIONS, and UNMET (texts for
+    conditions that are not met). Without a module there are no printed names.
     """
     module = None
     while package and not module:

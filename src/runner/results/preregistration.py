@@ -27,9 +27,10 @@ PREREGISTERED, EXPLORATORY = STANDINGS
 
 
 def register(figure: "runner.results.figure.Figure") -> None:
-    """Write the digests of a figure's rules, before its runs are computed.
+    """Write the digests of a figure's rules next to the figure, before its runs are computed.
 
-    If a run was started before, only rules count that were written earlier and are unchanged.
+    If a run exists already, only those rules are written that were registered before and are
+    unchanged.
     """
     rules = {claim.name: claim.digest for claim in claims_of(figure.figure, figure.study)}
     if any(run.folder.exists() for run in figure.runs):
@@ -42,7 +43,7 @@ def register(figure: "runner.results.figure.Figure") -> None:
 
 
 def registered(figure: "runner.results.figure.Figure") -> dict[str, str]:
-    """Return the digests that were written before the figure's runs were computed, by claim."""
+    """Return the digest of each rule that was written before the runs were computed, by claim."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         content = json.loads(figure.path(END).read_text())
         if content["runs"] == _run_names(figure):
@@ -61,8 +62,8 @@ def rules_before_numbers(
 ) -> list[bool]:
     """Return for each judged claim whether its rule was written before its numbers were known.
 
-    provenance: the provenance of the figure; stored: provenance and claims of the figure in the
-    reference, at every scale.
+    judged: the claims of a figure. provenance: the figure's. stored: pairs of provenance and claims
+    that the reference has for the figure, one for each scale.
     """
     seeds, rules = set(provenance["seeds"]), dict(provenance["rules"])
     for earlier, claims in stored:
@@ -76,15 +77,18 @@ def rules_before_numbers(
 
 
 def earlier_seeds(provenance: Mapping[str, Any], replaced: Mapping[str, Any]) -> list[int]:
-    """Return the seeds that a figure had in the reference and does not have now.
+    """Return the seeds with which the figure was in the reference before, but is not now.
 
-    provenance: the new provenance; replaced: the stored one, empty if there is none.
+    provenance: the new one. replaced: the one that the reference has; empty without one.
     """
     seeds = {*replaced.get("earlier_seeds", []), *replaced.get("seeds", [])}
     return sorted(seeds - set(provenance["seeds"]))
 
 
 def with_standing(judged: pd.DataFrame, scale: str, preregistered: Iterable[bool]) -> pd.DataFrame:
-    """Return judged claims with scale and standing, as the reference stores them."""
+    """Return judged claims with the columns `scale` and `standing`, as the reference stores them.
+
+    preregistered: for each claim, whether its standing is *pre-registered*.
+    """
     standing = np.where([*preregistered], PREREGISTERED, EXPLORATORY)
     return judged.assign(scale=scale, standing=standing)

@@ -20,15 +20,18 @@ from runner.runs.run import Run, load
 
 
 def overview_of(study: str) -> Draw:
-    """Return the function that draws a study's preview: `overview` of its `figures.py`.
+    """Return the function that draws the preview of a study's run.
 
-    By default it plots numbers against the key that varies most.
+    The function is `overview` in the study's `figures.py`, or `against_keys` without one.
     """
     return getattr(part_of(study, "figures"), "overview", partial(against_keys, study))
 
 
 def preview(run: Run) -> tuple[bytes, pd.DataFrame]:
-    """Return the overview of a complete run: a picture as PNG, and a summary."""
+    """Return the preview of a complete run: the content of a PNG file, and a table.
+
+    Raises InputError if the run is missing or damaged.
+    """
     study, tables = run.config.study, load([run])
     # Numpy and matplotlib warn of the zeros, nan and inf of a diverged run.
     with drawn_in("screen"), np.errstate(all="ignore"), warnings.catch_warnings():
@@ -44,10 +47,10 @@ def preview(run: Run) -> tuple[bytes, pd.DataFrame]:
 
 
 def statistic(study: str, tables: Tables) -> str:
-    """Return the statistic of a study's preview: "median of 3 replicates".
+    """Return which statistic a study's preview shows, as text: "median of 3 replicates".
 
-    STATISTIC of the study's `figures.py` names another statistic; an empty STATISTIC means numbers
-    of single replicates.
+    The study's `figures.py` can name another one in STATISTIC. An empty STATISTIC means numbers of
+    single replicates.
     """
     word = getattr(part_of(study, "figures"), "STATISTIC", "median")
     return " of ".join(filter(None, (word, repeated(tables))))
@@ -62,7 +65,11 @@ def printed(table: pd.DataFrame, study: str) -> str:
 
 
 def report(run: Run) -> str:
-    """Write `overview.png` of a complete run; return its summary and the paths of its files."""
+    """Draw the preview of a complete run into its folder, `overview.png`; return a report as text.
+
+    The report has the summary and the paths of the run's files. If the folder cannot be written,
+    there is no picture.
+    """
     png, summary = preview(run)
     with suppress(OSError):  # a complete run on a disk that is read only
         write_atomically(run.folder / "overview.png", png)
@@ -74,7 +81,10 @@ def report(run: Run) -> str:
 
 
 def against_keys(study: str, tables: Tables) -> tuple[MplFigure, pd.DataFrame]:
-    """Return the numbers of the first table against the key that varies most, and a summary."""
+    """Draw the numbers of a run's first table against a key; return picture and summary.
+
+    A key is a column that identifies rows. The key with the most values is chosen.
+    """
     name, rows = next(iter(tables.items()))
     keys = rows_of(study)[name].keys
     varied = [key for key in keys if key != "replicate" and rows[key].nunique() > 1] or [*keys]

@@ -49,7 +49,14 @@ PLAIN = str | int | float | bool | tuple | None
 
 @dataclass(frozen=True)
 class Quantity:
-    """A function from tables to numbers, with its other arguments."""
+    """A number that claims judge: a function of the tables, together with all its other arguments.
+
+    - function: called as `function(tables, **arguments)`.
+    - each: the columns that make up a point.
+    - unit: the kind of the estimates.
+    - numbers: `replicates`, `estimates` or `counts`.
+    - needs: for a column, how many different values it must have.
+    """
 
     function: Callable[..., pd.DataFrame | pd.Series]
     arguments: Mapping[str, Any]
@@ -58,9 +65,9 @@ class Quantity:
     numbers: Numbers
     needs: Mapping[str, int]
     of: str = "replicates"
-    """Printed name of the units that `n` counts."""
+    """The plural of what the number n of the test counts."""
     assumed: str = ""
-    """A condition on the results, the columns of the frame."""
+    """A condition on measured columns. Rows that do not meet it are excluded."""
 
     def __str__(self) -> str:
         name = (self.function.__doc__ or "").split("\n")[0].rstrip(".")
@@ -76,14 +83,17 @@ class Quantity:
 
     @property
     def names(self) -> Names:
-        """Return the printed names of the paper; PRINTED of the module replaces names."""
+        """Return the printed names of the quantity's paper.
+
+        The dictionary PRINTED in the function's module replaces some of them.
+        """
         module = self.function.__module__
         printed = getattr(sys.modules[module], "PRINTED", {})
         return names_in(module.rpartition(".")[0]).with_others(printed)
 
     @property
     def place(self) -> str:
-        """Return the points of a rule in words: ` at every d where m = d²`."""
+        """Return in words at which points a rule is tested: ` at every d where m = d²`."""
         *first, last = map(self.names.column, self.each or ("",))
         points = f" at every {', '.join(first)}{' and ' if first else ''}{last}" if last else ""
         conditions = (str(self.arguments.get("where", "")), self.assumed)
@@ -91,7 +101,10 @@ class Quantity:
         return points + (f" where {self.names.condition(where)}" if where else "")
 
     def measure(self, tables: Tables) -> pd.DataFrame:
-        """Return all numbers, whether or not they meet the assumption. Raises NoRows if none."""
+        """Return a row for each number, in a column `value`, with the columns of the point.
+
+        Rows that do not meet the assumption are included. Raises NoRows if there are none.
+        """
         rows = self.function(tables, **self.arguments)
         if isinstance(rows, pd.Series):
             rows = rows.rename("value").reset_index()
@@ -102,16 +115,17 @@ class Quantity:
         return nonempty(rows, str(self))
 
     def given(self, condition: str) -> "Quantity":
-        """Return the quantity under a condition on the results, as "numerical_rank == d".
+        """Return the quantity under an assumption on measured columns, as "numerical_rank == d".
 
-        Excluded measurements are counted. Conditions on sizes and methods belong in `where`.
+        The fraction of measurements that do not meet it is reported. Conditions on sizes and
+        methods belong in the argument `where`.
         """
         return replace(self, assumed=condition)
 
     def assuming(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows that meet the condition of `given`; all rows without one.
+        """Return the rows that meet the assumption; all rows if the quantity has none.
 
-        Raises NoRows if no row meets the condition.
+        Raises NoRows if no row meets the assumption.
         """
         if not self.assumed:
             return rows
@@ -120,24 +134,24 @@ class Quantity:
 
     @property
     def unmet(self) -> str:
-        """Return the opposite of the assumption in words: `the linear system lacks full rank`."""
+        """Return in words that the assumption is not met: `the linear system lacks full rank`."""
         words = self.names.unmet.get(self.assumed)
         return words or f"it is not true that {self.names.condition(self.assumed)}"
 
     def above(self, bound: float | str) -> "Rule":
-        """Return the rule that the numbers are above a bound."""
+        """Return the rule that the quantity is above a bound. See `evidence.Above`."""
         return Rule(self, Above(bound))
 
     def below(self, bound: float | str) -> "Rule":
-        """Return the rule that the numbers are below a bound."""
+        """Return the rule that the quantity is below a bound. See `evidence.Below`."""
         return Rule(self, Below(bound))
 
     def within(self, margin: float, of: float = 0.0) -> "Rule":
-        """Return the rule that the numbers differ from `of` by less than a margin."""
+        """Return the rule that the quantity differs from `of` by less than `margin`."""
         return Rule(self, Within(margin, of))
 
     def always(self, relation: Literal["<", "<=", "=", ">=", ">"], bound: float = True) -> "Rule":
-        """Return the rule that every number satisfies a relation: `always("<=", 1)`."""
+        """Return the rule that every number satisfies a relation, as `always("<=", 1)`."""
         return Rule(self, Always(relation, bound))
 
 
@@ -151,7 +165,7 @@ def _in_words(value: Any, names: Names) -> str:
 
 @dataclass(frozen=True)
 class Rule:
-    """A quantity and its comparison, the printed condition of a claim."""
+    """A quantity and the comparison that it must satisfy, the printed rule of a claim."""
 
     quantity: Quantity
     comparison: Comparison
@@ -160,7 +174,10 @@ class Rule:
         return f"{self.quantity} is {self.comparison}{self.quantity.place}"
 
     def places(self, rows: pd.DataFrame) -> set[str]:
-        """Return the points of the quantity's frame, in words; empty if there is one point."""
+        """Return the points of some rows in words, as `d = 5`; empty if the quantity has one point.
+
+        rows: the result of `Quantity.measure`.
+        """
         columns = [*self.quantity.each]
         points = rows[columns].drop_duplicates().itertuples(index=False) if columns else ()
         return {self._point(values) for values in points}
@@ -170,7 +187,10 @@ class Rule:
         return ", ".join(_place(symbol, value, names) for symbol, value in pairs)
 
     def points(self, rows: pd.DataFrame) -> Iterator[Evidence]:
-        """Yield the evidence at each point of the quantity's frame."""
+        """Yield the result of the test at each point.
+
+        rows: the result of `Quantity.measure` or `Quantity.assuming`.
+        """
         columns, name = [*self.quantity.each], str(self.quantity)
         groups = rows.groupby(columns, dropna=False) if columns else [((), rows)]
         for values, group in groups:
@@ -194,12 +214,17 @@ def quantity(
     needs: Mapping[str, int] | None = None,
     of: str = "",
 ) -> Callable[[Callable[..., pd.DataFrame | pd.Series]], Callable[..., Quantity]]:
-    """Return a decorator that turns a function into a quantity.
+    """Return a decorator that turns a function from tables to numbers into a quantity.
 
-    each: the columns of a point; the rule prints "at every d". unit: the kind of the estimates.
-    numbers: replicates, estimates or counts. needs: the number of different values that a column
-    must have, for example of widths for an exponent. of: the counted units, by default the paper's
-    replicates.
+    Calling the decorated function without the tables returns a `Quantity`.
+
+    - each: the columns that make up a point; the rule prints "at every d".
+    - unit: the kind of the estimates.
+    - numbers: `replicates`, `estimates` or `counts`.
+    - needs: for a column, how many different values it must have.
+    - of: the plural of what n counts; by default the paper's word for replicates.
+
+    A call with an argument that is not plain data raises TypeError.
     """
 
     def make(function: Callable[..., pd.DataFrame | pd.Series]) -> Callable[..., Quantity]:

@@ -17,11 +17,11 @@ Rows = TypeVar("Rows", pd.DataFrame, pd.Series)
 
 
 class NoRows(Exception):
-    """Rows of a claim or of a panel are absent; the message names the rows."""
+    """Error if rows of a claim or of a panel are absent. The message names the rows."""
 
 
 class Present(dict[str, pd.DataFrame]):
-    """The tables that have rows; another table raises NoRows."""
+    """A dictionary of the tables that have rows. Asking for another table raises NoRows."""
 
     def __init__(self, tables: Mapping[str, pd.DataFrame]) -> None:
         super().__init__({name: rows for name, rows in tables.items() if len(rows)})
@@ -31,14 +31,17 @@ class Present(dict[str, pd.DataFrame]):
 
 
 def nonempty(rows: Rows, what: str) -> Rows:
-    """Return the rows unchanged. Raises NoRows, "no `what`", if there are none."""
+    """Return the rows unchanged. Raises NoRows with the message "no `what`" if there are none."""
     if rows.empty:
         raise NoRows(f"no {what}")
     return rows
 
 
 def select(rows: pd.DataFrame, **values: Any) -> pd.DataFrame:
-    """Return the rows whose columns have these values. Raises NoRows if there are none."""
+    """Return the rows in which each named column has the given value.
+
+    Raises NoRows if there are none.
+    """
     for column, value in values.items():
         rows = rows[rows[column] == value]
     wanted = ", ".join(f"{column}={value}" for column, value in values.items())
@@ -46,9 +49,9 @@ def select(rows: pd.DataFrame, **values: Any) -> pd.DataFrame:
 
 
 def finite(rows: Rows, *columns: Any) -> Rows:
-    """Return the rows unchanged, or a series unchanged, which needs no columns.
+    """Return the rows unchanged. Raises NoRows if a number is nan or infinite.
 
-    Raises NoRows if a number in the columns is nan or infinite.
+    columns: the columns whose numbers are checked. A series needs no columns.
     """
     numbers = rows.to_frame() if isinstance(rows, pd.Series) else rows[list(columns)]
     for column, values in numbers.items():
@@ -58,15 +61,15 @@ def finite(rows: Rows, *columns: Any) -> Rows:
 
 
 def last_epoch(training: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the last epoch."""
+    """Return the rows whose epoch is the largest in the table."""
     return training[training["epoch"] == training["epoch"].max()]
 
 
 def spread(rows: pd.DataFrame, keys: list[str], columns: Sequence[str]) -> pd.DataFrame:
-    """Return one row per combination of `keys`, with three columns for each of `columns`.
+    """Return a row for each combination of `keys`, with three columns for each of `columns`.
 
-    The columns are the median over the replicates, and the smallest and the largest value as
-    `<column>_low` and `<column>_high`. All three ignore nan.
+    `<column>` has the median of the rows with these keys, `<column>_low` the smallest value, and
+    `<column>_high` the largest. All three ignore nan.
     """
     grouped = rows.groupby(keys, sort=False, dropna=False)[list(columns)]
     parts = {"": grouped.median(), "_low": grouped.min(), "_high": grouped.max()}

@@ -70,9 +70,9 @@ STYLES: dict[str, Any] = {"screen": SCREEN, "paper": PAPER}
 
 @contextmanager
 def drawn_in(style: str) -> Iterator[None]:
-    """Draw and save pictures in a style, whatever the user's `matplotlibrc` says.
+    """Draw and save pictures in a style within the block.
 
-    Raises InputError if there is no style of this name.
+    The user's `matplotlibrc` has no effect there. Raises InputError for an unknown style.
     """
     if style not in STYLES:
         raise InputError(f"style={style} is unknown: {nearest(style, STYLES)}")
@@ -83,13 +83,16 @@ def drawn_in(style: str) -> Iterator[None]:
 
 
 class Picture(Figure):
-    """A figure without a window: a body, and above the body room for a header."""
+    """A matplotlib figure without a window. It has a body, and room for a header above."""
 
     room, head = HEAD, 0.0
     """Inches above the body: the room for a header, and the height of the header."""
 
     def savefig(self, fname: Any, *, header: bool = True, **options: Any) -> None:
-        """Save the body, with the header above it unless `header` is false."""
+        """Save the picture, without its header if `header` is false.
+
+        fname, options: as of matplotlib.
+        """
         width, height = self.get_size_inches()
         top = height - self.room + self.head * header
         super().savefig(fname, **{"bbox_inches": Bbox([[0, 0], [width, top]])} | options)
@@ -99,10 +102,10 @@ class Picture(Figure):
         return as_bytes(self)
 
     def add_header(self, what: str, finding: str, counts: Sequence[tuple[str, str]]) -> None:
-        """Write three lines above the body.
+        """Write a header of three lines above the body.
 
-        what: paper, figure, data and procedure; finding: in bold, in two lines if one is too short;
-        counts: words and their colors, one after the other.
+        what: paper, figure, data and procedure. finding: a bold sentence, broken into two lines if
+        it is too long. counts: pairs of a text and its color, which make up one line.
         """
         total, left = self.get_figheight(), 0.1 / self.get_figwidth()
         lines = in_two(finding)
@@ -123,7 +126,10 @@ DATED = {"png": "Software", "pdf": "CreationDate", "svg": "Date"}
 
 
 def as_bytes(picture: Figure, end: str = "png", **options: Any) -> bytes:
-    """Return the content of a picture's file. end: png, pdf or svg; options: for `savefig`."""
+    """Return the content of the file of a picture.
+
+    end: `png`, `pdf` or `svg`. options: for `savefig`.
+    """
     content = BytesIO()
     picture.savefig(content, format=end, metadata={DATED[end]: None}, **options)
     return content.getvalue()
@@ -135,7 +141,11 @@ def save(
     ends: Sequence[str] = ("png", "body.png", "pdf", "svg"),
     write: Callable[[Path, bytes], None] = write_atomically,
 ) -> None:
-    """Write `path`.<end> for each of `ends`: equal tables give equal files."""
+    """Write a picture into the files `<path>.<end>`, one for each of `ends`.
+
+    The end `body.png` means without the header. Equal tables give equal files. write: the function
+    that writes a file.
+    """
     logging.getLogger("fontTools").setLevel(logging.ERROR)  # warns about the dates of fonts
     for end in ends:
         bare = {"header": False} if end == "body.png" and isinstance(picture, Picture) else {}
@@ -156,10 +166,10 @@ def _round_positions(picture: Figure) -> None:
 
 
 def in_two(text: str, longest: float = 8.15) -> list[str]:
-    """Return a finding in one line, or in two lines of similar length.
+    """Return a sentence as a list of one line, or of two lines of similar length if it is long.
 
-    A break behind a comma or semicolon is preferred. No break separates a number from its %, or the
-    sides of an =. longest: inches of a line.
+    A break after a comma or semicolon is preferred. No break separates a number from its %, or the
+    sides of an =. longest: length of a line in inches, as bold text.
     """
     bold = get_font(findfont(FontProperties(family="DejaVu Sans", weight="bold")))
     bold.set_size(LARGE, 72)
@@ -182,7 +192,10 @@ def in_two(text: str, longest: float = 8.15) -> list[str]:
 
 
 def canvas(height: float) -> Picture:
-    """Return an empty picture with automatic layout. height: inches of its body."""
+    """Return an empty picture whose axes will be laid out automatically.
+
+    height: inches of its body.
+    """
     total = height + HEAD
     room = (0, 0, 1, (height - 0.1) / total)
     layout = ConstrainedLayoutEngine(rect=room, w_pad=0.07, h_pad=0.06, wspace=0.04)
@@ -191,11 +204,16 @@ def canvas(height: float) -> Picture:
 
 def sheet(rows=1, cols=2, *, height=4.4, left=0.75, right=0.25, gap=0.3, between=1.05, top=0.45,
           ratios=(), heights=(), **options: Any) -> tuple[Picture, np.ndarray]:  # fmt: skip
-    """Return a picture of rows and columns of axes.
+    """Return a picture, and its axes as an array (rows, cols).
 
-    height: inches of its body; gap, right: room for labels and names; between, top: room for
-    titles; ratios, heights: relative widths of columns and heights of rows; options: for
-    `Figure.subplots`.
+    - height: the height of the body;
+    - left, right: room at the sides, for labels and names;
+    - gap: room between columns;
+    - top, between: room above the first row and between rows, for titles;
+    - ratios, heights: relative widths of columns and heights of rows;
+    - options: for `Figure.subplots`.
+
+    All lengths are in inches.
     """
     bottom, total = 0.62, height + HEAD
     wide = (WIDTH - left - right - gap * (cols - 1)) / cols
@@ -208,7 +226,10 @@ def sheet(rows=1, cols=2, *, height=4.4, left=0.75, right=0.25, gap=0.3, between
 
 
 def panel(axes: Axes, letter: str, title: str, x: str = "") -> None:
-    """Label a panel: bold letter, title of the y axis above it, label of the x axis."""
+    """Label a panel: a bold letter and a title above it, and a label below its x-axis.
+
+    The title names the y-axis.
+    """
     layout: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
     layout |= {"annotation_clip": False, "in_layout": False}
     axes.annotate(letter, (0, 1), (0, 9), fontsize=LARGE, fontweight="bold", **layout)
@@ -218,9 +239,9 @@ def panel(axes: Axes, letter: str, title: str, x: str = "") -> None:
 
 @dataclass(frozen=True)
 class Look:
-    """The look of a method in all figures of its paper.
+    """The look of a method, the same in all figures of its paper.
 
-    Related methods share a color; marker and dashes tell them apart. Methods that are not in the
+    Related methods share a color, and differ in marker and dashes. Methods that are not in the
     paper have hollow markers.
     """
 
@@ -231,7 +252,10 @@ class Look:
     hollow: bool = False
 
     def line(self, axes: Axes, x: Any, y: Any, **options: Any) -> None:
-        """Draw a line with rimmed markers; a single finite point always has a marker."""
+        """Draw a line with markers. A line with a single finite point always has a marker.
+
+        options: for `Axes.plot`.
+        """
         face, edge, rim = ("white", self.color, 1.8) if self.hollow else (self.color, "white", 0.8)
         look = {"linestyle": self.dashes, "linewidth": self.width, "marker": self.marker}
         look |= {"markerfacecolor": face, "markeredgecolor": edge, "markeredgewidth": rim}
@@ -241,23 +265,23 @@ class Look:
         axes.plot(x, y, color=self.color, **look)
 
     def each(self, axes: Axes, x: Any, y: Any, alpha: float = 0.45) -> None:
-        """Draw every replicate as a dot."""
+        """Draw each number as a dot. It is meant for single replicates."""
         axes.plot(x, y, ".", color=self.color, alpha=alpha, ms=5.5, mew=0, zorder=1.5)
 
     def band(self, axes: Axes, x: Any, low: Any, high: Any) -> None:
-        """Draw a band over the whole range of the replicates."""
+        """Fill the area between `low` and `high`, the smallest and the largest replicate."""
         axes.fill_between(x, low, high, color=self.color, alpha=0.2, linewidth=0)
 
     @property
     def ink(self) -> str:
-        """Return the color of the name: darker than a line that is too light for letters."""
+        """Return the color of text: the line's color, or a darker one if it is too light."""
         rgb = np.array(to_rgb(self.color))
         return to_hex(rgb * min(1.0, 0.36 / (rgb @ (0.3, 0.59, 0.11) + 1e-9)))
 
     def name(self, axes: Axes, x: float, y: float, text: str, **options: Any) -> None:
-        """Write a name at a point of the data, unless the point is outside of the axes.
+        """Write a name at a point of the data, or nothing if the point is outside of the axes.
 
-        options: for the text; `transform` replaces the data's coordinates.
+        options: for the text. With the option `transform`, x and y are in other coordinates.
         """
         options = {"color": self.ink, "ha": "center", "va": "center"} | options
         options |= {"path_effects": RIM, "in_layout": False}
@@ -267,13 +291,17 @@ class Look:
             axes.annotate(text, (x, y), annotation_clip=True, **options)
 
     def note(self, axes: Axes, x: float, y: float, text: str, **options: Any) -> None:
-        """Write a small note at x, y from 0 to 1 of the axes. options: for the text."""
+        """Write a small text at x, y, which are fractions of the axes. options: for the text."""
         layout = {"transform": axes.transAxes, "ha": "left", "size": SMALL, "linespacing": 1.2}
         self.name(axes, x, y, text, **layout | options)
 
     def name_at(self, axes: Axes, x: Any, y: Any, text: str, at: float, away=(0.0, 9.0),
                 **options: Any) -> None:  # fmt: skip
-        """Write a name beside its line. at: the value of x; away: points from the line."""
+        """Write the name of the line x, y next to it.
+
+        at: the value of x at which the name is. away: distance from the line in points, to the
+        right and upwards. options: for the text.
+        """
         scaled = axes.transScale.transform(np.column_stack([np.asarray(x, float), y]))
         spot = axes.transScale.transform([(at, scaled[0, 1])])[0, 0]
         height = np.interp(spot, *scaled[np.argsort(scaled[:, 0])].T)
@@ -287,12 +315,15 @@ PLAIN, QUIET = Look(INK), Look(GREY, "", DOTTED, 1.2)
 
 
 def guide(axes: Axes, x: Any, y: Any) -> None:
-    """Draw a line without measurements, below the others: a bound, a theoretical law."""
+    """Draw a thin dotted line below all others. It shows a bound or a theory, not measurements."""
     QUIET.line(axes, x, y, zorder=1, scalex=False, scaley=False)
 
 
 def level(axes: Axes, y: float, text: str = "", at: float = 0.02, above: bool = True) -> None:
-    """Draw a horizontal guide with its name. at: where the name begins, from 0 to 1."""
+    """Draw a thin dotted horizontal line with its name.
+
+    at: where the name begins, as a fraction of the axes. above: whether the name is above the line.
+    """
     axes.axhline(y, color=GREY, linestyle=DOTTED, linewidth=QUIET.width, zorder=1)
     layout: Any = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
     layout |= {"xytext": (0, 4 if above else -4), "va": "bottom" if above else "top"}
@@ -300,21 +331,27 @@ def level(axes: Axes, y: float, text: str = "", at: float = 0.02, above: bool = 
 
 
 def frame(axes: Axes, left: float, right: float, low: float, high: float, across: Any) -> None:
-    """Draw a frame around the result of the headline. across: transform of its coordinates."""
+    """Draw a frame around the result that the headline is about.
+
+    across: the matplotlib transform of the coordinates left, right, low and high.
+    """
     look: Any = {"fill": False, "color": GREY, "lw": 1.0, "clip_on": False, "zorder": 5}
     size = (right - left, high - low)
     axes.add_patch(Rectangle((left, low), *size, transform=across, **look))
 
 
 def shades(values: Iterable[Any], *colors: str) -> dict[Any, str]:
-    """Return a color for each of the ordered values, along a ramp from light to dark."""
+    """Return a color for each value, in order along a ramp of colors.
+
+    colors: the colors of the ramp, from the first value's to the last value's.
+    """
     values = list(values)
     ramp = LinearSegmentedColormap.from_list("", colors)
     return {v: to_hex(ramp(i / max(1, len(values) - 1))) for i, v in enumerate(values)}
 
 
 def ticks(axis: Axis, values: Iterable[float], labels: Sequence[str] | None = None) -> None:
-    """Set the ticks of an axis, as plain numbers or with labels, without minor ticks."""
+    """Set the ticks of an axis, and remove its minor ticks. labels: by default plain numbers."""
     values = list(values)
     axis.set_ticks(values, labels or [f"{value:,.6g}" for value in values])
     axis.set_minor_locator(NullLocator())
@@ -322,33 +359,41 @@ def ticks(axis: Axis, values: Iterable[float], labels: Sequence[str] | None = No
 
 def rail(axes: Axes, end: float, far: float, text="≈ 0", *, lanes=1, log=True,
          axis="y") -> Callable:  # fmt: skip
-    """Set a scale from `far` to `end`, and beyond `end` a rail for exact or diverged values.
+    """Set the limits of an axis, and reserve a shaded strip, the rail, for values off the scale.
 
-    Returns the function that places values: place(values, lane) puts nan and values beyond the end
-    on a lane of the rail.
+    The axis runs from `far` to `end`, and the rail lies beyond `end`. It is for exact values (zero)
+    or diverged ones. text: the label of the rail. lanes: its number of parallel positions, so that
+    marks do not overlap. log: whether the scale is logarithmic. axis: `x` or `y`.
+
+    Returns a function `place(values, lane=0)`. It returns the values, with nan and those beyond
+    `end` moved to the given lane.
     """
     to: Any = np.log10 if log else np.asarray
     back: Any = (lambda power: 10.0**power) if log else np.asarray
     away, upright = to(end) - to(far), axis == "y"
     roof, foot = back(to(end) + away * 0.035), back(to(end) + away * (0.07 + 0.055 * lanes))
-    lane = back(to(end) + away * (0.02 + 0.055 * np.arange(lanes, 0, -1)))
+    lane_at = back(to(end) + away * (0.02 + 0.055 * np.arange(lanes, 0, -1)))
     axes.set(**{f"{axis}scale": "log" if log else "linear", f"{axis}lim": sorted((far, foot))})
     (axes.axhspan if upright else axes.axvspan)(roof, foot, color=SHADE, linewidth=0, zorder=0)
     axes.spines["left" if upright else "bottom"].set_bounds(*sorted((end, far)))
-    middle = back(to(lane).mean())
+    middle = back(to(lane_at).mean())
     across = (axes.get_yaxis_transform if upright else axes.get_xaxis_transform)()
     (x, y), ha = ((-0.02, middle), "right") if upright else ((middle, -0.043), "center")
     axes.text(x, y, text, transform=across, ha=ha, va="center", fontsize=SMALL)
 
-    def place(values: Any, number: int = 0) -> np.ndarray:
+    def place(values: Any, lane: int = 0) -> np.ndarray:
         values = np.asarray(values, dtype=float)
-        return np.where((values - end) * (far - end) >= 0, values, lane[number])
+        return np.where((values - end) * (far - end) >= 0, values, lane_at[lane])
 
     return place
 
 
 def name_ends(axes: Axes, ends: Sequence[tuple[float, str, Look]]) -> None:
-    """Write names (height, text, look) at the right, pushed apart. Set the axis limits before."""
+    """Write the names of lines at the right of the axes, moved apart so that none overlap.
+
+    ends: for each line its last height, its name and its look. The limits of the axes must be set
+    before.
+    """
     ends = [end for end in ends if np.isfinite(end[0])]
     shown = axes.transData.transform([(axes.get_xlim()[1], y) for y, _, _ in ends] or [(1, 1)])
     placed = ((shown[:, 1] - axes.bbox.y0) / axes.bbox.height)[: len(ends)]
@@ -365,10 +410,10 @@ def name_ends(axes: Axes, ends: Sequence[tuple[float, str, Look]]) -> None:
 
 
 def settle(picture: Figure) -> None:
-    """Remove minor ticks, and mend the logarithmic axes of a picture.
+    """Remove minor ticks, and repair logarithmic axes of a picture that is drawn.
 
-    An axis without a positive value (of diverged runs) becomes linear: matplotlib fails to draw it.
-    An axis within one decade gets more ticks.
+    A logarithmic axis without positive values becomes linear, since matplotlib cannot draw it. A
+    logarithmic axis within one decade gets more ticks.
     """
     for axes in picture.axes:
         for axis, limits, change in (
@@ -386,7 +431,10 @@ def settle(picture: Figure) -> None:
 
 
 def print_at(picture: Picture, width: float = PAGE) -> None:
-    """Shrink a drawn picture and all its artists to the width of a printed page."""
+    """Shrink a drawn picture, its lines and its texts to a width in inches, in place.
+
+    The default is the width of a printed page.
+    """
     share = width / picture.get_figwidth()
     picture.room, picture.head = picture.room * share, picture.head * share
     picture.set_size_inches(*(picture.get_size_inches() * share))

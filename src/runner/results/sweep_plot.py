@@ -57,12 +57,15 @@ Looks = dict[tuple[Any, str], style.Look]
 
 @dataclass(frozen=True)
 class SweepPlot:
-    """The contents of a picture.
+    """What the picture of a sweep shows.
 
-    x, color, panel: columns of `points`. Without a parameter for it, color is `line`, the method of
-    a row, and panel is `number`. points: a row for each dot, with `line`, `run`, `number` and
-    `value`. name: of the files, the same for the same runs. notes: the number of runs, missing
-    runs, and the part of the tables that is drawn.
+    - name: the name of its files, the same for the same runs.
+    - x, color, panel: columns of `points`. Without a parameter for it, color is `line` and panel is
+      `number`.
+    - points: a row for each dot. `line` is the method, `number` the name of the measurement,
+      `value` its value, `run` the run.
+    - notes: phrases about the number of runs, missing runs, and the part of the tables that is
+      drawn.
     """
 
     study: str
@@ -77,7 +80,7 @@ class SweepPlot:
 
 
 class Sweep:
-    """Runs of one study, complete or not, with the tables of the complete runs."""
+    """Runs of one study, complete or not, with the tables of those that are complete."""
 
     def __init__(self, runs: Iterable[Run]) -> None:
         """Load the tables. Raises InputError for several studies, or no complete run."""
@@ -93,10 +96,10 @@ class Sweep:
         self.repeated = captions.repeated(self.tables)
 
     def numbers(self, keys: set[str]) -> dict[str, tuple[str, str]]:
-        """Return table and column of each number by `table.column` and by `column`.
+        """Return table and column of each measurement, by the names `table.column` and `column`.
 
-        Only tables with these keys count. `column` alone means the table `metrics`, or the last
-        table with the column.
+        Only tables that have all these keys are used. If several tables have the column, `column`
+        means the table `metrics`, or the last such table.
         """
         numbers: dict[str, tuple[str, str]] = {}
         classes = sorted(rows_of(self.study).items(), key=lambda item: item[0] == "metrics")
@@ -108,13 +111,21 @@ class Sweep:
         return numbers
 
     def headline(self, numbers: Iterable[str]) -> list[str]:
-        """Return the headline numbers: HEADLINE of the study, else the first numbers."""
+        """Return at most MOST_NUMBERS names of measurements to be drawn.
+
+        They are those in HEADLINE of the study's `figures.py`. Without any of these, they are the
+        first. numbers: the names to choose from.
+        """
         named = getattr(part_of(self.study, "figures"), "HEADLINE", ())
         known = [name for name in named if name in numbers]
         return (known or [name for name in numbers if "." in name])[:MOST_NUMBERS]
 
     def points(self, numbers: list[str], swept: list[str], roles: list[str]) -> pd.DataFrame:
-        """Return a row for each dot of these numbers, with the values of the swept parameters."""
+        """Return a row for each dot of some measurements, in the form of `SweepPlot.points`.
+
+        swept: parameters that become columns. roles: parameters or keys of the axis, color and
+        panels.
+        """
         values, parts = pd.DataFrame({name: self.values(name) for name in swept}), []
         for number in numbers:
             table, column = self.numbers(set())[number]
@@ -130,13 +141,20 @@ class Sweep:
         return pd.concat(parts, ignore_index=True)
 
     def values(self, name: str) -> pd.Series:
-        """Return a parameter by run, as numbers if all values are finite numbers, else as texts."""
+        """Return the value of a parameter in each run, indexed by the name of the run's folder.
+
+        The values are numbers if all of them are finite numbers, else texts.
+        """
         values = {run.folder.name: readable(getattr(run.config, name)) for run in self.runs}
         numbers = pd.to_numeric(pd.Series(values), errors="coerce")
         return numbers if np.isfinite(numbers).all() else pd.Series(values)
 
     def table(self) -> pd.DataFrame:
-        """Return a line for each run and method: parameters, medians at the end, and the hash."""
+        """Return a row for each run and method.
+
+        It has the parameters that differ, the median of each headline number at the end of the run,
+        and the run's hash.
+        """
         numbers = self.headline(self.numbers(set()))
         if not numbers:
             values = pd.DataFrame({name: self.values(name) for name in self.swept})
@@ -158,11 +176,11 @@ class Sweep:
 
     def choose(self, x: str | None = None, y: Sequence[str] = (), color: str | None = None
                ) -> SweepPlot:  # fmt: skip
-        """Choose the contents of a picture.
+        """Return what a picture of these runs will show.
 
-        x, color: a parameter, or a key of a table (a layer, a method); y: columns of numbers.
-        Raises InputError if a name does not exist, no number varies, or more parameters differ than
-        a picture has room for.
+        x, color: a parameter, or a key of a table (a layer, a method). y: names of measurements.
+        What is not given is chosen. Raises InputError if a name does not exist, no measurement
+        varies, or the runs differ in more parameters than a picture can show.
         """
         wanted, parameters = [name for name in (x, color) if name], [*vars(self.runs[0].config)]
         numbers = self.numbers({*wanted} - {*parameters})
@@ -252,7 +270,10 @@ def _join(names: Iterable[str]) -> str:
 
 
 def draw(plot: SweepPlot) -> style.Picture:
-    """Return the picture with its header; draw and save it in a style of `style`."""
+    """Return the picture of a sweep, with its header.
+
+    To draw and save it in a style, use the block `with style.drawn_in(...)`.
+    """
     points, names, looks = plot.points, names_of(plot.study), _looks(plot)
     values = [None] if plot.panel == "number" else points[plot.panel].unique()
     cells = [(number, value) for number in points["number"].unique() for value in values]
@@ -351,10 +372,10 @@ def _scale(values: pd.Series) -> dict[str, Any]:
 
 
 def write(plot: SweepPlot, outputs: Path, out: Path | None = None) -> Path:
-    """Write the picture; return its path.
+    """Write the picture of a sweep; return its path.
 
-    out: the file of the picture. By default picture, drawn numbers and caption go into
-    `<outputs>/sweeps/`, under a name that is the same for the same runs.
+    out: the path of the picture. By default the picture (PNG and PDF), the drawn numbers and the
+    caption go into `<outputs>/sweeps/`. Raises OSError if a file cannot be written.
     """
     path = out or outputs / "sweeps" / f"{plot.name}.png"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -367,7 +388,10 @@ def write(plot: SweepPlot, outputs: Path, out: Path | None = None) -> Path:
 
 
 def summary(drawn: Sequence["runner.results.figure.Figure"]) -> str:
-    """Return a table of figures, with the seconds of their runs and their verdicts, and totals."""
+    """Return a table of figures as text, with totals.
+
+    It has the number of runs, their seconds and the verdicts on the claims of each figure.
+    """
     verdicts, lines = ["holds", "fails", "undecided"], []
     for figure in drawn:
         counts = pd.read_csv(figure.path("claims.csv"))["verdict"].value_counts()
@@ -380,10 +404,10 @@ def summary(drawn: Sequence["runner.results.figure.Figure"]) -> str:
 
 
 def ending(runs: Sequence[Run]) -> str:
-    """Return the report at the end of a sweep, and draw its picture.
+    """Draw the pictures of a sweep; return the report for its end.
 
-    Each study with complete runs has a table of the runs, their folder, commands for the next
-    steps, and the path of the picture.
+    For each study with complete runs the report has a table of the runs, their folder, commands for
+    the next steps, and the path of the picture.
     """
     studies = sorted({run.config.study for run in runs if run.is_complete()})
     return "\n\n".join(_report([r for r in runs if r.config.study == study]) for study in studies)

@@ -55,13 +55,19 @@ ORDER, SIDE = "order of rows", "side"
 
 
 def compare(new: pd.DataFrame, kept: pd.DataFrame, row_class: type[Row] | None) -> pd.DataFrame:
-    """Compare two tables; return a line for the rows (ROWS), then a line for each common column.
+    """Compare two tables of the same runs; return a frame with a line for each compared column.
 
-    new, kept: A and B; B is the reference. row_class: of both tables; None if it was deleted.
-    `equal`, `rounding` and `differ` count rows, `largest` is the largest difference relative to the
-    larger number (inf for texts), `at` names its row. `beyond` counts the points that differ by
-    more than chance, `deviation` is the largest difference as a fraction of the tolerance, `where`
-    names its point.
+    The first line, ROWS, is about rows that only one table has, or has twice. Each column that both
+    tables have, except keys, gets another. new, kept: tables A and B; B is the reference.
+    row_class: the class of the rows in both, None if it was deleted. A point is the set of rows
+    that differ only in the replicate. The columns of a line are:
+
+    - `equal`, `rounding`, `differ`: numbers of rows that agree, differ by rounding, or differ more;
+    - `largest`: largest difference relative to the larger number, inf for texts;
+    - `at`: its row;
+    - `beyond`: number of points that differ by more than chance;
+    - `deviation`: largest difference as a fraction of the tolerance;
+    - `where`: its point, if it differs by more than chance.
     """
     keys = ["run", *(row_class.keys if row_class else ())]
     keys = [key for key in keys if key in new and key in kept]
@@ -205,9 +211,10 @@ def _pair(a: Any, b: Any) -> str:
 
 
 def distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the difference of each pair relative to the larger number; inf for different texts.
+    """Return the difference of each pair of values, relative to the larger number.
 
-    Two nans are equal, and so are two infinities of one sign.
+    Different texts have the difference inf, as have nan and a number. Two nans are equal, and so
+    are two infinities of one sign.
     """
     same = (a == b) | (pd.isna(a) & pd.isna(b))
     if not all(np.issubdtype(side.dtype, np.number) for side in (a, b)):
@@ -219,7 +226,7 @@ def distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def alike(compared: pd.DataFrame) -> str:
-    """Return how alike the numbers of several tables are, in words.
+    """Return in words how similar the numbers of several tables are.
 
     compared: lines of `compare`, with a column `table`.
     """
@@ -236,10 +243,10 @@ def alike(compared: pd.DataFrame) -> str:
 
 
 def fault(table: pd.DataFrame, row_class: type[Row]) -> str | None:
-    """Return the fault in the rows of a table of several runs; None if there is none.
+    """Return what is wrong with the rows of a table of several runs; None if nothing is.
 
-    Faults are two rows of the same keys, a point without all replicates of its run, and a number of
-    replicates other than the parameter `replicates`.
+    Two rows must not have the same keys. Each point of a run must have all replicates. Their number
+    must be the parameter `replicates`.
     """
     keys = ["run", *row_class.keys]
     twice = table[table.duplicated(keys)]

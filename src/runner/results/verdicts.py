@@ -30,10 +30,11 @@ STANDINGS = {
 
 
 def lines(judged: pd.DataFrame, path: Path, scale: str) -> list[str]:
-    """Return a line for each claim, the paper's claims first, and a summary.
+    """Return a line of text for each claim, and a summary as last line.
 
-    judged: the table of `claims.judge`, or the stored one; path: its CSV file, named if claims that
-    hold are left out.
+    The paper's claims come first. judged: the table of `claims.judge`, or the stored one. path: its
+    CSV file. If there are many claims, the least important ones are not listed, and the path is
+    named. Without claims the list is empty.
     """
     ordered = judged.iloc[judged["kind"].map([*KINDS].index).argsort(kind="stable")]
     fails, holds = ordered["verdict"] == "fails", ordered["verdict"] == "holds"
@@ -49,10 +50,11 @@ def lines(judged: pd.DataFrame, path: Path, scale: str) -> list[str]:
 
 
 def line(row: Any, scale: str = "") -> str:
-    """Return a claim, its measured numbers, and the reason if the claim is undecided.
+    """Return a claim's verdict, statement and measured numbers in one line.
 
-    `✓ holds      statement   error: 0.61 (0.55 to 0.72), 8 networks`. At scale smoke all claims
-    have one reason, which the summary gives.
+    An example is `✓ holds      statement   error: 0.61 (0.55 to 0.72), 8 networks`. An undecided
+    claim also has the reason. At scale `smoke` the summary has the reason instead, since it is the
+    same for all claims. row: a row of `claims.judge`.
     """
     begin = f"{MARKS[row.verdict][0]} {row.verdict:<9}  {row.statement}{KINDS[row.kind]}"
     reason = row.note if row.verdict == "undecided" and scale != "smoke" else ""
@@ -61,7 +63,11 @@ def line(row: Any, scale: str = "") -> str:
 
 
 def summary(judged: pd.DataFrame, scale: str) -> str:
-    """Return how many claims hold, fail and are undecided, in sentences, with their standing."""
+    """Return in sentences how many claims hold, fail and are undecided.
+
+    If the claims have standings, a sentence says how many verdicts are pre-registered. judged: the
+    table of `claims.judge` or the stored one, which has standings.
+    """
     verbs = {
         "holds": ("holds", "hold"),
         "fails": ("fails", "fail"),

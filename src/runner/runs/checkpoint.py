@@ -16,11 +16,16 @@ from runner.runs.tables import Extent, sha256_of
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """State of an unfinished run; without tables and state, the start.
+    """The state of an unfinished run, from which it can continue.
 
-    run: the run's name; code: the fingerprint of the code; device: kind of the device; seconds,
-    cpu_seconds: time of computing so far, by the clock and by the processor; tables: the extent of
-    each table; state: the study's tensors, None at the start.
+    A checkpoint without tables and state stands for the start of the run.
+
+    - run: the run's name;
+    - code: the fingerprint of the code;
+    - device: the kind of device, `cpu` or `cuda`;
+    - seconds, cpu_seconds: computing time so far, by the clock and by the processor;
+    - tables: the part of each table that was written before the checkpoint;
+    - state: the study's tensors by name, None at the start.
     """
 
     run: str
@@ -32,7 +37,10 @@ class Checkpoint:
     state: dict[str, Tensor] | None = None
 
     def write(self, path: Path) -> None:
-        """Replace the checkpoint at `path` in one step."""
+        """Write the checkpoint to the file `path`, which is replaced in one step.
+
+        The start of a run cannot be written: it has no state.
+        """
         assert self.state is not None, "the start is not written"
         about = {**vars(self), "state": digest(self.state)}
         about["tables"] = {name: asdict(extent) for name, extent in self.tables.items()}
@@ -40,10 +48,11 @@ class Checkpoint:
             save_file(self.state, part, {"about": json.dumps(about)})
 
     def read(self, path: Path) -> "Checkpoint":
-        """Return the checkpoint at `path`, if run, code and kind of device are those of this one.
+        """Return the checkpoint in the file `path`.
 
-        Raises FileNotFoundError if there is none, ValueError with the reason if the checkpoint must
-        not be used, other exceptions if the file is damaged.
+        Raises FileNotFoundError if there is no file. Raises ValueError, with the reason, if the
+        checkpoint must not be used: its run, code or kind of device differs from this object's, or
+        tensors or tables have changed since. Raises other exceptions if the file is damaged.
         """
         with safe_open(path, "pt") as file:
             about = json.loads(file.metadata()["about"])
@@ -63,7 +72,10 @@ class Checkpoint:
 
 
 def digest(state: dict[str, Tensor]) -> str:
-    """Return the SHA-256 of names, types, shapes and numbers of CPU tensors."""
+    """Return a SHA-256 of tensors: their names, types, shapes and numbers.
+
+    state: tensors on the CPU, by name.
+    """
     whole = hashlib.sha256()
     for name in sorted(state):
         tensor = state[name].contiguous()

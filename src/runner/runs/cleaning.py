@@ -26,9 +26,10 @@ an incomplete run."""
 
 
 def reason_to_leave(info: RunInfo, is_asked_for: bool = True) -> str | None:
-    """Return why a run is not removed: not known to be one, or maybe whole; None without a reason.
+    """Return why a run must not be removed, or None if it may be removed.
 
-    is_asked_for: whether the run's status was named.
+    Reasons are a link, a folder that is not certainly a run's, and tables that may be complete.
+    is_asked_for: whether the user named the run's status. Then tables may be complete.
     """
     folder = info.folder
     if any(path.is_symlink() for path in (folder, info.home, *folder.parents[:2])):
@@ -47,16 +48,18 @@ def reason_to_leave(info: RunInfo, is_asked_for: bool = True) -> str | None:
 
 
 def size_of(folder: Path) -> int:
-    """Return the bytes of all files in a run's folder."""
+    """Return the number of bytes of all files in a run's folder; 0 if they cannot be read."""
     with suppress(OSError):
         return sum(path.lstat().st_size for path in folder.rglob("*"))
     return 0
 
 
 def remove(info: RunInfo) -> str | None:
-    """Remove a run's folder; return why the folder or a file in it is left; None if all is gone.
+    """Remove the files of a run and its folder.
 
-    Raises OSError if a file cannot be removed.
+    Returns None if all files in it are removed. Otherwise it returns the reason in words: a reason
+    of `reason_to_leave`, a process that works on the run, a new status, or files that are not a
+    run's. Raises OSError if a file cannot be removed.
     """
     folder, others = info.folder, list[str]()
     if reason := reason_to_leave(info):

@@ -16,7 +16,10 @@ log = logging.getLogger("runner")
 
 
 def expected_seconds(run: Run) -> float:
-    """Return the seconds that the run took before, here or for the reference; inf if unknown."""
+    """Return how many seconds the run took when it was last computed; inf if unknown.
+
+    The time is of the user's complete run, else of the same run behind the reference.
+    """
     before = run.provenance()
     if before.get("status") != "complete":
         before = of_reference().get(str(run), {})
@@ -25,9 +28,10 @@ def expected_seconds(run: Run) -> float:
 
 
 def announcement(jobs: list[Job], abreast: int) -> str:
-    """Return how long the jobs will take; empty if the reference has not all of their times.
+    """Return in words how long the jobs will take, by the times in the reference.
 
-    abreast: how many jobs run side by side.
+    The text is empty if the reference lacks a time on the CPU for one of them, or if a GPU
+    computes. abreast: how many jobs run side by side.
     """
     costs = [of_reference().get(str(job.run), {"device": ""}) for job in jobs]
     device = jobs[0].settings.device if jobs else "none"
@@ -42,7 +46,10 @@ def announcement(jobs: list[Job], abreast: int) -> str:
 
 @cache
 def of_reference() -> dict[str, dict[str, Any]]:
-    """Return the provenance of all runs behind the kept figures, by the name of the run."""
+    """Return the provenance of all runs behind the figures of the reference, by name of the run.
+
+    The name is `str(run)`, the study and the parameters that differ from their defaults.
+    """
     by_name: dict[str, dict[str, Any]] = {}
     for path in REFERENCE.glob("*/*/provenance.json"):
         try:

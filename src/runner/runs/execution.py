@@ -46,12 +46,15 @@ log.setLevel(logging.INFO)  # run.log tells the whole story, whatever the caller
 
 
 def execute(run: Run, settings: Settings, turn: int = 0, n_jobs: int = 1) -> None:
-    """Complete the run: start it, resume it, or leave it if it is complete.
+    """Compute a run: start it, or resume it from its checkpoint. A complete run is left as it is.
 
-    A complete run that is computed again is kept until the new attempt is complete. turn: the run's
-    number in a sweep; n_jobs: how many runs share this machine. Raises InputError if the folder
-    cannot be written, the device or the tracker is missing, or the memory is full, RunFailed if the
-    study raises, Busy if another process computes the run and `settings.wait` is false.
+    If the settings ask to compute a complete run again, its files stay until the new ones are
+    complete. turn: the run's number in a sweep. n_jobs: how many runs share this machine. Raises
+
+    - InputError if the folder cannot be written, the device or the tracker's package is missing,
+      the memory is full, or the run is stale and `stale=refuse`;
+    - RunFailed if the study raises an exception;
+    - Busy if another process computes the run and `settings.wait` is false.
     """
     device = machine.device(settings.device, turn, n_jobs)
     if not run.is_wanted(settings):

@@ -13,17 +13,21 @@ PART = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.part")
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replace `path` by `content` in one step, as `replaced` does."""
+    """Replace the file `path` by one with this content, in one step.
+
+    Raises OSError as `replaced` does.
+    """
     with replaced(path) as part:
         part.write_bytes(content)
 
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
-    """Yield a file to write, which replaces `path` in one step once it is on the disk.
+    """Yield the path of a new file; at the end of the block this file replaces `path` in one step.
 
-    A link is followed, and the mode of an old file is kept. A pipe or a device is written into.
-    Raises OSError for a read-only file.
+    The caller writes the new file. If the block raises, `path` stays as it was. A link is followed,
+    and the mode of the old file is preserved. If `path` is a pipe or a device, the yielded path is
+    itself. Raises OSError if the old file is read-only, or the new one cannot be written.
     """
     target = Path(os.path.realpath(path))
     mode = target.stat().st_mode if target.is_file() else None
@@ -46,7 +50,10 @@ def replaced(path: Path) -> Iterator[Path]:
 
 
 def remove_parts(folder: Path) -> None:
-    """Remove the unfinished files of a killed process. No process may be writing in the folder."""
+    """Remove the unfinished files that a killed process left in a folder.
+
+    No process may be writing in the folder.
+    """
     for path in folder.iterdir():
         if PART.fullmatch(path.name):
             path.unlink(missing_ok=True)

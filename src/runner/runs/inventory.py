@@ -34,11 +34,11 @@ STATUSES = ("complete", "running", "interrupted", "failed", "dead", "absent")
 
 @dataclass(frozen=True)
 class RunInfo:
-    """A run as its folder shows it, or an attempt to compute a complete run again.
+    """What a folder shows about a run.
 
-    config: None if it cannot be read, or is of another version. seconds: time of computing so far;
-    nan if unknown. is_stale: whether the run is complete and not known to be computed by today's
-    code. ended: None if the run is running, or the time is unknown.
+    The folder is the run's, or the one in which a complete run is computed again. config: None if
+    it cannot be read, or is of another version. status: one of `STATUSES`. seconds: time of
+    computing so far; nan if unknown. ended: None if the run is running, or the time is unknown.
     """
 
     folder: Path
@@ -46,32 +46,35 @@ class RunInfo:
     status: str
     seconds: float
     code: str
-    """Whose code has computed the complete run, as of `whose_code`; empty for any other run."""
+    """Which code computed a complete run, as `whose_code` returns it; empty for any other run."""
     ended: datetime | None
 
     @property
     def is_stale(self) -> bool:
-        """Return whether the run is complete and not known to be computed by today's code."""
+        """Return whether the run is complete, and its code is other than today's or unknown."""
         return self.code in OF_CODE
 
     @property
     def home(self) -> Path:
-        """The folder of the run itself."""
+        """The folder of the run, even if this object describes an attempt to compute it again."""
         return home_of(self.folder)
 
     @property
     def study(self) -> str:
-        """The name of the study, which may no longer exist."""
+        """The name of the study, from the folder. The study may no longer exist."""
         return self.folder.parent.name
 
     @property
     def hash8(self) -> str:
-        """The hash at the end of the folder's name."""
+        """The eight digits of the hash in the folder's name."""
         return short_hash(self.home.name)
 
     @property
     def knobs(self) -> str:
-        """The parameters that differ from their defaults; if unreadable, from the folder's name."""
+        """The parameters that differ from their defaults, as text.
+
+        If `config.yaml` cannot be read, they are taken from the folder's name.
+        """
         if self.config is not None:
             return knobs(self.config) or "(defaults)"
         name = NAME.fullmatch(self.home.name)
@@ -79,26 +82,27 @@ class RunInfo:
 
     @property
     def run(self) -> Run:
-        """The run, in this very folder. Raises InputError as `run_in` does."""
+        """The run in this folder. Raises InputError as `run_in` does."""
         return run_in(self.folder)
 
 
 def short_hash(name: str) -> str:
-    """Return the hash in the name of a run's folder; any other name as it is."""
+    """Return the hash at the end of a run's folder name; a name without hash is returned whole."""
     match = NAME.fullmatch(name)
     return match["hash"] if match else name
 
 
 def home_of(folder: Path) -> Path:
-    """Return the folder of a run, given this folder or the folder of an attempt."""
+    """Return the folder of a run, given this folder or the one in which it is computed again."""
     return folder.with_name(folder.name.removesuffix(AGAIN))
 
 
 def folders(outputs: Path, study: str = "*", attempts: bool = False) -> list[Path]:
-    """Return the folders of all runs, or of one study's, by name, whatever is left in them.
+    """Return the folders of all runs in a folder of outputs, sorted by name.
 
-    attempts: return the folders where complete runs are computed again. Raises InputError if the
-    folder of outputs does not exist.
+    study: a study's name; by default all studies. attempts: return instead the folders in which
+    complete runs are computed again. Raises InputError if the folder of outputs does not exist or
+    cannot be read.
     """
     require_readable(outputs)
     paths = [path for path in outputs.glob(f"runs/{study}/*") if os.path.isdir(path)]
@@ -106,12 +110,15 @@ def folders(outputs: Path, study: str = "*", attempts: bool = False) -> list[Pat
 
 
 def find(outputs: Path, study: str = "*") -> list[RunInfo]:
-    """Return all runs, or one study's, by name. Raises InputError as `folders` does."""
+    """Return all runs in a folder of outputs, sorted by name.
+
+    study: a study's name; by default all studies. Raises InputError as `folders` does.
+    """
     return [describe(folder) for folder in folders(outputs, study)]
 
 
 def describe(folder: Path) -> RunInfo:
-    """Return what a folder shows of a run, or of an attempt to compute it again."""
+    """Return what a folder shows about a run. The folder may be an attempt to compute it again."""
     config, seconds, ended = None, math.nan, None
     with suppress(InputError):
         config = read_config(folder)
@@ -129,7 +136,10 @@ def describe(folder: Path) -> RunInfo:
 
 
 def status_of(folder: Path, is_held: bool) -> str:
-    """Return the status of a run, one of STATUSES. is_held: whether a process works on the run."""
+    """Return the status of a run, one of `STATUSES`, from the files in its folder.
+
+    is_held: whether a process works on the run.
+    """
     if os.path.isfile(folder / RESULT):
         return "complete"
     if is_held:
@@ -141,9 +151,10 @@ def status_of(folder: Path, is_held: bool) -> str:
 
 
 def run_in(folder: Path) -> Run:
-    """Return the run in a folder, wherever the folder is, whatever its name.
+    """Return the run that a folder's `config.yaml` describes.
 
-    Raises InputError if `config.yaml` is damaged or of another version.
+    The folder may have any place and name. Raises InputError if `config.yaml` is absent or damaged,
+    or of another version of the study.
     """
     run = Run(read_config(folder), folder.parent)
     run.folder = folder
@@ -151,7 +162,7 @@ def run_in(folder: Path) -> Run:
 
 
 def problem(folder: Path) -> str | None:
-    """Return what is wrong with a run's files, in one line; None if nothing is."""
+    """Return in one line what is wrong with the files in a run's folder; None if nothing is."""
     try:
         run = run_in(folder)
         study, name = run.config.study, run_name(run.config)

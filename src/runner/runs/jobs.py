@@ -15,7 +15,11 @@ from runner.runs.run import Run
 
 @dataclass(frozen=True)
 class Job:
-    """A run with its settings, and the overrides from which Hydra composes both."""
+    """A run with its settings.
+
+    config: the parameters of the run. overrides: the arguments `key=value` from which Hydra
+    composes parameters and settings.
+    """
 
     config: StudyConfig
     settings: Settings
@@ -23,7 +27,7 @@ class Job:
 
     @cached_property
     def run(self) -> Run:
-        """The run that the job is."""
+        """The run of these parameters in the folder of outputs."""
         return Run(self.config, self.settings.folder())
 
     def __reduce__(self) -> tuple:
@@ -36,9 +40,10 @@ def _job(study: str, values: dict[str, Any], settings: Settings, overrides: tupl
 
 
 def complete(job: Job, turn: int = 0, n_jobs: int = 1) -> Run:
-    """Complete the run of a job, and return the run.
+    """Compute the run of a job unless it is complete; return the run.
 
-    turn: number of the job in its sweep; n_jobs: how many jobs run side by side.
+    turn: number of the job in its sweep. n_jobs: how many jobs run side by side. Raises InputError,
+    RunFailed or Busy as `execution.execute` does.
     """
     from runner.runs.execution import execute  # late, with torch: where all is complete, none runs
 
@@ -48,7 +53,10 @@ def complete(job: Job, turn: int = 0, n_jobs: int = 1) -> Run:
 
 
 class Attempt:
-    """A launched job, with the state of its run before: older results do not count."""
+    """A job that has been launched, with what its run's result was before the launch.
+
+    A result from before the launch does not count as done, if the run had to be computed again.
+    """
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -57,11 +65,11 @@ class Attempt:
         self.begun = time.time()
 
     def is_done(self) -> bool:
-        """Return whether the run has been completed since the launch."""
+        """Return whether the run is complete, by this launch or by another process."""
         return self._result() != self.before and self.job.run.is_complete()
 
     def error(self) -> str:
-        """Return the last line of the run's error since the launch; empty without one."""
+        """Return the last line of the run's error; empty if there was none since the launch."""
         run = self.job.run
         last = run.again if run.again.is_dir() else run.folder
         with suppress(OSError, IndexError):

@@ -26,7 +26,10 @@ PATIENCE = 0.1
 
 
 def lease_path(folder: Path) -> Path:
-    """Return the file of a folder's lease, beside the folder, since the folder may be replaced."""
+    """Return the path of a folder's lease file.
+
+    The file is next to the folder, not in it, since the folder may be replaced.
+    """
     return folder.with_name(f".{folder.name}.lease")
 
 
@@ -36,12 +39,14 @@ def _lease(folder: Path) -> SoftFileLease:
 
 @contextmanager
 def held(folder: Path, wait: bool, what: str) -> Iterator[Callable[[], None]]:
-    """Hold the folder for this process; a dead owner holds nothing.
+    """Lock the folder for this process within the block.
 
-    Yields a function that raises Busy once the lease is lost, because this process was silent for
-    too long. wait: wait for a living owner, else raise Busy: at once, or once a silent owner is
-    known to live. what: name of the run in messages. Raises InputError if no file can be written
-    beside the folder.
+    A lock of a dead process does not count. wait: whether to wait for a living process that has the
+    lock. If false, Busy is raised instead, as soon as it is certain that this process lives. what:
+    name of the run in messages.
+
+    Yields a function without arguments. It raises Busy if this process has lost the lock because it
+    did not refresh it for too long. Raises InputError if no file can be written next to the folder.
     """
     lease, busy = _lease(folder), Busy(f"{what} is being computed by another process")
 
@@ -68,9 +73,9 @@ def held(folder: Path, wait: bool, what: str) -> Iterator[Callable[[], None]]:
 
 
 def is_held(folder: Path) -> bool:
-    """Return whether a process works on the folder, and remove the lease of a dead process.
+    """Return whether a process works on the folder; remove the lease file of a dead process.
 
-    An owner on another machine counts as dead once its lease is older than LEASE_SECONDS.
+    A process on another machine counts as dead if it has not refreshed its lease for LEASE_SECONDS.
     """
     try:
         age = time.time() - lease_path(folder).stat().st_mtime

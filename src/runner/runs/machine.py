@@ -33,10 +33,11 @@ PAGES = Path("/proc/self/statm")
 
 
 def device(name: str, turn: int = 0, n_jobs: int = 1) -> torch.device:
-    """Return the device of a name; `auto` is CUDA if there is a GPU, else the CPU.
+    """Return the torch device of a name: `auto`, `cpu`, `cuda` or `cuda:<number>`.
 
-    turn: the run's number in a sweep; n_jobs: how many runs compute side by side, on all GPUs in
-    turn. Raises InputError if the name is unknown or the device is missing.
+    The name `auto` means CUDA if there is a GPU, else the CPU. turn: the run's number in a sweep.
+    n_jobs: how many runs compute side by side; if not 1, `auto` distributes them over all GPUs.
+    Raises InputError if the name is unknown or the device is missing.
     """
     number = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name == "auto":
@@ -56,11 +57,12 @@ def device(name: str, turn: int = 0, n_jobs: int = 1) -> torch.device:
 
 @contextmanager
 def shared(device: torch.device, threads: int | None, n_jobs: int = 1) -> Iterator[None]:
-    """Limit threads and memory to this run's share within the block, and measure its peak memory.
+    """Limit this process to the run's share of threads and memory within the block.
 
-    threads: None for all; n_jobs: how many runs share the machine, -1: one for each core. On the
-    CPU of a Linux, more memory than the share raises an exception. Without this limit the system
-    would kill the process at a later time.
+    threads: number of CPU threads; None: no limit. n_jobs: how many runs share the machine; -1: one
+    for each core. On Linux, a run on the CPU that needs more memory than its share gets an
+    exception. Without this limit the system would kill the process at a later time. The block also
+    measures the peak memory anew.
     """
     keep_freed_memory()
     if threads is not None:
@@ -85,10 +87,10 @@ def shared(device: torch.device, threads: int | None, n_jobs: int = 1) -> Iterat
 
 
 def keep_freed_memory() -> None:
-    """Have glibc keep what is freed, for this process; without effect on other systems.
+    """Set glibc to keep freed memory in this process. Other systems are not changed.
 
-    Every step of a training asks for the same sizes. Given back to the system in between, their
-    pages are mapped and cleared anew each time, which costs more than some of the arithmetic.
+    Every step of a training asks for memory of the same sizes. Memory that was given back to the
+    system must be mapped and cleared again, which takes time.
     """
     with suppress(OSError, AttributeError):
         mallopt = ctypes.CDLL("libc.so.6").mallopt
@@ -97,10 +99,10 @@ def keep_freed_memory() -> None:
 
 
 def memory(root: Path = Path("/")) -> int:
-    """Return the bytes that the processes of this job may fill: the smallest limit.
+    """Return how many bytes this process may use: the smallest of several limits.
 
-    Limits are those of the machine, of the process's cgroup (version 2) and the cgroups around it.
-    root: the folder that holds `proc` and `sys`.
+    The limits are the memory of the machine, and the limits of the process's cgroup (version 2) and
+    of all cgroups around it. root: the folder that has `proc` and `sys`, for tests.
     """
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     with suppress(OSError):  # no Linux
@@ -113,7 +115,7 @@ def memory(root: Path = Path("/")) -> int:
 
 
 def is_exhausted(error: BaseException) -> bool:
-    """Return whether the error says that there is no memory left, on a GPU or on the host."""
+    """Return whether an exception means that the memory of a GPU or of the host is full."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
     if isinstance(error, OSError):
@@ -123,7 +125,7 @@ def is_exhausted(error: BaseException) -> bool:
 
 
 def free_memory() -> None:
-    """Release the memory of a run that has ended."""
+    """Give the unused memory of an ended run back to the GPU, and collect garbage."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

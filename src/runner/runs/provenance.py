@@ -45,10 +45,10 @@ PACKAGES = ["torch", "numpy", "scipy", "numba", "pandas", "hydra-core", "omegaco
 
 
 def git(*arguments: str) -> str | None:
-    """Return what git prints in this checkout; None if git fails or is missing.
+    """Return what git prints for these arguments in this repository.
 
-    Hooks of git and some editors export the place of another repository. These variables are not
-    passed on.
+    The result is None if git fails or is missing, or if the package is installed from a wheel.
+    Environment variables that lead git to another repository are not passed on.
     """
     if not (REPOSITORY / "src" / "runner").is_dir():  # installed, maybe inside another checkout
         return None
@@ -65,19 +65,26 @@ def git(*arguments: str) -> str | None:
 
 @cache
 def commit() -> dict[str, Any]:
-    """Return the commit of the code and whether files differ from it; nulls outside a checkout."""
+    """Return the `commit` of the code, and whether files differ from it (`dirty`), by name.
+
+    Outside a clone of the repository both are None.
+    """
     status = git("status", "--porcelain", "--untracked-files=no")
     return {"commit": git("rev-parse", "HEAD"), "dirty": None if status is None else status != ""}
 
 
 def command_line() -> str:
-    """Return the command as it was typed, or which program imported the package."""
+    """Return the command as it was typed, or the name of the program that imported the package."""
     program = Path(sys.argv[0]).name
     return os.environ.get(COMMAND, f"import runner ({program or 'Python'})")
 
 
 def describe(device: "torch.device") -> dict[str, Any]:
-    """Return the commit, the command, versions, device and processor's instructions."""
+    """Return what is recorded of a run's origin when it starts, by name.
+
+    The entries are the commit, the command, versions of packages, the device, the processor's
+    instructions and the number of threads.
+    """
     import torch
 
     versions = {package: importlib.metadata.version(package) for package in PACKAGES}
@@ -94,7 +101,7 @@ def describe(device: "torch.device") -> dict[str, Any]:
 
 
 def gpu_versions(device: "torch.device") -> dict[str, str | None]:
-    """Return the versions of CUDA, cuDNN and the driver; nulls if no GPU computes."""
+    """Return the versions of CUDA, cuDNN and the driver, by name; None for each on a CPU."""
     import torch
 
     if device.type != "cuda":
@@ -108,7 +115,7 @@ def gpu_versions(device: "torch.device") -> dict[str, str | None]:
 
 
 def processor() -> str:
-    """Return the processor's name on Linux, else the architecture."""
+    """Return the name of the processor on Linux, and its architecture on other systems."""
     name = re.search(r"^model name\s*:\s*(.+)$", _text(Path("/proc/cpuinfo")), re.MULTILINE)
     return name[1] if name else platform.machine()
 
@@ -122,10 +129,11 @@ def _text(path: Path) -> str:
 
 
 def instructions() -> dict[str, str]:
-    """Return the instruction set of torch, and the BLAS libraries of NumPy and SciPy.
+    """Return the processor instructions that torch uses, and the names of loaded BLAS libraries.
 
-    Sums round differently with others. OpenBLAS chooses its kernels by the processor, or by
-    OPENBLAS_CORETYPE: its choice is part of the name.
+    The keys are `torch` and `blas`. They are recorded because sums round differently with other
+    instructions or libraries. The name of OpenBLAS includes its kernels, which it chooses by the
+    processor or by the variable OPENBLAS_CORETYPE.
     """
     import scipy.linalg  # noqa: F401  its library is loaded with it
     import torch
@@ -136,7 +144,7 @@ def instructions() -> dict[str, str]:
 
 
 def peak_memory(device: "torch.device") -> dict[str, int]:
-    """Return the peak memory of this process, and of the GPU where one is used, in bytes."""
+    """Return the peak memory of this process in bytes; on a GPU also the peak of its memory."""
     import torch
 
     used = {"peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
@@ -147,10 +155,10 @@ def peak_memory(device: "torch.device") -> dict[str, int]:
 
 @cache
 def code_of(study: str, functions: tuple[str, ...] = ()) -> str:
-    """Return sixteen digits that change when the code of a study does.
+    """Return a fingerprint of a study's code: sixteen digits that change when the code changes.
 
-    They cover `config.py` and `study.py` of the study and what these import, as `covered` says.
-    functions: the user's functions that a run's parameters name, `module:function`. Raises
+    The code is `config.py` and `study.py` of the study, and all that these import, see `covered`.
+    functions: the user's functions that are values of parameters, `module:function`. Raises
     InputError if there is no such study, or a module cannot be read.
     """
     package = package_of(study)
@@ -159,19 +167,23 @@ def code_of(study: str, functions: tuple[str, ...] = ()) -> str:
 
 
 def fingerprint(modules: set[str], others: Iterable[str] = ()) -> str:
-    """Return sixteen digits that change when the code does that `covered` returns."""
+    """Return sixteen digits that change when the code that `covered` returns changes.
+
+    Arguments and errors are those of `covered`.
+    """
     texts = covered(modules, others)
     parts = [f"{name}\n{texts[name]}\n" for name in sorted(texts)]
     return hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
 
 
 def covered(modules: set[str], others: Iterable[str] = ()) -> dict[str, str]:
-    """Return the code of modules and of all that they import, by name.
+    """Return the code of modules and of everything that they import, by name of the module.
 
-    Imports count wherever they stand in the text, and through other modules. Layout, comments and
-    words, which `what_counts` lists, are left out. Installed packages that the user's modules
-    import count by name and version. others: modules of the user's, which may be of an installed
-    package. Raises InputError if one of these is missing, or a module's text is not Python's.
+    Imports within functions and imports of imported modules count, too. Layout, comments and texts
+    for people, which `what_counts` lists, are removed. Packages that a user's module imports and
+    that are installed are represented by their versions. others: further modules, which may be in
+    installed packages. Raises InputError if a given module is missing, or a module is not valid
+    Python.
     """
     texts: dict[str, str] = {}
     ours = {"runner", *map(_root, modules)}
@@ -259,7 +271,11 @@ _sources: dict[str, str] = {}
 
 
 def source_of(name: str, beside: Path = Path()) -> str | None:
-    """Return the text of a module; None if there is none. beside: as of `_file_of`."""
+    """Return the text of a module; None if there is none.
+
+    The text is as it was when the module was imported. beside: a folder in which the module is
+    searched, too.
+    """
     if name not in _sources:
         if (file := _file_of(name, beside)) is None:
             return None

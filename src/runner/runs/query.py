@@ -15,7 +15,10 @@ from runner.runs.run import UNNAMED, Run, readable
 
 
 def facts(info: RunInfo) -> dict[str, Any]:
-    """Return what is known of a run, as JSON: infinite numbers are text."""
+    """Return what is known of a run as a dictionary that can be written as JSON.
+
+    Infinite or nan parameters become text. An unknown number of seconds or time of ending is None.
+    """
     parameters = vars(info.config) if info.config else {}
     return {
         "study": info.study,
@@ -34,7 +37,10 @@ def facts(info: RunInfo) -> dict[str, Any]:
 
 
 def listing(infos: Sequence[RunInfo]) -> pd.DataFrame:
-    """Return a row for each run: facts and parameters, lists as in names of runs."""
+    """Return a table with a row for each run. Its columns are `facts` and the parameters.
+
+    Lists are written as text, as in the names of runs: `5+10`.
+    """
     rows = [facts(info) for info in infos]
     for row in rows:
         parameters = row.pop("parameters")
@@ -53,11 +59,12 @@ def chosen(
     where: Sequence[str] = (),
     stale: bool = False,
 ) -> list[RunInfo]:
-    """Return the runs of any of the studies, in any of the statuses; all if none is given.
+    """Return the runs that meet all given conditions.
 
-    where: conditions on the columns of `listing`, as of `pandas.DataFrame.query`. stale: only
-    complete runs of other code. Raises InputError for a study or a status that does not exist, and
-    for a condition that cannot be evaluated.
+    studies, statuses: names of which the run must have one; empty: any. where: conditions on the
+    columns of `listing`, in the language of `pandas.DataFrame.query`. stale: whether to return only
+    complete runs whose code is not today's. Raises InputError for a study or a status that does not
+    exist, and for a condition that cannot be evaluated.
     """
     known = {info.study for info in infos} | set(catalogue.studies())
     for option, names, choices in (("study", studies, known), ("status", statuses, STATUSES)):
@@ -96,15 +103,16 @@ def _fits(rows: pd.DataFrame, condition: str) -> pd.Series:
 
 
 def differing(runs: Sequence[Run]) -> list[str]:
-    """Return the parameters in which runs of one study differ, in the order of the study."""
+    """Return the names of the parameters in which some runs of one study differ."""
     names = [name for name in vars(runs[0].config) if name not in UNNAMED]
     return [name for name in names if len({str(getattr(run.config, name)) for run in runs}) > 1]
 
 
 def condition_for(runs: Sequence[Run], infos: Iterable[RunInfo]) -> str:
-    """Return a short condition that chooses these runs of one study among others.
+    """Return a condition for `chosen` that is true for these runs of one study.
 
-    It chooses others too if no parameter by itself tells them apart.
+    Further runs, in `infos`, do not meet the condition if single parameters can tell them apart. If
+    not, some of them meet it, too.
     """
     folders, swept, parts = {run.folder for run in runs}, differing(runs), []
     others = [info.config for info in infos if info.folder not in folders and info.config]
@@ -122,9 +130,10 @@ def condition_for(runs: Sequence[Run], infos: Iterable[RunInfo]) -> str:
 
 
 def named(text: str, outputs: Path) -> RunInfo:
-    """Return the one run that a text names: its folder, name or hash, or how these begin.
+    """Return the one run that a text names.
 
-    Raises InputError if the text names no run, or several.
+    The text is the run's folder, its name, its hash, or the beginning of name or hash. Raises
+    InputError if no run or several runs fit.
     """
     if (Path(text) / "config.yaml").exists():
         return describe(Path(text).resolve())

@@ -52,7 +52,10 @@ UNNAMED = ("checksums",)
 
 
 class Run:
-    """One study at one configuration: its identity, its folder, its state."""
+    """A study with values of all its parameters, and the folder of its results.
+
+    config: the parameters. outputs: the folder of outputs.
+    """
 
     def __init__(self, config: StudyConfig, outputs: Path) -> None:
         self.config = config
@@ -60,7 +63,11 @@ class Run:
 
     @cached_property
     def folder(self) -> Path:
-        """The folder of the run: the first of its name that holds no other configuration."""
+        """The folder of the run, `<outputs>/runs/<study>/<run_name>`.
+
+        If a run with other parameters has this folder, the name gets a number: `-2`, `-3`, and so
+        on.
+        """
         named = self.outputs / "runs" / self.config.study / run_name(self.config)
         numbered = (named.with_name(f"{named.name}-{number}") for number in count(2))
         return next(folder for folder in chain([named], numbered) if not self._is_another(folder))
@@ -74,7 +81,7 @@ class Run:
 
     @property
     def identity(self) -> str:
-        """What changes the numbers, and nothing else, as text."""
+        """The study, version and parameters, which alone determine the numbers, as text."""
         return identity_of(self.config)
 
     def __str__(self) -> str:
@@ -82,44 +89,47 @@ class Run:
 
     @property
     def result_path(self) -> Path:
-        """The file whose presence marks the run complete."""
+        """The path of `result.json`, which exists only if the run has ended successfully."""
         return self.folder / RESULT
 
     @property
     def again(self) -> Path:
-        """The folder where the complete run is computed again."""
+        """The folder in which the run is computed again if it is complete already."""
         return self.folder.with_name(self.folder.name + AGAIN)
 
     @property
     def result(self) -> dict[str, Any]:
-        """The content of `result.json` as it is now. Raises InputError when it cannot be read."""
+        """The content of `result.json`. Raises InputError if it cannot be read."""
         return read_result(self.result_path)
 
     def is_complete(self) -> bool:
-        """Return whether the run has ended and its tables are there, byte for byte."""
+        """Return whether the run has ended and all its tables have the recorded checksums."""
         return is_whole(self.folder)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the content of `provenance.json`; nothing if it cannot be read."""
+        """Return the content of `provenance.json`; an empty dictionary if it cannot be read."""
         return read_provenance(self.folder)
 
     def status(self) -> str:
-        """Return the status in the provenance of the last attempt; absent if there is none."""
+        """Return the status that the last computation of the run recorded, or "absent"."""
         last = self.again if self.again.is_dir() else self.folder
         return str(read_provenance(last).get("status", "absent"))
 
     def is_stale(self) -> bool:
-        """Return whether the run is complete and not known to be computed by today's code."""
+        """Return whether the run is complete, and its code is other than today's or unknown."""
         return self.is_complete() and whose_code(self.provenance(), self.config) != "today's"
 
     def code(self) -> str:
-        """Return the fingerprint of today's code of the run."""
+        """Return the fingerprint that the code of the run's study has today.
+
+        Raises InputError as `provenance.code_of` does.
+        """
         return code_of(self.config.study, self.config.own_functions())
 
     def is_wanted(self, settings: Settings) -> bool:
-        """Return whether the run must be computed.
+        """Return whether the run must be computed: it is not complete, or the settings ask for it.
 
-        Raises InputError if the run is stale and `stale=refuse`.
+        Raises InputError if the run is stale and the settings have `stale=refuse`.
         """
         if settings.force or not self.is_complete():
             return True
@@ -133,23 +143,30 @@ class Run:
         return True
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """Return all tables of the complete run. Raises InputError when one is damaged."""
+        """Return all tables of the complete run, by name.
+
+        Raises InputError if the run is not complete or a table is damaged.
+        """
         return {
             name: read_table(self.folder / f"{name}.csv", expected)
             for name, expected in self.result["tables"].items()
         }
 
     def lacks_weights(self) -> bool:
-        """Return whether networks were trained whose weights are not stored, or damaged."""
+        """Return whether the study trains networks, but their weights are not stored or damaged.
+
+        Raises InputError if the run is not complete.
+        """
         stored = self.result.get("weights")
         if stored is None:
             return isinstance(self.config, TrainingConfig)
         return not holds(self.folder / WEIGHTS, stored)
 
     def weights(self) -> "dict[str, dict[str, torch.Tensor]]":
-        """Return the trained weights by network, `batch/width=64/replicate=0`, and by name.
+        """Return the trained weights: a dictionary of tensors by name, for each network by name.
 
-        Raises InputError if no weights are stored, or they are damaged.
+        A network's name is like `batch/width=64/replicate=0`. Raises InputError if no weights are
+        stored, or they are damaged.
         """
         from safetensors.torch import load_file  # late: it imports torch
 
@@ -167,9 +184,10 @@ class Run:
         return networks
 
     def modules(self) -> "dict[str, torch.nn.Module]":
-        """Return the trained networks by name: torch modules in evaluation mode, samples as rows.
+        """Return the trained networks by name, as torch modules that take samples as rows.
 
-        Raises InputError as `weights` does, and if the study defines no torch module.
+        The modules are in evaluation mode. Raises InputError as `weights` does, and if the study
+        does not define modules.
         """
         make = getattr(module_of(self.config.study), "torch_module", None)
         if make is None:
@@ -177,18 +195,17 @@ class Run:
         return {name: make(self.config, name, w) for name, w in self.weights().items()}
 
     def config_text(self) -> bytes:
-        """Return the content of `config.yaml`."""
+        """Return the text that `config.yaml` of this run has: study, version and all parameters."""
         config = self.config
         content = {"study": config.study, "version": config.version, **vars(config)}
         return yaml.safe_dump(content, sort_keys=False).encode()
 
 
 def read_config(folder: Path) -> StudyConfig:
-    """Return the configuration that a run's `config.yaml` describes, with today's defaults for new
-    fields.
+    """Return the parameters that a run's `config.yaml` holds.
 
-    Raises InputError when the file is damaged, names a study or a parameter that no longer exists,
-    or was written when the same parameters meant other numbers.
+    A parameter that was added later has its default. Raises InputError if the file is damaged,
+    names a study or a parameter that no longer exists, or is of another version of the study.
     """
     path = folder / "config.yaml"
     values = read_values(path)
@@ -218,7 +235,10 @@ def read_config(folder: Path) -> StudyConfig:
 
 
 def read_values(path: Path) -> dict[Any, Any]:
-    """Return what a `config.yaml` holds. Raises InputError when it is not there, or no mapping."""
+    """Return the mapping in a `config.yaml`, unchecked.
+
+    Raises InputError if the file does not exist, is no valid YAML, or holds no mapping.
+    """
     try:
         values = yaml.safe_load(path.read_bytes())
     except (OSError, yaml.YAMLError, ValueError, RecursionError) as error:
@@ -233,9 +253,9 @@ OF_CODE = {"other": "other code", "unknown": "code that is not known"}
 
 
 def whose_code(provenance: dict[str, Any], config: StudyConfig) -> str:
-    """Return whether a run was computed by today's code: "today's", "other" or "unknown".
+    """Return which code computed a run: "today's", "other" or "unknown".
 
-    Unknown: the provenance has no fingerprint, or a module of the user's cannot be read.
+    It is unknown if the provenance has no fingerprint, or a module of the user cannot be read.
     """
     try:
         today = code_of(config.study, config.own_functions())
@@ -246,7 +266,7 @@ def whose_code(provenance: dict[str, Any], config: StudyConfig) -> str:
 
 
 def read_provenance(folder: Path) -> dict[str, Any]:
-    """Return the content of a folder's `provenance.json`; nothing if it cannot be read."""
+    """Return the content of a folder's `provenance.json`, or `{}` if it cannot be read."""
     try:
         content = json.loads((folder / "provenance.json").read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -255,7 +275,7 @@ def read_provenance(folder: Path) -> dict[str, Any]:
 
 
 def read_result(path: Path) -> dict[str, Any]:
-    """Return the content of a `result.json`. Raises InputError when it cannot be read."""
+    """Return the content of a `result.json`. Raises InputError if it cannot be read."""
     try:
         return json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
@@ -265,7 +285,7 @@ def read_result(path: Path) -> dict[str, Any]:
 
 
 def is_whole(folder: Path) -> bool:
-    """Return whether a run has ended in the folder and its tables are there, byte for byte."""
+    """Return whether a folder has a result, and all its tables have the recorded checksums."""
     try:
         tables = read_result(folder / RESULT)["tables"].items()
         return all(holds(folder / f"{name}.csv", table) for name, table in tables)
@@ -274,7 +294,7 @@ def is_whole(folder: Path) -> bool:
 
 
 def holds(path: Path, table: dict[str, Any]) -> bool:
-    """Return whether a file has the size and checksum that `result.json` states."""
+    """Return whether a file has the size and checksum in `table`, an entry of `result.json`."""
     try:
         stat = path.stat()
         if stat.st_size != table["bytes"]:
@@ -302,9 +322,9 @@ def readable(value: Any) -> str:
 
 
 def identity_of(config: StudyConfig) -> str:
-    """Return the parameters and the version, which alone determine the numbers, as text.
+    """Return the study, its version and its parameters as text. They alone determine the numbers.
 
-    A field that equals its default is left out, so that a new field does not move old runs.
+    A parameter at its default is not part of the text. So a new parameter does not rename old runs.
     """
     content: dict[str, Any] = {"study": config.study, "parameters": config.identity()}
     if config.version != 1:
@@ -313,14 +333,18 @@ def identity_of(config: StudyConfig) -> str:
 
 
 def run_name(config: StudyConfig) -> str:
-    """Return `<readable knobs>-<hash8>`: the hash is of the run's identity."""
+    """Return `<parameters>-<hash>`, the name of a run.
+
+    The parameters are those that differ from their defaults. The hash has eight digits and is of
+    `identity_of(config)`.
+    """
     hash8 = hashlib.sha256(identity_of(config).encode()).hexdigest()[:8]
     readable = knobs(config).replace("/", "_")[:LONGEST_NAME] or "defaults"
     return f"{readable}-{hash8}"
 
 
 def stale_note(runs: Iterable[Run]) -> str | None:
-    """Return a note on complete runs that are stale; None without any."""
+    """Return a note on the complete runs whose code is not today's; None if there are none."""
     runs = list(runs)
     codes = {run: whose_code(run.provenance(), run.config) for run in runs if run.is_complete()}
     notes = []
@@ -332,10 +356,11 @@ def stale_note(runs: Iterable[Run]) -> str | None:
 
 
 def kept_notes(runs: Iterable[Run], settings: Settings) -> list[str]:
-    """Return notes on complete runs that are not computed again, a line each.
+    """Return notes, a line each, on complete runs that differ from what the settings ask for.
 
-    The notes name runs of other code, without wanted weights, or of another number of threads.
-    Threads change how sums round, and are no part of a run's identity.
+    They were computed by other code, with another number of threads, or without weights that the
+    settings want. These runs are not computed again. The number of threads changes how sums round,
+    and is no part of a run's identity.
     """
     runs = list(runs)
     bare = [run for run in runs if settings.keep_weights and run.lacks_weights()]
@@ -367,10 +392,11 @@ def _note(some: list[Run], runs: list[Run], text: str) -> str | None:
 
 
 def load(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
-    """Return the tables of several complete runs, those of one name joined into one.
+    """Return the tables of several complete runs, joined by the names of the tables.
 
-    Each table gets the column `run` and a column for each number and text among the parameters,
-    unless the table has a column of this name. Raises InputError if a run is missing or damaged.
+    Each table gets the column `run`, the name of the run's folder. It also gets a column for each
+    parameter that is a number or a text, unless it has a column of this name. Raises InputError if
+    a run is missing or damaged.
     """
     runs = list(runs)
     missing = [run for run in runs if not run.result_path.exists()]

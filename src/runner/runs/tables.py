@@ -18,7 +18,7 @@ from runner.core.studies import Row, column_types
 
 @dataclass(frozen=True)
 class Extent:
-    """The beginning of a table: number of bytes and rows, SHA-256, and the columns' types."""
+    """How far a table was written: numbers of bytes and rows, SHA-256, types of columns."""
 
     bytes: int
     rows: int
@@ -27,16 +27,19 @@ class Extent:
 
 
 def sha256_of(path: Path, size: int = -1) -> str:
-    """Return the SHA-256 of a file, or of its first bytes. Raises OSError if it cannot be read."""
+    """Return the SHA-256 of a file. Raises OSError if it cannot be read.
+
+    size: use only so many bytes from the beginning; -1: all.
+    """
     with path.open("rb") as file:
         return hashlib.sha256(file.read(size)).hexdigest()
 
 
 class TableWriter:
-    """Appends the rows of one study to one CSV file per row class.
+    """Writes rows to CSV files in a folder, one file for each row class.
 
-    kept: the extent of each table in the checkpoint. Rows after the extent are cut off. Other
-    tables start anew.
+    extents: how far each table was written at the checkpoint. Rows after this extent are removed,
+    and so are tables that the checkpoint does not have.
     """
 
     def __init__(self, folder: Path, extents: dict[str, Extent]) -> None:
@@ -55,7 +58,7 @@ class TableWriter:
             self.digests[table] = hashlib.sha256(path.read_bytes())
 
     def write(self, row: Row) -> None:
-        """Append one row. Raises TypeError if a value is not of its column's type."""
+        """Append one row to its table. Raises TypeError if a value is not of its column's type."""
         table, columns = row.table, column_types(row)
         if table not in self.files:
             self.files[table] = (self.folder / f"{table}.csv").open("xb")
@@ -75,7 +78,7 @@ class TableWriter:
         self.rows[table] += 1
 
     def flush(self) -> dict[str, Extent]:
-        """Write all rows to the disk; return the extent of each table."""
+        """Write all rows to the disk; return how far each table was written, by its name."""
         for file in self.files.values():
             file.flush()
             os.fsync(file.fileno())
@@ -101,7 +104,7 @@ def _cell(value: Any, kind: type, table: str, column: str) -> str:
 
 
 def rows_in(path: Path, row_class: type[Row]) -> Iterator[Row]:
-    """Yield the rows of a table as the study gave them."""
+    """Yield the rows in a CSV file as objects of `row_class`."""
     kinds = column_types(row_class)
     with path.open(newline="") as file:
         for cells in csv.DictReader(file):
@@ -113,9 +116,10 @@ def rows_in(path: Path, row_class: type[Row]) -> Iterator[Row]:
 
 
 def read_table(path: Path, expected: dict[str, Any]) -> pd.DataFrame:
-    """Return the table at `path`; text columns stay text, whatever they look like.
+    """Return the table in the CSV file at `path`. Text columns stay text, even if they hold digits.
 
-    expected: the table's entry in `result.json`. Raises InputError if the file is another.
+    expected: the table's entry in `result.json`. Raises InputError if the file cannot be read, or
+    its content differs from the recorded checksum.
     """
     content = table_bytes(path, expected)
     kinds = expected.get("columns")
@@ -127,7 +131,10 @@ def read_table(path: Path, expected: dict[str, Any]) -> pd.DataFrame:
 
 
 def table_bytes(path: Path, expected: dict[str, Any]) -> bytes:
-    """Return the content of the file of a table. Raises InputError as `read_table` does."""
+    """Return the content of a table's CSV file.
+
+    expected: the table's entry in `result.json`. Raises InputError as `read_table` does.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:

@@ -41,7 +41,10 @@ ENVIRONMENT |= {"MLFLOW_DISABLE_TELEMETRY": "true"}
 
 
 class TensorBoard:
-    """Writes event files in single precision into a folder for each run."""
+    """Writes the rows of a run as event files into a folder, in single precision.
+
+    Arguments of all trackers are the run's folder of tracking, its parameters and its provenance.
+    """
 
     def __init__(self, folder: Path, parameters: Facts, provenance: Facts) -> None:
         from torch.utils.tensorboard import SummaryWriter
@@ -52,22 +55,22 @@ class TensorBoard:
         self.writer.add_text("provenance", "\n".join(f"- {k}: {provenance[k]}" for k in provenance))
 
     def row(self, values: dict[str, float], step: int) -> None:
-        """Write a scalar for each value."""
+        """Write a scalar for each value. values: by name of the series."""
         for name, value in values.items():
             self.writer.add_scalar(name, value, step)
 
     def end(self, status: str) -> None:
-        """Write everything to the disk."""
+        """Write everything to the disk, and close the files."""
         self.writer.close()
 
 
 class MLflow:
-    """Fills the database `mlflow.db`, or the server of MLFLOW_TRACKING_URI: an experiment for each
-    study, an entry for each attempt. Metrics are sent once a second, since a request costs more
-    than a metric.
+    """Writes the rows of a run to MLflow.
 
-    MLflow admits neither `=` nor `,` in names, which become `:` and a space. It stores an infinity
-    as the largest number.
+    They go into the database `mlflow.db`, or to the server in MLFLOW_TRACKING_URI. A study is an
+    experiment, and each time that a run is computed is an entry. Metrics are sent once a second,
+    since a request costs more than a metric. MLflow does not admit `=` and `,` in names. They
+    become `:` and a space. MLflow stores an infinity as the largest number.
     """
 
     def __init__(self, folder: Path, parameters: Facts, provenance: Facts) -> None:
@@ -87,7 +90,10 @@ class MLflow:
             self.client.log_param(self.id, key, value)
 
     def row(self, values: dict[str, float], step: int) -> None:
-        """Store a metric for each value, and send all metrics from time to time."""
+        """Add a metric for each value, and send the collected metrics once a second.
+
+        values: by name of the series.
+        """
         from mlflow.entities import Metric
 
         now = int(time.time() * 1000)
@@ -97,14 +103,14 @@ class MLflow:
             self.waiting, self.due = [], time.monotonic() + 1
 
     def end(self, status: str) -> None:
-        """Send the remaining metrics, and say how the run ended."""
+        """Send the remaining metrics and the status of the run."""
         self.client.log_batch(self.id, metrics=self.waiting)
         ends = {"complete": "FINISHED", "interrupted": "KILLED"}
         self.client.set_terminated(self.id, ends.get(status, "FAILED"))
 
 
 class WeightsAndBiases:
-    """Writes offline runs, which `wandb sync` uploads, into a folder for each run."""
+    """Writes the rows of a run into a folder, offline; `wandb sync` can upload them."""
 
     def __init__(self, folder: Path, parameters: Facts, provenance: Facts) -> None:
         import wandb
@@ -120,11 +126,11 @@ class WeightsAndBiases:
         self.run.define_metric("*", step_metric="step")
 
     def row(self, values: dict[str, float], step: int) -> None:
-        """Write one entry of the history, with the row's step."""
+        """Write one entry of the history: the step and all values, by name of the series."""
         self.run.log({"step": step, **values})
 
     def end(self, status: str) -> None:
-        """Close the run."""
+        """Close the entry of the run, as failed unless the status is `complete`."""
         self.run.finish(exit_code=int(status != "complete"))
 
 
@@ -132,9 +138,9 @@ TRACKERS = {"tensorboard": TensorBoard, "mlflow": MLflow, "wandb": WeightsAndBia
 
 
 def require(name: str | None) -> None:
-    """Raise InputError if the package of a tracker, which has the tracker's name, is missing.
+    """Raise InputError if the package of a tracker is not installed; do nothing if `name` is None.
 
-    A mere folder of this name, as wandb leaves one behind, is no package.
+    The package has the tracker's name. A folder of this name, as wandb creates it, is no package.
     """
     if name and not getattr(find_spec(name), "origin", None):
         hint = f"pip install 'theory-runner[{name}]' installs it."
@@ -142,10 +148,10 @@ def require(name: str | None) -> None:
 
 
 class Tracking:
-    """Gives the rows of one attempt at a run to its tracker, if there is one.
+    """Gives the rows of a run to its tracker, if the run has one.
 
-    The run goes on without a tracker that fails. Trackers write below `<outputs>/tracking`; in the
-    files of a run, an attempt replaces the last one.
+    If the tracker fails, the run goes on without it. Trackers write into
+    `<outputs>/tracking/<name>/<study>/<run>`. name: the name of the tracker; None: no tracker.
     """
 
     def __init__(self, run: Run, name: str | None, outputs: Path) -> None:
@@ -156,7 +162,12 @@ class Tracking:
         self.records: Counter[tuple[str, str]] = Counter()
 
     def start(self, provenance: Facts) -> None:
-        """Begin the attempt. provenance: commit, code, command, versions, device."""
+        """Start the tracker of this attempt at the run; do nothing if the run has none.
+
+        Deletes the files that an earlier attempt left in the tracker's folder. provenance: commit,
+        command, versions and device, which the tracker records. If the tracker fails, the run goes
+        on without it.
+        """
         if self.name:
             os.environ.update({**ENVIRONMENT, **os.environ})
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -164,7 +175,7 @@ class Tracking:
             self.tracker = self._survive(begin, self.folder, self.parameters, provenance)
 
     def row(self, row: Row) -> None:
-        """Give the tracker the step of a row, and the row's numbers by their series."""
+        """Give the numbers of a row to the tracker, each under the name of its series."""
         if self.tracker is None:
             return
         columns = vars(row)
@@ -182,7 +193,7 @@ class Tracking:
         self._survive(self.tracker.row, series, step)
 
     def end(self, status: str) -> None:
-        """Tell the tracker the status of the attempt: complete, failed or interrupted."""
+        """Give the tracker the status of the run: complete, failed or interrupted."""
         if self.tracker is not None:
             self._survive(self.tracker.end, status)
 
@@ -196,5 +207,5 @@ class Tracking:
 
 
 def admitted(name: str) -> str:
-    """Return a name as MLflow takes it."""
+    """Return a name in which characters that MLflow does not admit are replaced."""
     return re.sub(r"[^\w\-. :/]", "_", name.replace("=", ":").replace(",", " "))

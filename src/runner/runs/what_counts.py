@@ -76,15 +76,19 @@ class _Blank(ast.NodeTransformer):
 
 @cache
 def counted(text: str) -> ast.Module:
-    """Return the syntax tree of a module's text, without words."""
+    """Return the syntax tree of a module without code that only people or mypy read.
+
+    text: the source of the module.
+    """
     return _Words().visit(ast.parse(text))
 
 
 @cache
 def imports(package: str, text: str) -> frozenset[str]:
-    """Return the imports in the text of a module in a package, anywhere in the text.
+    """Return the full names of everything that a module imports, also within functions.
 
-    Some are names of functions and classes in a module.
+    package: the package of the module. text: the source of the module. After `from a import b` both
+    `a` and `a.b` are returned, since `a.b` may be a module, a function or a class.
     """
     names: set[str] = set()
     for node in ast.walk(counted(text)):
@@ -99,7 +103,7 @@ def imports(package: str, text: str) -> frozenset[str]:
 
 @cache
 def written(text: str) -> str:
-    """Return the syntax tree of a module's text as one string, equal in all versions of Python."""
+    """Return the syntax tree of `counted` as one string, equal in all versions of Python."""
     return _tree_text(counted(text))
 
 

@@ -1,9 +1,9 @@
 """One step of SGD, or its gradient, for many networks on the CPU, implemented by hand.
 
 The layout is that of `networks.mlp`: `H_l (R, d, N)`, and `D_l`, the derivative of the loss by the
-pre-activations of layer l. All operations between two products are one pass of `kernels`. The
-product that forms a weight's gradient also subtracts it from the weight. Arrays of the size of an
-activation or a weight are therefore written only once.
+pre-activations of layer l. All operations between two matrix products are one pass of a function in
+`mlp_passes`. The product that forms a weight's gradient also subtracts it from the weight. Arrays
+of the size of an activation or a weight are therefore written only once.
 """
 
 from collections.abc import Callable
@@ -28,8 +28,7 @@ RECTIFIED = {0.0: True, 1.0: False}
 def is_written_out_for(network: MLP) -> bool:
     """Return whether `step` can train this network.
 
-    It must be on the CPU, without skip connections, and with an activation that the kernels
-    support.
+    The network must be on the CPU, have no skip connections, and have a ReLU or linear activation.
     """
     on_cpu = network.parameters["W1"].device.type == "cpu"
     return on_cpu and isinf(network.skip) and network.sigma.below in RECTIFIED
@@ -53,11 +52,11 @@ def step(
     labels: Int[Tensor, "R N"],
     rates: Float[Tensor, " R"],
 ) -> Float[Tensor, "R classes N"]:
-    """Take a step `theta_r -= rates_r * d(mean cross entropy)_r / d theta_r`; return the logits.
+    """Take one step of SGD on the mean cross entropy; return the logits before the step.
 
-    The logits are those before the step. Parameters change in place, and running statistics are
-    updated. The networks are independent: a diverging network changes no other. Raises InputError
-    for an activation that the kernels do not support.
+    x, labels: a minibatch of N samples for each of R networks. rates: a learning rate for each
+    network. Parameters and running statistics change in place. A diverging network does not change
+    the other networks. Raises InputError for an activation that is not a ReLU or linear.
     """
     p = network.parameters
 
@@ -77,10 +76,11 @@ def gradients(
     labels: Int[Tensor, "R N"],
     epsilon: float = EPSILON,
 ) -> tuple[Float[Tensor, "R classes N"], dict[str, Tensor]]:
-    """Return the logits, and `d(mean cross entropy)_r / d theta_r` by name, each (R, ...).
+    """Return the logits, and the gradients of each network's mean cross entropy.
 
-    epsilon: constant of batch normalization, whose running statistics are updated.
-    Raises InputError for an activation that the kernels do not support.
+    The gradients are a dictionary by name of the parameter, with axes (R, ...). epsilon: the
+    constant of batch normalization. Running statistics are updated in place. Raises InputError for
+    an activation that is not a ReLU or linear.
     """
     derivatives: dict[str, Tensor] = {}
 

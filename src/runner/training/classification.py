@@ -23,22 +23,26 @@ from runner.training.images import EVALUATED_AT_ONCE, EpochTrainer
 
 @dataclass
 class Group:
-    """R networks that are trained together, with learning rates and replicates."""
+    """R networks that are trained together. rates: the learning rate of each network."""
 
     network: MLP
     rates: Float[Tensor, " R"]
     replicates: Int[Tensor, " R"]
-    """Replicate, 0..S-1, whose order of the data each network follows."""
+    """The replicate, 0..S-1, of each network. It determines the order in which the network sees the
+    data."""
 
     def to(self, device: torch.device) -> "Group":
-        """Return a copy on a device, in the dtype of the network."""
+        """Return a copy on a device. Learning rates get the dtype of the networks."""
         rates = self.rates.to(device, self.network.parameters["W1"].dtype)
         return Group(self.network.to(device), rates, self.replicates.to(device))
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Mean loss and accuracy of R networks over an epoch, on each minibatch before its step."""
+    """Training loss and accuracy of R networks, averaged over the minibatches of an epoch.
+
+    Each minibatch is measured before the step on it.
+    """
 
     train_loss: Float[Tensor, " R"]
     train_accuracy: Float[Tensor, " R"]
@@ -47,7 +51,10 @@ class Scores:
 def loss_and_hits(
     logits: Float[Tensor, "R classes N"], labels: Int[Tensor, "R N"]
 ) -> tuple[Float[Tensor, " R"], Int[Tensor, " R"]]:
-    """Return each network's mean cross entropy in nats and number of correct predictions."""
+    """Return two numbers of each network: the mean cross entropy and the correct predictions.
+
+    The cross entropy is in nats. Correct predictions are counted.
+    """
     losses = functional.cross_entropy(logits, labels, reduction="none")
     return losses.mean(-1), (logits.argmax(1) == labels).sum(-1)
 
@@ -55,11 +62,14 @@ def loss_and_hits(
 def sgd_step(
     losses: Float[Tensor, " R"], parameters: Iterable[Tensor], rates: Float[Tensor, " R"]
 ) -> None:
-    """Take one step of gradient descent in place: `theta_r -= rates_r * d losses_r / d theta_r`.
+    """Take one step of gradient descent on the losses of R networks, in place.
 
-    losses: computed from `parameters`, which require gradients and have the leading axis R. Losses
-    are multiplied by the rates before differentiation, so scaling the gradients costs nothing. The
-    networks are independent: a diverging network changes no other. For ascent negate the losses.
+    Network r changes by `theta_r -= rates_r * d losses_r / d theta_r`. A diverging network does not
+    change the other networks. For ascent, negate the losses.
+
+    losses: computed from `parameters`, tensors that require gradients and have the leading axis R.
+    Losses are multiplied by the rates before they are differentiated. So scaling the gradients
+    costs nothing.
     """
     parameters = list(parameters)
     gradients = torch.autograd.grad(losses @ rates, parameters)
@@ -73,9 +83,11 @@ def descend(
     labels: Int[Tensor, "R N"],
     rates: Float[Tensor, " R"],
 ) -> tuple[Float[Tensor, " R"], Int[Tensor, " R"]]:
-    """Take one step of SGD on the cross entropy in place; return the previous `loss_and_hits`.
+    """Take one step of SGD on the cross entropy in place; return losses and hits before the step.
 
-    The gradient is computed by automatic differentiation if it is not implemented by hand.
+    x, labels: a minibatch for each network. rates: learning rates. The result is that of
+    `loss_and_hits`. Automatic differentiation is used only if `backpropagation.step` cannot train
+    the network.
     """
     if backpropagation.is_written_out_for(network):
         return loss_and_hits(backpropagation.step(network, x, labels, rates), labels)
@@ -86,7 +98,11 @@ def descend(
 
 
 class StackTrainer(EpochTrainer[dict[str, Scores]]):
-    """Trainer of groups of networks on one dataset; can continue from a checkpoint."""
+    """Trainer of several groups of networks on one dataset.
+
+    A new trainer continues from the checkpoint in `context`, if there is one. groups: by name.
+    stream: returns the random generator of a replicate and a purpose.
+    """
 
     def __init__(
         self,
@@ -110,12 +126,19 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
             self.restore(context.restored)
 
     def run(self, stage: Stage = "training") -> Iterator[tuple[int, dict[str, Scores]]]:
-        """Yield number and scores of each epoch, from 1 or from the checkpoint on."""
+        """Train all groups; yield the epoch and the scores of each group after every epoch.
+
+        Epochs count from 1, or from the first one that the checkpoint has not finished. stage: the
+        text of the progress bar.
+        """
         with self.context.progress(self.epochs * self.steps, stage, self.done) as bar:
             yield from self.checkpointed(self.epochs, self.context, bar)
 
     def train_on(self, chosen: Int[Tensor, "S B"]) -> Float[Tensor, " R"]:
-        """Take one step for every group; return the losses of all networks before the step."""
+        """Take one step for every group; return the losses of all networks before the step.
+
+        chosen: indices of the B training images of the minibatch, for each of S replicates.
+        """
         images, parts = self.data.train, []
         for name, group in self.groups.items():
             indices = chosen[group.replicates]
@@ -126,7 +149,7 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
         return torch.cat(parts)
 
     def end_epoch(self) -> dict[str, Scores]:
-        """Return the scores of each group."""
+        """Return the scores of each group in the finished epoch, and set the sums to zero."""
         scores = {}
         for name in self.groups:
             loss, hits = (self.sums[name] / self.steps).cpu()
@@ -144,9 +167,9 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
 
 @torch.no_grad()
 def evaluate(network: MLP, images: Images) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
-    """Return mean loss and accuracy of each network on all images, on the CPU in float64.
+    """Return the mean loss and the accuracy of each network on all images.
 
-    Batch normalization uses its running statistics.
+    Both tensors are on the CPU in float64. Batch normalization uses its running statistics.
     """
     R, dtype = len(network), network.parameters["W1"].dtype
     inputs, device = images.flat(), images.labels.device

@@ -19,10 +19,12 @@ Result = TypeVar("Result")
 
 
 class Captured(Generic[Result]):
-    """The function `step(x)` for x of one shape and device, called on a CPU, replayed on CUDA.
+    """A function `step(x)` of one tensor, which CUDA devices replay as a graph.
 
-    On CUDA the step must change tensors only in place and never wait for the device. Its result is
-    one tensor, which the next step overwrites. Its Python code runs `EAGER_STEPS + 1` times.
+    On a CPU every call calls `step`. On CUDA the first `EAGER_STEPS` calls do, too, then a call
+    captures the graph, and all further calls replay it. All x must have the same shape and device.
+    On CUDA `step` must change tensors only in place and never wait for the device. Its result is
+    one tensor, which the next call overwrites, or None.
     """
 
     def __init__(self, step: Callable[[Tensor], Result]) -> None:

@@ -36,11 +36,12 @@ Scores = TypeVar("Scores")
 
 
 class EpochTrainer(ABC, Generic[Scores]):
-    """Base class of trainers that loop over the training images; can continue from a state.
+    """Base class of trainers that loop over the training images in minibatches.
 
-    Each replicate sees the images in a separate order. Images that do not fill a minibatch are
-    excluded from an epoch; each epoch excludes other images. Minibatches are selected on the device
-    and sums stay there. The host waits for the device once per epoch.
+    A trainer can continue from a state. Each replicate sees the images in a different random order.
+    Images at the end of the order that do not fill a minibatch are skipped in this epoch.
+    Minibatches and sums stay on the device, so that the host waits for the device only once per
+    epoch.
     """
 
     def __init__(self, data: Dataset, batch_size: int, stream: Stream, replicates: int) -> None:
@@ -55,20 +56,21 @@ class EpochTrainer(ABC, Generic[Scores]):
 
     @property
     def done(self) -> int:
-        """Return the number of minibatches done so far, over all epochs."""
+        """Return the number of finished minibatches, over all epochs."""
         return (self.epoch - 1) * self.steps + self.step
 
     def order(self) -> Int[Tensor, "*replicates n"]:
-        """Return the order of the images in this epoch."""
+        """Return the order of the n training images in this epoch, for each replicate."""
         n = len(self.data.train)
         return epoch_order(self.stream, self.replicates, n, self.epoch).to(self.device)
 
     def until(
         self, epochs: int, after_step: Callable[[Tensor], None]
     ) -> Iterator[tuple[int, Scores]]:
-        """Yield number and scores of each epoch, from 1 or from the restored state on.
+        """Train until the end of epoch `epochs`; yield number and scores of each epoch.
 
-        after_step: called with the losses of each minibatch, on the device.
+        Training begins at epoch 1, or where the restored state was. after_step: called with the
+        losses of each minibatch, a tensor on the device.
         """
         step = Captured(self.train_on)
         while self.epoch <= epochs:
@@ -83,10 +85,10 @@ class EpochTrainer(ABC, Generic[Scores]):
     def checkpointed(
         self, epochs: int, context: Context, bar: Progress, more: Mapping[str, Tensor] = {}
     ) -> Iterator[tuple[int, Scores]]:
-        """Train like `until`: yield number and scores of each epoch, and write checkpoints.
+        """Train until the end of epoch `epochs`; yield number and scores of each epoch.
 
-        bar: progress bar, updated at each step. more: tensors that a checkpoint stores in addition
-        to the state.
+        The function also writes checkpoints. bar: progress bar, updated at each step. more: tensors
+        that a checkpoint stores in addition to the state.
         """
 
         def after_step(losses: Tensor) -> None:
@@ -98,36 +100,42 @@ class EpochTrainer(ABC, Generic[Scores]):
 
     @abstractmethod
     def train_on(self, chosen: Int[Tensor, "*replicates B"]) -> Tensor:
-        """Take one step on these images; return the losses before the step."""
+        """Take one step on a minibatch; return the losses before the step.
+
+        chosen: the indices of its B training images, for each replicate.
+        """
 
     @abstractmethod
     def end_epoch(self) -> Scores:
-        """Return the scores of the finished epoch and reset the sums."""
+        """Return the scores of the finished epoch, and set the sums for the next epoch to zero."""
 
     @abstractmethod
     def _own(self) -> dict[str, Tensor]:
         """Return all tensors that training changes, by name."""
 
     def state(self) -> dict[str, Tensor]:
-        """Return all tensors that are needed to continue."""
+        """Return all tensors that are needed to continue, by name; they are not copied."""
         tensors = {name: tensor.detach() for name, tensor in self._own().items()}
         return {"epoch": torch.tensor(self.epoch), "step": torch.tensor(self.step)} | tensors
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
-        """Continue where `state` was taken."""
+        """Continue from a state that the method `state` returned."""
         self.epoch, self.step = int(state["epoch"]), int(state["step"])
         for name, tensor in self._own().items():
             tensor.detach().copy_(state[name])
 
 
 def on_device(data: Dataset, device: torch.device) -> Dataset:
-    """Return the dataset on the device, channels last, the faster layout of convolutions."""
+    """Return a copy of the dataset on the device, with the layout "channels last" in memory.
+
+    Convolutions are faster in this layout.
+    """
     layout = torch.channels_last
     return data.to(device).map(lambda pixels: pixels.contiguous(memory_format=layout))
 
 
 class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
-    """Trainer of one convolutional network by SGD on the dataset's device; can be restored.
+    """Trainer of one convolutional network by SGD, on the device of the dataset.
 
     The order of the images depends on the replicate.
     """
@@ -148,11 +156,14 @@ class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
         self.sums = torch.zeros(2, dtype=torch.float64, device=self.device)
 
     def order(self) -> Int[Tensor, " n"]:
-        """Return the order of the images in this epoch, which depends only on the replicate."""
+        """Return the order of the n training images in this epoch, for the trainer's replicate."""
         return super().order()[-1]
 
     def train_on(self, chosen: Int[Tensor, " B"]) -> Float[Tensor, ""]:
-        """Take one step on these samples; return the loss before the step."""
+        """Take one step on a minibatch; return the mean loss before the step.
+
+        chosen: the indices of its B training images.
+        """
         self.network.set_mode("train")
         labels = self.data.train.labels[chosen]
         logits = self.network(self.data.train.pixels[chosen])
@@ -165,7 +176,10 @@ class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
         return loss.detach()
 
     def end_epoch(self) -> dict[str, float]:
-        """Return loss and accuracy on training and test images, by column of `training.csv`."""
+        """Return loss and accuracy on training and test images, by column of `training.csv`.
+
+        Training images are measured before the step on them, test images at the end of the epoch.
+        """
         loss, hits = self.sums / self.steps
         self.sums.zero_()
         names = ("train_loss", "train_accuracy", "test_loss", "test_accuracy")
@@ -201,10 +215,11 @@ class Config(Protocol):
 
 
 class Task(NamedTuple):
-    """One network to train: method, replicate, learning rate and number of epochs.
+    """A network to be trained.
 
-    rate: learning rate; None: the rate chosen for the method `rate_of`, or for `method` if that is
-    empty. epochs: None for the study's number of epochs.
+    - rate: the learning rate; None: the rate chosen by the trials of method `rate_of`.
+    - rate_of: another method, whose chosen rate is used; empty: the task's method.
+    - epochs: the number of epochs; None: the study's number.
     """
 
     method: str
@@ -215,14 +230,15 @@ class Task(NamedTuple):
 
 
 def selection_of(config: Config) -> range:
-    """Return the replicates on which a study chooses its learning rates."""
+    """Return the indices of the replicates on which a study chooses its learning rates."""
     return selection_range(config.replicates, config.selection_replicates)
 
 
 def trials(config: Config, methods: Iterable[str], epochs: int | None = None) -> list[Task]:
-    """Return the tasks that select learning rates: each method at every rate, or none for one rate.
+    """Return the tasks that choose learning rates: each method at each rate and replicate.
 
-    epochs: number of epochs of a `Task`.
+    The list is empty if the study has only one learning rate. epochs: number of epochs of each
+    task; None: the study's number.
     """
     rates = config.learning_rates if len(config.learning_rates) > 1 else []
     grid = product(methods, rates, selection_of(config))
@@ -236,15 +252,16 @@ def train_in_turn(
     start: Callable[[Task, float], ConvolutionalTrainer],
     images: int,
 ) -> Iterator[tuple[Task, ConvolutionalTrainer, dict[str, Any]]]:
-    """Train one network after the other; yield task, trainer and columns of a row for each epoch.
+    """Train one network after the other; yield task, trainer and a dictionary for each epoch.
 
-    The columns are replicate, learning_rate, epoch and scores. Judged networks, whose replicates do
-    not select learning rates, are also yielded before training, as epoch 0 without scores. Their
-    rows have `selected_on`, as in `selection.Choice`. After a resume, epochs before the checkpoint
-    are not yielded again.
+    The dictionary has the columns of a row: replicate, learning_rate, epoch and the scores.
+    Networks that do not serve to choose learning rates are also yielded before training, as epoch 0
+    without scores. Their rows have the column `selected_on`, see `rate_choice.Choice`. After a
+    resume, epochs before the checkpoint are not yielded again.
 
-    start: returns the trainer of a task at a learning rate. images: number of images in an epoch,
-    for the estimate of the remaining time.
+    tasks: trials come before the tasks that use their learning rates. start: returns the trainer of
+    a task at a learning rate. images: number of training images, for the estimate of the remaining
+    time.
     """
     rates, selection = config.learning_rates, selection_of(config)
     epochs = [task.epochs or config.epochs for task in tasks]

@@ -10,7 +10,10 @@ from runner.core.compiling import one_pass
 
 @one_pass
 def activate(Z, bias, rectified):
-    """Compute `Z <- relu(Z + bias)`, without relu if not `rectified`; Z (rows, N), bias (rows,)."""
+    """Set `Z` to `relu(Z + bias)` in place, or to `Z + bias` if not `rectified`.
+
+    Shapes: Z (rows, N), bias (rows,).
+    """
     zero = Z.dtype.type(0)
     for row in range(Z.shape[0]):
         b = bias[row]
@@ -21,7 +24,11 @@ def activate(Z, bias, rectified):
 
 @one_pass
 def activate_backward(D, H, bias_gradient, rectified):
-    """Replace `dL/dH` by `dL/dZ` in `D`, for `H = activate(Z)`; write the gradient of the bias."""
+    """Set `D` from the derivative of the loss by H to its derivative by Z, in place.
+
+    H is the result of `activate(Z)`, D and H have the shape (rows, N). `bias_gradient` (rows,) is
+    set to the derivative by the bias.
+    """
     zero = D.dtype.type(0)
     for row in range(D.shape[0]):
         total = zero
@@ -34,11 +41,11 @@ def activate_backward(D, H, bias_gradient, rectified):
 
 @one_pass
 def normalize(Z, H, bias, scale, shift, mean, variance, factor, epsilon, centred, rectified):
-    """Compute `H <- relu(scale * Z' + shift)` and `Z <- Z'`, the normalized `Z + bias`.
+    """Set `Z` to the normalized `Z + bias`, and `H` to `relu(scale * Z + shift)`, in place.
 
-    Z and H have the shape (rows, N), all others (rows,). mean, variance and
-    `factor = 1 / sqrt(variance + epsilon)` are written. If not `centred`, the mean is zero and the
-    variance is a mean square.
+    The relu is skipped if not `rectified`. Z and H have the shape (rows, N), all other arrays
+    (rows,). The arrays mean, variance and `factor = 1 / sqrt(variance + epsilon)` are set, too. If
+    not `centred`, the mean is zero and the variance is a mean square.
     """
     zero, N = Z.dtype.type(0), Z.dtype.type(Z.shape[1])
     for row in range(Z.shape[0]):
@@ -66,7 +73,12 @@ def normalize(Z, H, bias, scale, shift, mean, variance, factor, epsilon, centred
 def normalize_backward(
     D, H, Z, scale, factor, bias_gradient, scale_gradient, shift_gradient, centred, rectified
 ):
-    """Replace `dL/dH` by `dL/dZ` in `D`, with H, Z from `normalize`; write the three gradients."""
+    """Set `D` from the derivative of the loss by H to its derivative by the product Z, in place.
+
+    H and Z are the results of `normalize`, `factor` is the factor set there. The arrays
+    `bias_gradient`, `scale_gradient` and `shift_gradient` (rows,) are set to the derivatives of the
+    loss by bias, scale and shift.
+    """
     zero, N = D.dtype.type(0), D.dtype.type(D.shape[1])
     for row in range(D.shape[0]):
         total, along = zero, zero

@@ -19,7 +19,10 @@ Stacks = dict[str, Float[Tensor, "R *axes"]]
 
 
 class Optimizer(ABC):
-    """Base class; changes parameters in place. `state`: the optimizer's tensors, by name."""
+    """Base class of optimizers, which change `parameters` in place.
+
+    `state` has the tensors of the optimizer by name, such as velocities.
+    """
 
     def __init__(self, parameters: Stacks) -> None:
         self.parameters = parameters
@@ -27,37 +30,40 @@ class Optimizer(ABC):
 
     @abstractmethod
     def step(self, gradients: Stacks, rates: Float[Tensor, " R"]) -> None:
-        """Take one step. gradients: each network's gradients by name. rates: learning rates."""
+        """Take one step in place. gradients: by name of the parameter. rates: R learning rates."""
 
     def _along(self, rates: Float[Tensor, " R"], like: Tensor) -> Tensor:
         return rates.to(like.dtype).reshape(-1, *[1] * (like.dim() - 1))
 
 
 class SGD(Optimizer):
-    """Gradient descent, `theta -= rate g`."""
+    """Gradient descent: `theta -= rate * gradient`."""
 
     def step(self, gradients: Stacks, rates: Float[Tensor, " R"]) -> None:
-        """Take one step of gradient descent."""
+        """Take one step of gradient descent in place. rates: R learning rates."""
         for name, gradient in gradients.items():
             self.parameters[name].sub_(self._along(rates, gradient) * gradient)
 
 
 class Momentum(Optimizer):
-    """Gradient descent with momentum (heavy ball): `v = 0.9 v + g; theta -= rate v`."""
+    """Gradient descent with heavy-ball momentum: `v = 0.9 v + gradient; theta -= rate * v`."""
 
     def __init__(self, parameters: Stacks) -> None:
         super().__init__(parameters)
         self.state = {name: torch.zeros_like(value) for name, value in parameters.items()}
 
     def step(self, gradients: Stacks, rates: Float[Tensor, " R"]) -> None:
-        """Take one step along the velocity."""
+        """Update the velocities v, and take one step along them in place.
+
+        rates: R learning rates.
+        """
         for name, gradient in gradients.items():
             velocity = self.state[name].mul_(MOMENTUM).add_(gradient)
             self.parameters[name].sub_(self._along(rates, gradient) * velocity)
 
 
 class Adam(Optimizer):
-    """Adam by Algorithm 1 of Kingma and Ba (2015)."""
+    """Adam, as in Algorithm 1 of Kingma and Ba (2015)."""
 
     def __init__(self, parameters: Stacks) -> None:
         super().__init__(parameters)
@@ -68,7 +74,10 @@ class Adam(Optimizer):
             self.state |= zeros
 
     def step(self, gradients: Stacks, rates: Float[Tensor, " R"]) -> None:
-        """Take one step along mean / root mean square of the gradients."""
+        """Update the moments of the gradients, and take one step of Adam in place.
+
+        rates: R learning rates.
+        """
         t = self.state["t"].add_(1)
         unbiased = [1 - beta**t for beta in BETAS]
         for name, g in gradients.items():

@@ -20,41 +20,48 @@ NO_CHOICE = "one rate alone"
 
 @dataclass(frozen=True)
 class Choice:
-    """A learning rate, and the column `selected_on` that says how it was chosen."""
+    """A learning rate, with the text of the column `selected_on` about how it was chosen."""
 
     rate: float
     selected_on: str
 
 
 def selection_range(replicates: int, selection_replicates: int) -> range:
-    """Return the indices of the replicates on which learning rates are chosen."""
+    """Return the indices of the replicates that choose learning rates: those after the judged ones.
+
+    replicates: number of judged replicates.
+    """
     return range(replicates, replicates + selection_replicates)
 
 
 def score(accuracy: Float[Tensor, "*R"], loss: Float[Tensor, "*R"]) -> Float[Tensor, "*R"]:
-    """Return the training accuracy of one or R networks after an epoch; nan without finite loss.
+    """Return the training accuracy after an epoch, or nan if the loss is not finite.
 
-    A diverged network still classifies some images correctly by chance.
+    The result has the shape of the arguments: one number, or one for each of R networks. The nan is
+    needed since a diverged network still classifies some images correctly by chance.
     """
     return torch.where(loss.isfinite(), accuracy, nan)
 
 
 def ranked(scores: Float[Tensor, "candidates S"]) -> list[int]:
-    """Return the candidates sorted by the score of their worst replicate, the highest first.
+    """Return the indices of the candidates, sorted by the score on their worst replicate.
 
-    Equal candidates keep their order. Candidates that diverged (NaN) on a replicate come last.
+    The highest score comes first. Candidates with equal scores keep their order. Candidates with a
+    nan score (diverged) on any replicate come last.
     """
     worst = scores.min(dim=1).values.nan_to_num(-inf)  # the minimum is nan if a score is nan
     return worst.sort(descending=True, stable=True).indices.tolist()
 
 
 def choose(rates: Sequence[float], scores: Float[Tensor, "rates S"], selection: range) -> Choice:
-    """Return the fastest of the rates, the smallest of equally fast ones.
+    """Return the learning rate with the highest score on its worst selection replicate.
 
-    Rates at which a network diverged are chosen only if there is no other. Then the smallest rate
-    is returned, and `selected_on` says so.
+    Of equally good rates the smallest is returned. A rate at which a network diverged is chosen
+    only if there is no other. Then the smallest rate is returned, and `selected_on` states that all
+    rates diverged.
 
-    scores: sums or means of `score` over epochs, for each rate and selection replicate.
+    scores: sums or means of `score` over epochs, for each rate and selection replicate. selection:
+    the indices of these replicates.
     """
     if len(rates) == 1:
         return Choice(rates[0], NO_CHOICE)
@@ -64,6 +71,9 @@ def choose(rates: Sequence[float], scores: Float[Tensor, "rates S"], selection: 
 
 
 def described(selection: range, diverged: bool) -> str:
-    """Return the value of `selected_on` after a choice on these replicates."""
+    """Return the text of the column `selected_on` after a choice on these replicates.
+
+    diverged: whether networks diverged at all rates.
+    """
     words = f"replicates {', '.join(map(str, selection))}"
     return f"{words}: all rates diverged" if diverged else words

@@ -7,7 +7,10 @@ FINAL_FRACTION = 0.01
 
 
 def cosine_decay(step: int, steps: int) -> float:
-    """Return the fraction of the initial learning rate at a step: half a cosine from 1 to 0."""
+    """Return the learning rate at a step, as a fraction of the initial one.
+
+    The fraction is half a period of a cosine: it falls from 1 at step 0 to 0 at step `steps`.
+    """
     return (1 + cos(pi * step / steps)) / 2
 
 

@@ -11,9 +11,9 @@ import shlex
 import signal
 import sys
 from importlib import import_module
+from importlib.metadata import version
 from io import TextIOWrapper
 
-import runner
 from runner.core import catalogue
 from runner.core.errors import InputError, RunFailed, show_traceback
 from runner.core.folders import at_home
@@ -98,7 +98,7 @@ def dispatch(words: list[str]) -> int:
     if words and words[0] in SUBCOMMANDS:
         return import_module(SUBCOMMANDS[words[0]][0]).main(words[1:])
     if words == ["--version"]:
-        print(f"theory-runner {runner.__version__}")
+        print(f"theory-runner {version('theory-runner')}")
         return 0
     is_help = bool({"--help", "-h", "--columns"} & set(words))
     is_name = bool(words) and re.fullmatch(r"\w[\w-]*", words[0])

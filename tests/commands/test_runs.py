@@ -2,6 +2,7 @@
 
 import io
 import json
+import shlex
 import shutil
 import sys
 
@@ -58,6 +59,24 @@ def change(path, **values):
 def test_the_list_shows_the_runs_that_are_meant(runs, words, number, counts):
     code, shown, _ = runs(*words.split())
     assert code == 0 and len(listed(shown)) == number and counts in shown
+
+
+def test_the_list_is_sorted_by_a_number_and_shows_it(runs):
+    words = ("list", "--study", "bn_only", "--columns", "test_mse", "--sort", "test_mse")
+    code, shown, _ = runs(*words)
+    numbers = [float(line.split()[-1]) for line in shown.splitlines()[1:] if " complete " in line]
+    assert code == 0 and len(numbers) == 3 and numbers == sorted(numbers)
+    assert listed(runs(*words, "-n", "1")[1]) == listed(shown)[:1]
+    assert "did you mean 'test_mse'" in runs("list", "--columns", "test_mes")[2]
+
+
+def test_a_run_is_shown_with_the_command_that_makes_it_again(runs, two, tmp_path, monkeypatch):
+    code, shown, _ = runs("show", two[1].name[-8:])
+    assert code == 0 and "metrics.csv" in shown and "status: complete" in shown
+    (again,) = [line for line in shown.splitlines() if line.startswith("with a change: runner ")]
+    words = shlex.split(again.removeprefix("with a change: runner "))
+    assert "target_width=3" in words and words[-1] == "KEY=VALUE"
+    assert run_here([*words[:-1], "--dry-run", f"outputs={two[1].parents[2]}"], monkeypatch) == 0
 
 
 @pytest.mark.parametrize(("columns", "room"), [(30, 20), (100, 30)])

@@ -3,6 +3,7 @@
 import argparse
 import inspect
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
@@ -12,8 +13,8 @@ from runner.core.catalogue import (
     figure_names,
     figure_study,
     named_figures,
+    package_of,
     paper_folder,
-    part_of,
     scale_in,
 )
 from runner.core.papers import paper_of
@@ -45,7 +46,7 @@ def plan(name: str, typed: list[str]) -> str:
 
 def _place(claim: Claim, study: str) -> str:
     """Return the file with the rule of a claim, and the line of its name if the name is there."""
-    path, here = Path(inspect.getfile(part_of(study, "claims"))), Path.cwd()
+    path, here = Path(inspect.getfile(import_module(f"{package_of(study)}.claims"))), Path.cwd()
     lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
     numbers = [f":{number}" for number, line in lines if f'"{claim.name}"' in line]
     path = path.relative_to(here) if path.is_relative_to(here) else path

@@ -93,14 +93,12 @@ def _show(name: str, lines: pd.DataFrame) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Compare the named figures, or all, with the reference and print where they differ.
+    """Compare the named figures, or all, with the reference; return the exit status.
 
-    Returns the exit status.
-
-    The status is 1 if a figure differs: in a number by more than chance, in a verdict, or in its
-    runs. Otherwise it is 0. Figures that are not made, or not in the reference, are listed, but do
-    not count as different. Raises InputError if an override is wrong, or outside a clone of the
-    repository.
+    It prints where they differ. The status is 1 if a figure differs: in a number by more than
+    chance, in a verdict, or in its runs. Otherwise it is 0. Figures that are not made, or not in
+    the reference, are listed, but do not count as different. Raises InputError if an override is
+    wrong, or outside a clone of the repository.
     """
     parser = argparse.ArgumentParser(
         prog="runner compare",

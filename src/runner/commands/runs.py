@@ -3,6 +3,7 @@
 import argparse
 import json
 import math
+import shlex
 import shutil
 import sys
 from collections import Counter
@@ -12,11 +13,14 @@ from typing import Any
 
 import pandas as pd
 
-from runner.core.catalogue import rows_of, studies
+from runner.compose.composing import hydra_ready, overrides_of
+from runner.compose.orders import compose_order
+from runner.core.catalogue import folder_words, rows_of, studies
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at
 from runner.core.studies import column_types
 from runner.results import sweep_plot, table_diff
+from runner.results.preview import report
 from runner.runs import cleaning
 from runner.runs.files import write_atomically
 from runner.runs.inventory import STATUSES, RunInfo, describe, find, folders, problem
@@ -67,6 +71,10 @@ def list_runs(options: argparse.Namespace, outputs: Path) -> int:
     """Print a line for each chosen run, and how many runs have each status; return 0."""
     infos = find(outputs)
     runs = _chosen(options, infos)
+    numbers = {name: _numbers(name, runs) for name in options.columns}
+    if options.sort:
+        runs = sorted(runs, key=_order(options.sort, runs))
+    runs = runs[: options.n]
     if options.json:
         print(json.dumps([facts(info) for info in runs], indent=1))
     elif not runs:
@@ -77,7 +85,62 @@ def list_runs(options: argparse.Namespace, outputs: Path) -> int:
         codes = Counter(info.code for info in runs)
         stale = [f"{codes[kind]} by {code}" for kind, code in OF_CODE.items() if codes[kind]]
         note = f" ({', '.join(stale)})" if stale else ""
-        print(f"{_table(runs)}\n\n{_count(runs)}: {counts}{note}")
+        texts = {
+            name: [f"{of[run.folder]:.4g}" if run.folder in of else "" for run in runs]
+            for name, of in numbers.items()
+        }
+        print(f"{_table(runs, **texts)}\n\n{_count(runs)}: {counts}{note}")
+    return 0
+
+
+def _numbers(name: str, infos: Sequence[RunInfo]) -> dict[Path, float]:
+    """Return a measured number of each complete run: the median over its last rows, by folder.
+
+    Raises InputError if no study of the runs measures it.
+    """
+    by_study: dict[str, list[Run]] = {}
+    for info in infos:
+        if info.status == "complete":
+            by_study.setdefault(info.study, []).append(info.run)
+    known, values = set[str](), dict[Path, float]()
+    for runs in by_study.values():
+        sweep = sweep_plot.Sweep(runs)
+        known |= (numbers := sweep.numbers(set())).keys()
+        if name in numbers:
+            medians = sweep.points([name], [], []).groupby("run")["value"].median()
+            values |= {run.folder: medians[run.folder.name] for run in runs}
+    if known and not values:
+        raise InputError(f"no run measures {name}: {nearest(name, known)}")
+    return values
+
+
+def _order(name: str, infos: Sequence[RunInfo]) -> Callable[[RunInfo], tuple[bool, Any]]:
+    """Return a sorting key: a column of the list, a parameter or a number; unknown values last."""
+    rows = listing(infos)
+    if name in rows:
+        values = dict(zip(rows["folder"].map(Path), rows[name], strict=True))
+    else:
+        values = _numbers(name, infos)
+    return lambda info: (pd.isna(value := values.get(info.folder)), value)
+
+
+def show(options: argparse.Namespace, outputs: Path) -> int:
+    """Print one run: its numbers and files, the command that computed it, and one to change it.
+
+    Returns 0. Raises InputError if the words name no run, or several.
+    """
+    if len(options.words) != 1:
+        raise InputError(f"runs show needs one run, not {len(options.words)}")
+    info = named(options.words[0], outputs)
+    if info.config is None:
+        raise InputError(f"{info.folder}: its config.yaml cannot be read")
+    print(report(info.run) if info.status == "complete" else f"{info.run}\n{info.folder}")
+    print(f"status: {info.status}\ncommand: {info.run.provenance().get('command')}")
+    with hydra_ready(typed := [f"study={info.study}"]):
+        usual = vars(compose_order(typed).jobs[0].config)
+    changed = {key: value for key, value in vars(info.config).items() if value != usual[key]}
+    words = shlex.join([*folder_words(info.study), *typed, *overrides_of(changed)])
+    print(f"with a change: runner {words} KEY=VALUE")
     return 0
 
 
@@ -407,6 +470,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--status": SEVERAL | {"help": f"in this status: {', '.join(STATUSES)}"},
     "--where": SEVERAL | {"metavar": "CONDITION", "help": WHERE},
     "--stale": FLAG | {"help": "complete, by other code"},
+    "--columns": SEVERAL | {"metavar": "NUMBER", "help": "a number of a table, beside each run"},
+    "--sort": {"metavar": "NAME", "help": "by a column of the list, a parameter or a number"},
+    "-n": {"type": int, "help": "list only the first N"},
     "--json": FLAG | {"help": "with all parameters, for programs"},
     "--table": {"help": "which table; by default metrics"},
     "--mean": FLAG | {"help": "mean, standard deviation, number of replicates, by what varies"},
@@ -419,11 +485,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--yes": FLAG | {"help": "remove them"},
 }
 CHOICE = ["--study", "--status", "--where", "--stale"]
+LIST = [*CHOICE, "--columns", "--sort", "-n", "--json"]
 EXPORT = [*CHOICE, "--table", "--mean", "--csv", "--latex"]
 PLOT = [*CHOICE, "--x", "--y", "--color", "--out", "--csv"]
 
 ACTIONS: dict[str, tuple[Callable[[argparse.Namespace, Path], int], str, str, list[str]]] = {
-    "list": (list_runs, "all runs, or those chosen: knobs, status, time", "", [*CHOICE, "--json"]),
+    "list": (list_runs, "all runs, or those chosen: knobs, status, time", "", LIST),
+    "show": (show, "one run: numbers, files, its command, and one with a change", "RUN", []),
     "check": (check, "what is damaged: every file of every run is verified", "", []),
     "diff": (diff, "two runs side by side: parameters, code, numbers", "A B", []),
     "export": (export, "the tables of runs as one: CSV or LaTeX", "[FILE]", EXPORT),

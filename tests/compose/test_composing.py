@@ -226,6 +226,17 @@ def test_an_experiment_may_sweep_alone_and_not_beside_others(own):
         order_of("experiment=sweeps,plain", multirun=True)
 
 
+GRIDS = "grids: [{seed: [1, 2]}, {seed: 7, grid: 3}]\n"
+
+
+def test_a_union_of_grids_is_typed_or_stands_in_an_experiment(own):
+    (own / "experiment" / "pairs.yaml").write_text(EXPERIMENT + GRIDS)
+    study = EXPERIMENT.partition("/study: ")[2].split()[0]
+    typed = order_of(f"study={study}", "grids=[{seed: [1, 2]}, {seed: 7, grid: 3}]").jobs
+    for jobs in (typed, order_of("experiment=pairs").jobs):
+        assert [job.config.seed for job in jobs] == [1, 2, 7] and jobs[2].config.grid == 3
+
+
 def test_a_launcher_of_an_experiment_is_chosen(own):
     text = EXPERIMENT + "  - override /hydra/launcher: joblib\n"
     (own / "experiment" / "joblib.yaml").write_text(text)

@@ -9,7 +9,7 @@ import dataclasses
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
@@ -76,13 +76,13 @@ def compose_order(words: list[str], multirun: bool = False) -> Order:
         )
     keys = {word.partition("=")[0] for word in words}
     words = [*(f"{key}={text}" for key, text in preset.items() if key not in keys), *words]
-    grids = [{}] if composed.figure is None else _grids(composed)
+    grids = _grids(composed)
     jobs = _distinct(map(composer.job, composer.points(grids, with_quoted_paths(words))))
     if any(_preset(whole) != preset for whole in composer.composed.values()):
         raise InputError("only a single experiment may define a sweep: run each alone")
     if any(job.settings.figure != composed.figure for job in jobs):
         raise InputError("one command makes one figure; several at once: runner figures fig4 fig5")
-    is_sweep = multirun or preset or hydra.mode == RunMode.MULTIRUN
+    is_sweep = multirun or preset or composed.grids is not None or hydra.mode == RunMode.MULTIRUN
     if composed.figure is None and len(jobs) > 1 and not is_sweep:
         raise InputError("several values of a key are a sweep: add -m, or write key=[value,value]")
     if composed.figure is not None:
@@ -112,15 +112,21 @@ def compose_figures(names: list[str], words: list[str]) -> Order:
 
 
 def _grids(composed: DictConfig) -> list[dict[str, str]]:
-    """Return the grids of a figure at its scale: key -> choices as they are typed."""
-    if not isinstance(composed.grids, DictConfig):
+    """Return the grids whose union is computed: key -> choices as they are typed.
+
+    A figure has a list of grids for each scale. A study may have one list: `grids=[{depth: 8}]`.
+    """
+    given: Any = [{}] if composed.grids is None else composed.grids
+    grids: Any = OmegaConf.to_object(given) if OmegaConf.is_config(given) else given
+    if isinstance(grids, dict):
+        if composed.scale not in grids:
+            scales = ", ".join(grids)
+            raise InputError(f"scale={composed.scale}: this figure is drawn at {scales} only")
+        grids = grids[composed.scale]
+    elif composed.figure is not None:
         raise InputError(f"grids={composed.grids}: a figure has grids for each scale")
-    if composed.scale not in composed.grids:
-        scales = ", ".join(composed.grids)
-        raise InputError(f"scale={composed.scale}: this figure is drawn at {scales} only")
-    grids = OmegaConf.to_object(composed.grids)[composed.scale]  # type: ignore[index]
     if not isinstance(grids, list) or not all(isinstance(grid, Mapping) for grid in grids):
-        raise InputError("the grids of a figure at a scale are a list, as in [{depth: [8, 16]}]")
+        raise InputError("grids are a list, as in [{depth: [8, 16]}, {depth: 32, width: 64}]")
     return [{key: choices_of(value) for key, value in grid.items()} for grid in grids]
 
 

@@ -130,7 +130,8 @@ def threshold_exponent(tables: Tables, blocks: int) -> pd.DataFrame:
 def half_point(d: pd.Index) -> pd.Series:
     """Return the p at which no unit is cut off with probability 1/2, at width d² (closed form).
 
-    p solves `theory.live_units_probability(d, d, d ** 2, p) == 1 / 2`.
+    d: an index of widths. The p of each width solves the equation
+    `theory.live_units_probability(d, d, d ** 2, p) == 1 / 2`.
     """
     cut_off = -np.expm1(-np.log(2) / (2 * d**2))  # largest probability for one side of a unit
     return pd.Series(1 - cut_off ** (1 / d), index=d)

@@ -75,7 +75,7 @@ def _joined(parts: Sequence[File]) -> tuple[Tensor, Tensor]:
 
 
 def parse_records(file: File) -> tuple[UInt8[Tensor, "n 3 32 32"], Int[Tensor, " n"]]:
-    """Return the pixels and labels of all records of a file.
+    """Return the pixels as bytes and the labels of all n records in a file.
 
     Raises InputError with the file's name if a record is incomplete or a label is above 9.
     """

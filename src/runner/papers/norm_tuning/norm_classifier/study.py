@@ -39,7 +39,7 @@ Logits = Callable[[Float[Tensor, "_ 64"]], Float[Tensor, "_ 10"]]
 
 @dataclass(frozen=True)
 class Copy(Row):
-    """One row per method and replicate."""
+    """One row per method and replicate: the loss and the accuracies of a classifier."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("method", "target_width", "replicate")

@@ -59,7 +59,10 @@ TRAINED |= dict.fromkeys(("random_weights", "last_layer", "low_rank"), ())
 
 @dataclass(frozen=True)
 class Size(Row):
-    """One row per arm and replicate: the number of trained parameters."""
+    """One row per arm and replicate: the number of trained parameters.
+
+    An arm is the part of the network that is trained.
+    """
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("arm", "replicate")

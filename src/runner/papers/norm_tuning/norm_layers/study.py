@@ -35,7 +35,7 @@ from runner.papers.norm_tuning.theory import random_matrix, wide, wide_weights
 
 @dataclass(frozen=True)
 class LayerAccuracy(Row):
-    """One row per layer, mode, batch size and replicate."""
+    """One row per layer, mode, batch size and replicate: the errors of a construction."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("target_width", "layer", "mode", "batch_size", "replicate")
@@ -54,7 +54,7 @@ class LayerAccuracy(Row):
 
 @dataclass(frozen=True)
 class NormReadout(Row):
-    """One row per fitted layer and replicate."""
+    """One row per fitted layer and replicate: how much of ||x|| its output shows."""
 
     table: ClassVar[str] = "norms"
     keys: ClassVar[tuple[str, ...]] = ("target_width", "layer", "replicate")

@@ -28,7 +28,7 @@ LONGEST_MEMBER = 10_000 * RECORD
 def files(source: Mapping[str, Any], folder: str | Path | None) -> list[File]:
     """Return the five files of training images, then the file of test images.
 
-    source, folder: as of `data.files.fetch`. Raises InputError if no folder has all files and the
+    source, folder: as in `data.files.fetch`. Raises InputError if no folder has all files and the
     archive cannot be fetched or read.
     """
     folders = [path for root in places(source, folder) for path in (root / FOLDER, root)]

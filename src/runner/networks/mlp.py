@@ -92,7 +92,9 @@ class MLP:
 
     @property
     def homogeneous(self) -> bool:
-        """Return whether multiplying the input by c > 0 multiplies all hidden layers by c."""
+        """Return whether multiplying the input by c > 0 multiplies every hidden layer's output by
+        c.
+        """
         biases = [b for name, b in self.parameters.items() if name.startswith("b")]
         unbiased = self.centred is None and not any(b.any() for b in biases)
         return unbiased and self.sigma.below is not None

@@ -117,14 +117,15 @@ def wide(target: Network, weights: Iterable[Pair], input_norm: float = 1.0) -> C
 def factorize(target: Network, rank: int, input_norm: float = 1.0) -> Network:
     """Return a network with the function of `target`, in which each layer has become two layers.
 
-    A layer with weights W* of rank r becomes layers B (r, d) and A (d, r) with W* = A B. The
-    function is the same for inputs of norm at most `input_norm`. By Corollary 1 (Corollary 2 of the
-    appendix), four layers of width d r replace each layer of rank r. `wide` constructs them from
-    the two layers here, as the text above the corollary describes.
+    rank: r, at least the rank of each weight matrix W* of the target. A layer with weights W*
+    becomes layers B (r, d) and A (d, r) with W* = A B. The function is the same for inputs of norm
+    at most `input_norm`. By Corollary 1 (Corollary 2 of the appendix), four layers of width d r
+    replace each layer of the target. `wide` constructs them from the two layers here, as the text
+    above the corollary describes.
 
     The ReLU of width r between B and A is linearized as in Lemma 7. B gets a shift
     `input_norm ||B_i||` that keeps the ReLU active, and A subtracts the shift. Raises InputError if
-    a weight matrix of the target has a higher rank than `rank`.
+    a weight matrix of the target has a higher rank.
     """
     weights, biases = [], []
     for index, layer in enumerate(target.layers):
@@ -300,9 +301,9 @@ def structural_rank(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> int:
     """Return the structural rank of the Khatri-Rao matrix K of W2 and W1^T.
 
     It is the size of the largest matching of rows and columns by nonzero entries. A square K has
-    full structural rank if and only if the Boolean determinant of the masks is one (Definition 8).
-    With continuous weights K is then invertible with probability one, and otherwise never (Lemma
-    9).
+    full structural rank if and only if the Boolean determinant of its pattern of nonzero entries is
+    one (Definition 8). With continuous weights K is then invertible with probability one, and
+    otherwise never (Lemma 9).
     """
     if bool((W1 != 0).all()) and bool((W2 != 0).all()):
         return min(W2.shape[0] * W1.shape[1], W1.shape[0])

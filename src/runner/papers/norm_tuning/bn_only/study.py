@@ -175,9 +175,9 @@ def run(config: BnOnly, context: Context) -> Iterator[CurvePoint | Approximation
 def draw_problem(config: BnOnly) -> Problem:
     """Draw the weights of the target, the dense network and f, for each replicate.
 
-    They are W* ~ N(0, 1/d) and likewise the dense network's, W1 ~ N(0, 1/d), and W2 ~ N(0, 2/m). W1
-    and W2 are divided by sqrt(p) if only a fraction p is nonzero. Each matrix of a replicate has a
-    separate random stream.
+    W* of the target, the dense network's weights and W1 have entries from N(0, 1/d), and W2 from
+    N(0, 2/m). If only a fraction p of W1 and W2 is nonzero, these are divided by sqrt(p). Each
+    matrix of a replicate has a separate random stream.
     """
     d, widest, p = config.target_width, max(config.m), config.sparsity
 

@@ -67,7 +67,8 @@ def right(metrics: pd.DataFrame) -> pd.DataFrame:
 def by_budget(metrics: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of trained networks at m = d^2, with a column `samples`.
 
-    It is the number of samples seen in training, over all epochs. Raises NoRows if there are none.
+    The column has the number of samples seen in training, over all epochs. Raises NoRows if there
+    are none.
     """
     rows = left(metrics)
     rows = nonempty(rows[rows["learning_rate"].notna()], "training at m = d²")
@@ -77,8 +78,8 @@ def by_budget(metrics: pd.DataFrame) -> pd.DataFrame:
 def by_width(metrics: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of networks of several widths, with a column `ratio`, m / d^2.
 
-    A target width d and number of samples is included if a network is wider than d^2. Raises NoRows
-    if there are none.
+    Rows of a target width d and number of samples are included if one network is wider than d^2.
+    Raises NoRows if there are none.
     """
     rows = metrics.assign(ratio=metrics["width"] / metrics["target_width"] ** 2)
     wide = nonempty(rows[rows["ratio"] > 1], "runs at m > d²")

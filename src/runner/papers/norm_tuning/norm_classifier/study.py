@@ -78,7 +78,7 @@ def train_usual(
 ) -> Logits:
     """Return the function from images to logits of a frozen network with trained BatchNorm layers.
 
-    Gamma and beta are trained from 1 and 0, in float32. network: the frozen weights are its. count:
+    Gamma and beta are trained from 1 and 0, in float32. network: has the frozen weights. count:
     called with 1 after each step.
     """
     x, y = images

@@ -70,9 +70,9 @@ def _require_one(study: str, keys: Mapping[str, Any]) -> None:
 def sweep(study: str, n_jobs: int = 1, **keys: Any) -> list[Run]:
     """Compute a study at all combinations of several values of its parameters; return the runs.
 
-    keys: parameters and settings, as in `run`. A list means a run for each element: `depth=[8,
-    16]`. A parameter that is a list itself needs a list of lists. n_jobs: how many runs are
-    computed side by side, in separate processes.
+    keys: parameters and settings, as in `run`. A list means a run for each element:
+    `depth=[8, 16]`. A parameter that is a list itself needs a list of lists. n_jobs: how many runs
+    are computed side by side, in separate processes.
 
     Raises InputError before anything is computed if a key or a value is wrong. Raises RunFailed at
     the end if runs failed.

@@ -75,7 +75,7 @@ def hydra_ready(words: Iterable[str] = ()) -> Iterator[None]:
 
     Hydra then knows the files in `conf/`, and the parameters and sizes of the studies. Its earlier
     state is restored at the end. Only one thread at a time enters the block. words: the arguments
-    that will be composed, as of `register`. Errors of Hydra become InputError.
+    that will be composed, as in `register`. Errors of Hydra become InputError.
     """
     with HYDRA, hydras_errors_explained():
         hydra, config = GlobalHydra.instance().hydra, HydraConfig.instance().cfg

@@ -44,7 +44,7 @@ NOT_DECIMAL = re.compile(
 def check_words(words: Iterable[str], parser: OverridesParser) -> None:
     """Raise InputError for an argument that cannot be parsed, or that removes a key (`~key`).
 
-    parser: Hydra's.
+    parser: Hydra's parser of overrides.
     """
     for word in words:
         key, equals, value = word.partition("=")

@@ -18,7 +18,7 @@ class InputError(Exception):
 
 
 class RunFailed(Exception):
-    """Error of one or more runs. The folder of each has the traceback in `error.txt`.
+    """Error if runs failed. The folder of each failed run has the traceback in `error.txt`.
 
     The command line prints the message without a traceback and exits with code 1.
     """

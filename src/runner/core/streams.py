@@ -30,7 +30,7 @@ STATES = 2**32
 def stream_seed(seed: int, replicate: int, purpose: str, key: int = 0) -> int:
     """Return the seed of one random stream: the first 63 bits of a SHA-256 of the arguments.
 
-    key: 0; a higher number gives another seed, if an earlier stream has the state of this one.
+    key: a higher number gives another seed. It is needed if an earlier stream has the same state.
     """
     words = f"{seed}/{replicate}/{purpose}" + f"/key {key}" * (key > 0)
     return int.from_bytes(hashlib.sha256(words.encode()).digest()[:8], "big") >> 1

@@ -28,7 +28,7 @@ LONGEST_MEMBER = 10_000 * RECORD
 def files(source: Mapping[str, Any], folder: str | Path | None) -> list[File]:
     """Return the five files of training images, then the file of test images.
 
-    source, folder: as of `data.files.fetch`. Raises InputError if no folder has all files and the
+    source, folder: as in `data.files.fetch`. Raises InputError if no folder has all files and the
     archive cannot be fetched or read.
     """
     folders = [path for root in places(source, folder) for path in (root / FOLDER, root)]
@@ -75,7 +75,7 @@ def _joined(parts: Sequence[File]) -> tuple[Tensor, Tensor]:
 
 
 def parse_records(file: File) -> tuple[UInt8[Tensor, "n 3 32 32"], Int[Tensor, " n"]]:
-    """Return the pixels and labels of all records of a file.
+    """Return the pixels as bytes and the labels of all n records in a file.
 
     Raises InputError with the file's name if a record is incomplete or a label is above 9.
     """

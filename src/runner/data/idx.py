@@ -18,7 +18,7 @@ UNSIGNED_BYTE = 0x08
 def files(source: Mapping[str, Any], folder: str | Path | None) -> list[File]:
     """Return the files of training images, training labels, test images and test labels.
 
-    source, folder: as of `data.files.fetch`. Raises InputError if a file cannot be fetched or read.
+    source, folder: as in `data.files.fetch`. Raises InputError if a file cannot be fetched or read.
     """
     return [read(path) for path in fetch(source, folder)]
 

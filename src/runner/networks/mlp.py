@@ -92,7 +92,7 @@ class MLP:
 
     @property
     def homogeneous(self) -> bool:
-        """Return whether multiplying the input by c > 0 multiplies all hidden layers by c."""
+        """Return whether multiplying the input by c > 0 multiplies all hidden layers by c, too."""
         biases = [b for name, b in self.parameters.items() if name.startswith("b")]
         unbiased = self.centred is None and not any(b.any() for b in biases)
         return unbiased and self.sigma.below is not None

@@ -15,7 +15,7 @@ from torch import Tensor
 def svdvals(A: Float[Tensor, "*R m n"]) -> Float[Tensor, "*R k"]:
     """Return the k = min(m, n) singular values of each matrix in descending order.
 
-    A matrix that is not finite gives nan, here and in the functions below.
+    A matrix that is not finite gives nan.
     """
     return _guarded(torch.linalg.svdvals, A)
 
@@ -23,18 +23,21 @@ def svdvals(A: Float[Tensor, "*R m n"]) -> Float[Tensor, "*R k"]:
 def svd(A: Float[Tensor, "*R m n"]) -> tuple[Tensor, Tensor, Tensor]:
     """Return U (m, k), s (k) and Vh (k, n) with `A = U diag(s) Vh`, for each matrix A.
 
-    The decomposition is thin: k = min(m, n).
+    The decomposition is thin: k = min(m, n). A matrix that is not finite gives nan.
     """
     return _guarded(lambda finite: torch.linalg.svd(finite, full_matrices=False), A)
 
 
 def operator_norm(A: Float[Tensor, "*R m n"]) -> Float[Tensor, "*R"]:
-    """Return the largest singular value of each matrix."""
+    """Return the largest singular value of each matrix; nan if the matrix is not finite."""
     return _guarded(lambda finite: torch.linalg.matrix_norm(finite, 2), A)
 
 
 def eigvalsh(A: Float[Tensor, "*R n n"]) -> Float[Tensor, "*R n"]:
-    """Return the eigenvalues of each symmetric matrix in ascending order."""
+    """Return the eigenvalues of each symmetric matrix in ascending order.
+
+    A matrix that is not finite gives nan.
+    """
     return _guarded(torch.linalg.eigvalsh, A)
 
 

@@ -71,11 +71,11 @@ def caption(
 
 
 def columns_named(words: str, tables: Tables, study: str) -> str:
-    """Return which printed names in a text are another name in the tables, as words.
+    """Return in words which printed names in a text differ from the names in the tables.
 
-    An example is `in the tables: target_width (d)`. The text is empty if there are none. words: the
-    text of a caption. Two kinds of names are skipped: names that begin with the same letters, and
-    printed names that are columns themselves.
+    An example is `in the tables: sparsity (p)`. The text is empty if there are none. words: the
+    text of a caption. A printed name is skipped if a table has a column with this name, or if it
+    begins like the name in the tables.
     """
     names = names_of(study)
     printed = {column: names.column(column) for rows in tables.values() for column in rows}

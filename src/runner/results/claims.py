@@ -85,8 +85,8 @@ class Claim:
     - kind: `paper`, `ours` or `illustration`, see `Kind`.
     - needs: for a column, how many different values it must have ("at every depth" needs several
       depths). Needs of the rules' quantities are added.
-    - note: more numbers for the printed verdict, from the columns of the quantities: `MSE up to
-      {mse.max:.2g}`.
+    - note: more numbers for the printed verdict, from the columns of the quantities:
+      `MSE up to {mse.max:.2g}`.
     """
 
     name: str
@@ -259,8 +259,8 @@ def _lacking(claim: Claim, tables: Tables) -> str:
 def in_words(evidence: Evidence) -> str:
     """Return the numbers of a test in words, with their limits and the point.
 
-    An example is `error of SGD: 0.61 (0.55 to 0.72), 8 networks, d = 5`. For a fraction it is `7 of
-    8 networks, d = 5`.
+    An example is `error of SGD: 0.61 (0.55 to 0.72), 8 networks, d = 5`. For a fraction it is
+    `7 of 8 networks, d = 5`.
     """
     n, name, counted = evidence.n, evidence.quantity, evidence.of
     if np.isnan(evidence.estimate):

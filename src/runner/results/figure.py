@@ -58,7 +58,7 @@ class Figure:
 
     @property
     def is_canonical(self) -> bool:
-        """Return whether the user typed no parameters, so that the figure is the standard one."""
+        """Return whether the figure has the runs of the command without changed parameters."""
         return not self.overrides
 
     @cached_property

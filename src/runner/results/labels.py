@@ -78,7 +78,7 @@ SIGNS = {
 
 
 def names_of(study: str) -> Names:
-    """Return the printed names of a study."""
+    """Return the names that a study's pictures, tables and rules print for columns and values."""
     return names_in(package_of(study))
 
 

@@ -57,7 +57,7 @@ def statistic(study: str, tables: Tables) -> str:
 
 
 def printed(table: pd.DataFrame, study: str) -> str:
-    """Return a table of a study as text, with printed names."""
+    """Return a table as text, with the study's printed names of columns and values."""
     names = names_of(study)
     rows = table.map(lambda value: names.value(value) if isinstance(value, str) else value)
     rows = rows.rename(columns=names.column)

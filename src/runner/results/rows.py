@@ -49,9 +49,9 @@ def select(rows: pd.DataFrame, **values: Any) -> pd.DataFrame:
 
 
 def finite(rows: Rows, *columns: Any) -> Rows:
-    """Return the rows unchanged. Raises NoRows if a number is nan or infinite.
+    """Return the rows unchanged. Raises NoRows if a number in the columns is nan or infinite.
 
-    columns: the columns whose numbers are checked. A series needs no columns.
+    rows: a table, or a series, for which no columns are given.
     """
     numbers = rows.to_frame() if isinstance(rows, pd.Series) else rows[list(columns)]
     for column, values in numbers.items():

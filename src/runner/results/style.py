@@ -91,7 +91,7 @@ class Picture(Figure):
     def savefig(self, fname: Any, *, header: bool = True, **options: Any) -> None:
         """Save the picture, without its header if `header` is false.
 
-        fname, options: as of matplotlib.
+        fname, options: as in matplotlib's `Figure.savefig`.
         """
         width, height = self.get_size_inches()
         top = height - self.room + self.head * header

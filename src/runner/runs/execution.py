@@ -52,9 +52,9 @@ def execute(run: Run, settings: Settings, turn: int = 0, n_jobs: int = 1) -> Non
     complete. turn: the run's number in a sweep. n_jobs: how many runs share this machine. Raises
 
     - InputError if the folder cannot be written, the device or the tracker's package is missing,
-      the memory is full, or the run is stale and `stale=refuse`;
-    - RunFailed if the study raises an exception;
-    - Busy if another process computes the run and `settings.wait` is false.
+      the memory is full, the run is stale and `stale=refuse`, or the study raises InputError;
+    - RunFailed if the study raises another exception;
+    - Busy if another process computes the run and `settings.wait` is false, or takes it over.
     """
     device = machine.device(settings.device, turn, n_jobs)
     if not run.is_wanted(settings):

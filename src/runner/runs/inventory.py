@@ -56,22 +56,22 @@ class RunInfo:
 
     @property
     def home(self) -> Path:
-        """The folder of the run, even if this object describes an attempt to compute it again."""
+        """Return the folder of the run, even if `folder` is an attempt to compute it again."""
         return home_of(self.folder)
 
     @property
     def study(self) -> str:
-        """The name of the study, from the folder. The study may no longer exist."""
+        """Return the name of the study, from the folder. The study may no longer exist."""
         return self.folder.parent.name
 
     @property
     def hash8(self) -> str:
-        """The eight digits of the hash in the folder's name."""
+        """Return the eight digits of the hash in the folder's name."""
         return short_hash(self.home.name)
 
     @property
     def knobs(self) -> str:
-        """The parameters that differ from their defaults, as text.
+        """Return the parameters that differ from their defaults, as text.
 
         If `config.yaml` cannot be read, they are taken from the folder's name.
         """
@@ -82,7 +82,7 @@ class RunInfo:
 
     @property
     def run(self) -> Run:
-        """The run in this folder. Raises InputError as `run_in` does."""
+        """Return the run in this folder. Raises InputError as `run_in` does."""
         return run_in(self.folder)
 
 

@@ -27,7 +27,7 @@ class Job:
 
     @cached_property
     def run(self) -> Run:
-        """The run of these parameters in the folder of outputs."""
+        """Return the run of these parameters in the folder of outputs."""
         return Run(self.config, self.settings.folder())
 
     def __reduce__(self) -> tuple:
@@ -65,7 +65,7 @@ class Attempt:
         self.begun = time.time()
 
     def is_done(self) -> bool:
-        """Return whether the run is complete, by this launch or by another process."""
+        """Return whether the run has been completed, by this launch or by another process."""
         return self._result() != self.before and self.job.run.is_complete()
 
     def error(self) -> str:

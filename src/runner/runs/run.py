@@ -63,7 +63,7 @@ class Run:
 
     @cached_property
     def folder(self) -> Path:
-        """The folder of the run, `<outputs>/runs/<study>/<run_name>`.
+        """Return the folder of the run, `<outputs>/runs/<study>/<run_name>`.
 
         If a run with other parameters has this folder, the name gets a number: `-2`, `-3`, and so
         on.
@@ -81,7 +81,7 @@ class Run:
 
     @property
     def identity(self) -> str:
-        """The study, version and parameters, which alone determine the numbers, as text."""
+        """Return as text the study, version and parameters, which alone determine the numbers."""
         return identity_of(self.config)
 
     def __str__(self) -> str:
@@ -89,17 +89,17 @@ class Run:
 
     @property
     def result_path(self) -> Path:
-        """The path of `result.json`, which exists only if the run has ended successfully."""
+        """Return the path of `result.json`, which exists only if the run has ended successfully."""
         return self.folder / RESULT
 
     @property
     def again(self) -> Path:
-        """The folder in which the run is computed again if it is complete already."""
+        """Return the folder in which the run is computed again if it is complete already."""
         return self.folder.with_name(self.folder.name + AGAIN)
 
     @property
     def result(self) -> dict[str, Any]:
-        """The content of `result.json`. Raises InputError if it cannot be read."""
+        """Return the content of `result.json`. Raises InputError if it cannot be read."""
         return read_result(self.result_path)
 
     def is_complete(self) -> bool:

@@ -43,7 +43,7 @@ ENVIRONMENT |= {"MLFLOW_DISABLE_TELEMETRY": "true"}
 class TensorBoard:
     """Writes the rows of a run as event files into a folder, in single precision.
 
-    Arguments of all trackers are the run's folder of tracking, its parameters and its provenance.
+    All trackers are made from the folder to write into, and the run's parameters and provenance.
     """
 
     def __init__(self, folder: Path, parameters: Facts, provenance: Facts) -> None:

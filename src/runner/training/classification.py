@@ -28,7 +28,7 @@ class Group:
     network: MLP
     rates: Float[Tensor, " R"]
     replicates: Int[Tensor, " R"]
-    """The replicate, 0..S-1, of each network. It determines the order in which the network sees the
+    """The replicate of each network, from 0. It determines the order in which the network sees the
     data."""
 
     def to(self, device: torch.device) -> "Group":

@@ -21,10 +21,10 @@ Result = TypeVar("Result")
 class Captured(Generic[Result]):
     """A function `step(x)` of one tensor, which CUDA devices replay as a graph.
 
-    On a CPU every call calls `step`. On CUDA the first `EAGER_STEPS` calls do, too, then a call
-    captures the graph, and all further calls replay it. All x must have the same shape and device.
-    On CUDA `step` must change tensors only in place and never wait for the device. Its result is
-    one tensor, which the next call overwrites, or None.
+    On a CPU every call calls `step`. On CUDA the first `EAGER_STEPS` calls do, too. The next call
+    captures the graph and replays it, as all further calls do. All x must have the same shape and
+    device. On CUDA `step` must change tensors only in place and never wait for the device. Its
+    result is one tensor, which the next call overwrites, or None.
     """
 
     def __init__(self, step: Callable[[Tensor], Result]) -> None:

@@ -24,10 +24,10 @@ def activate(Z, bias, rectified):
 
 @one_pass
 def activate_backward(D, H, bias_gradient, rectified):
-    """Set `D` from the derivative of the loss by H to its derivative by Z, in place.
+    """Set `D` from the derivative of the loss by H to the derivative by the input of `activate`.
 
-    H is the result of `activate(Z)`, D and H have the shape (rows, N). `bias_gradient` (rows,) is
-    set to the derivative by the bias.
+    H is the result of `activate`. D and H have the shape (rows, N). `bias_gradient` (rows,) is set
+    to the derivative of the loss by the bias.
     """
     zero = D.dtype.type(0)
     for row in range(D.shape[0]):
@@ -73,11 +73,10 @@ def normalize(Z, H, bias, scale, shift, mean, variance, factor, epsilon, centred
 def normalize_backward(
     D, H, Z, scale, factor, bias_gradient, scale_gradient, shift_gradient, centred, rectified
 ):
-    """Set `D` from the derivative of the loss by H to its derivative by the product Z, in place.
+    """Set `D` from the derivative of the loss by H to the derivative by the input of `normalize`.
 
-    H and Z are the results of `normalize`, `factor` is the factor set there. The arrays
-    `bias_gradient`, `scale_gradient` and `shift_gradient` (rows,) are set to the derivatives of the
-    loss by bias, scale and shift.
+    H, Z and `factor` are results of `normalize`. The arrays `bias_gradient`, `scale_gradient` and
+    `shift_gradient` (rows,) are set to the derivatives of the loss by bias, scale and shift.
     """
     zero, N = D.dtype.type(0), D.dtype.type(D.shape[1])
     for row in range(D.shape[0]):

@@ -21,28 +21,29 @@ Exact = Shaped[np.ndarray, "..."]
 
 
 class Float64:
-    """Arithmetic of torch tensors in float64 on the CPU."""
+    """Arithmetic in float64, with torch tensors on the CPU."""
 
     solve_scales = staticmethod(solve_scales)
 
     def exact(self, array: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-        """Return a copy of the array."""
+        """Return the numbers in this arithmetic: a copy of the array."""
         return array.clone()
 
     def least_norm(self, W: Float[Tensor, "d m"], b: Float[Tensor, " d"]) -> Float[Tensor, " m"]:
-        """Return the x of least norm with `W x = b`, for W of rank d, by SVD."""
+        """Return the x of least Euclidean norm with `W x = b`. W must have rank d."""
         return torch.linalg.lstsq(W, b[:, None], driver="gelsd").solution[:, 0]
 
     def row_norms(self, M: Float[Tensor, "rows columns"]) -> Float[Tensor, " rows"]:
-        """Return the Euclidean norms of the rows of M."""
+        """Return the Euclidean norm of each row of M."""
         return row_norms(M)[:, 0]
 
 
 class MultiPrecision:
-    """Arithmetic of numpy arrays of mpmath numbers with `digits` decimal digits.
+    """Arithmetic with `digits` decimal digits, with numpy arrays of mpmath numbers.
 
-    The numbers have their precision as an attribute, so every operation on them has this precision,
-    too. Systems of a few hundred unknowns take minutes, so d k must be small.
+    An mpmath number has its precision as an attribute, so every operation on it has this precision,
+    too. A linear system of a few hundred unknowns takes minutes. Therefore d k, the number of
+    equations of Theorem 2, must be small.
     """
 
     def __init__(self, digits: int) -> None:
@@ -50,14 +51,14 @@ class MultiPrecision:
         self.context.dps = digits
 
     def exact(self, array: Float[Tensor, "..."]) -> Exact:
-        """Return the float64 numbers as mpmath numbers, without rounding."""
+        """Return the numbers in this arithmetic: float64 as mpmath numbers, without rounding."""
         return np.vectorize(self.context.mpf, otypes=[object])(array.numpy())
 
     def solve_scales(self, W1: Exact, W2: Exact, target: Exact) -> Scales:
-        """Solve the square system of `solvers.solve_scales` by Gauss-Jordan elimination.
+        """Solve `W2 diag(gamma) W1 = target` for gamma by Gauss-Jordan elimination.
 
-        If the system is singular at this precision, gamma is zero, the rank is 0 and the condition
-        number is infinite.
+        The system must have as many unknowns as equations. If it is singular at this precision,
+        gamma is zero, the rank is 0 and the condition number is infinite.
         """
         K = khatri_rao(W2, W1)
         inverse = self._inverse(K)
@@ -73,11 +74,14 @@ class MultiPrecision:
         return Scales(gamma, condition_number, len(K), K.shape, "mpmath")
 
     def least_norm(self, W: Exact, b: Exact) -> Exact:
-        """Return `W^T (W W^T)^{-1} b`. The squared condition number costs a few of many digits."""
+        """Return the x of least Euclidean norm with `W x = b`, `x = W^T (W W^T)^{-1} b`.
+
+        The formula squares the condition number, which costs a few of the many digits.
+        """
         return W.T @ (self._inverse(W @ W.T) @ b)
 
     def row_norms(self, M: Exact) -> Exact:
-        """Return the Euclidean norms of the rows of M."""
+        """Return the Euclidean norm of each row of M."""
         return np.sqrt((M * M).sum(axis=1))
 
     def _size(self, M: Exact) -> Any:

@@ -19,9 +19,10 @@ def train_classifier(
     images: Float[Tensor, "images 64"],
     classes: Int[Tensor, " images"],
 ) -> Network:
-    """Return a trained fully connected ReLU classifier in float64.
+    """Return a fully connected ReLU classifier, trained on images, in float64.
 
-    width: neurons in a hidden layer. depth: number of layers.
+    width: number of units in a hidden layer. depth: number of layers of weights. generator: draws
+    the initial weights. images, classes: the training images and their labels.
     """
     sizes = [PIXELS, *[width] * (depth - 1), CLASSES]
     drawn = initialization.draw("he", sizes, [generator], torch.float64)

@@ -39,6 +39,6 @@ THEOREMS = {"low_rank": Look(style.NAVY), "wide": CONSTRUCTION, "deep": Look(sty
 
 
 def strip(axes: Axes, values: Any, y: float, look: Look) -> None:
-    """Draw every replicate at one height, and a stroke at their median."""
+    """Draw the numbers of all replicates as dots at height y, and a stroke at their median."""
     look.each(axes, values, np.full(len(values), y))
     axes.plot(np.median(values), y, "|", color=look.ink, markersize=9, markeredgewidth=2.4)

@@ -16,14 +16,14 @@ from runner.papers.norm_tuning.network import Network
 
 
 class RMSNorm(nn.RMSNorm):
-    """RMSNorm with a shift beta, and the epsilon of torch's other normalization layers."""
+    """RMSNorm with a shift beta, and with the epsilon of torch's BatchNorm and LayerNorm."""
 
     def __init__(self, features: int, dtype: torch.dtype) -> None:
         super().__init__(features, eps=1e-5, dtype=dtype)
         self.bias = nn.Parameter(torch.zeros(features, dtype=dtype))
 
     def forward(self, z: Float[Tensor, "N n"]) -> Float[Tensor, "N n"]:
-        """Return gamma (z / root mean square of z) + beta for each sample z."""
+        """Return `gamma (z / root mean square of z) + beta` for each sample z, a row."""
         return super().forward(z) + self.bias
 
 
@@ -33,17 +33,21 @@ def as_modules(
     x: Float[Tensor, "N k"],
     biases: Sequence[Float[Tensor, " _"]] | None = None,
 ) -> nn.Sequential:
-    """Return the network as modules, with a normalization layer after each frozen matrix.
+    """Return a network as torch modules, with a normalization layer after each frozen matrix W.
 
-    The network has no skips; its layers are `scale (W h) + shift`. The result is in evaluation mode
-    and has the precision of the weights. With the frozen `biases` b of Eq. (3), one for each
-    matrix, `W h + b` is normalized, and the shifts compensate b. The weights and biases of a
-    normalization layer include mean and standard deviation (Proposition 1). In `BatchNorm1d` these
-    are constant running statistics of `x`, so the module equals the network. In `LayerNorm` and
-    `RMSNorm` they are averages over `x`, and the module differs. Without biases their first layer
-    maps x and c x to one output for every c > 0, at all gamma and beta.
+    - layer: batch_norm, layer_norm or rms_norm.
+    - network: without skip connections; its layers are `scale (W h) + shift`.
+    - x: inputs from which means and standard deviations are computed.
+    - biases: frozen b for each matrix, as in Eq. (3). Then `W h + b` is normalized, and the shifts
+      of the normalization compensate b.
 
-    Raises InputError for a `layer` other than batch_norm, layer_norm and rms_norm.
+    Weights and biases of a normalization layer include mean and standard deviation (Proposition 1).
+    In `BatchNorm1d` these are constant running statistics of `x`, so the module equals the network.
+    In `LayerNorm` and `RMSNorm` they are averages over `x`, and the module differs. Without biases
+    the first such layer maps x and c x to one output for every c > 0, at all gamma and beta.
+
+    The module is in evaluation mode and has the precision of the weights. Raises InputError for
+    another `layer`.
     """
     modules: list[nn.Module] = []
     hidden = x
@@ -60,7 +64,7 @@ def as_modules(
 def frozen_linear(
     W: Float[Tensor, "n_out n_in"], b: Float[Tensor, " n_out"] | None = None
 ) -> nn.Linear:
-    """Return the layer `x -> W x`, or `W x + b`, with frozen weights."""
+    """Return the linear layer `x -> W x + b` with frozen weights; without b if it is None."""
     layer = nn.Linear(*W.mT.shape, bias=b is not None, dtype=W.dtype)
     layer.load_state_dict({"weight": W} if b is None else {"weight": W, "bias": b})
     return layer.requires_grad_(False)

@@ -18,12 +18,13 @@ Matrix = Float[Tensor, "_ _"] | Shaped[np.ndarray, "_ _"]
 
 @dataclass(frozen=True)
 class Layer:
-    """The layer `h -> scale * (W (h + A x_i)) + shift`, with a ReLU if `relu`; `A x_i` is optional.
+    """The layer `h -> scale * (W (h + A x_i)) + shift`, followed by a ReLU if `relu` is true.
 
-    Shapes: weight (out, in), scale and shift (out,). By Proposition 1 of paper A this is a layer
-    followed by batch normalization with fixed mean and variance. The skip connection A (in, k)
-    projects the block `x_i = x[start : start + k]` of the input. An input that ends inside the
-    block is padded with zeros.
+    - weight: W (out, in); scale, shift: (out,). By Proposition 1 of paper A this is a linear layer
+      followed by batch normalization with fixed mean and variance.
+    - skip: A (in, k), a skip connection from the block `x_i = x[start : start + k]` of the network
+      block's input; None: no skip connection. An input that ends inside the block is padded with
+      zeros.
     """
 
     weight: Matrix
@@ -56,7 +57,7 @@ A target has one layer in each block. The corresponding block of a reconstructio
 
 @dataclass(frozen=True)
 class Network:
-    """A network of blocks, one after the other."""
+    """A network of several blocks of layers, one after the other."""
 
     blocks: tuple[Block, ...]
 
@@ -71,14 +72,14 @@ class Network:
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """Return all layers in their order."""
+        """Return the layers of all blocks, in their order."""
         return sum(self.blocks, ())
 
 
 def relu_network(weights: list[Matrix], biases: list[Vector]) -> Network:
-    """Return the target `g(x) = W_l relu( ... relu(W_1 x + b_1)) + b_l`, with a linear last layer.
+    """Return the network `g(x) = W_l relu( ... relu(W_1 x + b_1)) + b_l`, a target.
 
-    Gamma* of the target is part of `W` (Remark 7).
+    Its last layer is linear. A target's normalization scales Gamma* are part of `W` (Remark 7).
     """
     layers = [Layer(W, b * 0 + 1, b, relu=True) for W, b in zip(weights, biases, strict=True)]
     layers[-1] = replace(layers[-1], relu=False)
@@ -86,7 +87,7 @@ def relu_network(weights: list[Matrix], biases: list[Vector]) -> Network:
 
 
 def truncate(target: Network, rank: int) -> Network:
-    """Return the target with each weight matrix replaced by its best approximation of this rank.
+    """Return the target with each weight matrix replaced by its best approximation of a rank.
 
     The approximation is the truncated singular value decomposition.
     """
@@ -103,7 +104,11 @@ def _relu(x: Matrix) -> Matrix:
 
 
 def agreement(output: Matrix, expected: Matrix) -> float:
-    """Return the fraction of inputs (rows) with equal largest output; nan if an output is nan."""
+    """Return the fraction of rows whose largest entry is in the same column of both matrices.
+
+    output, expected: logits of two classifiers, with samples as rows. The result is nan if an entry
+    is nan or infinite.
+    """
     output, expected = np.asarray(output), np.asarray(expected)
     if not np.isfinite((output - expected).astype(np.float64)).all():
         return nan

@@ -30,11 +30,14 @@ LANCZOS_VECTORS = 80
 
 
 class Scales(NamedTuple):
-    """Solution of `K gamma = vec(W*)`, with the condition number and the rank of K.
+    """Solution gamma of the linear system `K gamma = vec(W*)` of Theorem 1.
 
-    `condition_number` is sigma_max / sigma_min over the min(d k, m) singular values of K, inf if
-    the smallest is zero. `numerical_rank` is the number of singular values above
-    `sigma_max max(d k, m) eps`.
+    K (d k, m) is the Khatri-Rao matrix, W* (d, k) the target.
+
+    - condition_number: the ratio of the largest and the smallest of the min(d k, m) singular values
+      of K, inf if the smallest is zero.
+    - numerical_rank: number of singular values above `max(d k, m) eps` times the largest.
+    - shape: (d k, m), the shape of K. solver: name of the method.
     """
 
     gamma: Vector
@@ -45,7 +48,7 @@ class Scales(NamedTuple):
 
     @property
     def solvable(self) -> bool:
-        """Return whether K has rank d k, so that gamma exists for every target matrix."""
+        """Return whether K has rank d k, so that a solution exists for every target matrix."""
         return self.numerical_rank == self.shape[0]
 
 
@@ -53,6 +56,9 @@ def solve_scales(
     W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"], target: Float[Tensor, "d k"]
 ) -> Scales:
     """Solve `W2 diag(gamma) W1 = target` for gamma (paper A, Lemmas 1 and 2).
+
+    In terms of the Khatri-Rao matrix K the system is `K gamma = vec(target)`. The method depends on
+    m:
 
     - m = d k and K of full rank: LU and two steps of iterative refinement give the unique solution.
     - m >= 2 d k and K of full rank: LSMR on the operator `gamma -> W2 diag(gamma) W1`, without
@@ -133,9 +139,10 @@ def _by_lsmr(
 def structured_lsmr(
     W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"], target: Float[Tensor, "d k"]
 ) -> tuple[Float[Tensor, " m"], int, bool]:
-    """Return gamma of minimum norm by LSMR without K, the number of iterations, and success.
+    """Solve `W2 diag(gamma) W1 = target` for the gamma of least norm, by LSMR.
 
-    One iteration costs 4 m d k operations. No array is larger than the weights.
+    Returns gamma, the number of iterations, and whether LSMR converged. The matrix K of the system
+    is not formed. One iteration costs 4 m d k operations. No array is larger than the weights.
     """
     options = {"atol": EPSILON, "btol": EPSILON, "maxiter": LSMR_STEPS}
     b = target.numpy().reshape(-1)

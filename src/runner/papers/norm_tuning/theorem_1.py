@@ -16,7 +16,7 @@ from torch import Tensor
 
 
 class Norm(NamedTuple):
-    """Gamma and beta of both layers, which are affine maps by Proposition 1."""
+    """Gamma and beta of the two normalization layers, as affine maps `z -> gamma z + beta`."""
 
     gamma1: Float[Tensor, "*R m 1"]
     beta1: Float[Tensor, "*R m 1"]
@@ -24,12 +24,12 @@ class Norm(NamedTuple):
     beta2: Float[Tensor, "*R d 1"]
 
     def to(self, where: torch.device | torch.dtype) -> "Norm":
-        """Return a copy on another device, or in another precision."""
+        """Return a copy on another device, or in another precision. where: the device or dtype."""
         return Norm(*(tensor.to(where) for tensor in self))
 
 
 class Solved(NamedTuple):
-    """One column gamma1 for each target, with the condition number and the rank of K."""
+    """Solutions gamma1, a column for each target, with condition number and rank of K."""
 
     gamma1: Float[Tensor, "*R m targets"]
     condition_number: Float[Tensor, "*R"]  # largest / smallest singular value
@@ -40,9 +40,10 @@ def khatri_rao(
     W2: Float[Tensor, "*R d m"] | Shaped[np.ndarray, "d m"],
     W1: Float[Tensor, "*R m k"] | Shaped[np.ndarray, "m k"],
 ) -> Float[Tensor, "*R d*k m"] | Shaped[np.ndarray, "d*k m"]:
-    """Return the Khatri-Rao product `W2 (.) W1^T`: column j is `W2[:, j] (x) W1[j, :]` (Lemma 1).
+    """Return the Khatri-Rao product K of W2 and W1^T (paper A, Lemma 1).
 
-    Row `a k + b` belongs to the entry `W[a, b]` (row-major vec).
+    Column j of K is the Kronecker product of `W2[:, j]` and `W1[j, :]`. Row `a k + b` of K belongs
+    to the entry `W[a, b]` of `W = W2 diag(gamma) W1`.
     """
     # Contiguous factors give a contiguous product, which is reshaped in place.
     rows = W1.mT.contiguous() if isinstance(W1, Tensor) else W1.T
@@ -53,10 +54,10 @@ def khatri_rao(
 def pseudo_inverse(
     W1: Float[Tensor, "*R m k"], W2: Float[Tensor, "*R d m"], targets: list[Tensor]
 ) -> Solved:
-    """Solve `W2 diag(gamma1) W1 = W` for each target W (*R, d, k), by least squares if necessary.
+    """Solve `W2 diag(gamma1) W1 = W` for gamma1, for each target W (*R, d, k).
 
-    The system is linear in gamma1 (Lemma 1): K gamma1 = vec(W), with the Khatri-Rao product K.
-    Targets that are not finite give nan.
+    The system is linear in gamma1 (Lemma 1): `K gamma1 = vec(W)`, with the Khatri-Rao product K. It
+    is solved by least squares if it has no solution. Targets that are not finite give nan.
     """
     b = torch.stack(targets, -1).flatten(-3, -2)
     solved = torch.linalg.lstsq(khatri_rao(W2, W1), b.nan_to_num(0, 0, 0), driver="gelsd")
@@ -66,18 +67,19 @@ def pseudo_inverse(
 
 
 def row_norms(W: Float[Tensor, "*R rows columns"]) -> Float[Tensor, "*R rows 1"]:
-    """Return the Euclidean norms of the rows.
+    """Return the Euclidean norm of each row.
 
-    They are correct even if squares of the entries leave the range of float64.
+    The norms are correct even if squares of the entries leave the range of float64.
     """
     size = size_of(W.abs().amax(dim=-1, keepdim=True))
     return (W / size).norm(dim=-1, keepdim=True) * size
 
 
 def size_of(largest: Float[Tensor, "*R"]) -> Float[Tensor, "*R"]:
-    """Return a divisor that brings products of a few numbers into the range of float64.
+    """Return a divisor after which products of a few numbers stay in the range of float64.
 
-    The divisor is 1 if the largest number is between 1e-50 and 1e50, or is 0 or not finite.
+    largest: the largest absolute value of the numbers. The divisor is 1 if it is between 1e-50 and
+    1e50, 0 or not finite, else `largest` itself.
     """
     usual = ((largest > 1e-50) & (largest < 1e50)) | (largest == 0) | ~largest.isfinite()
     return torch.where(usual, 1.0, largest)
@@ -90,11 +92,11 @@ def set_shifts(
     input_norm: float,
     bias: Float[Tensor, "*R d 1"] | float = 0.0,
 ) -> Norm:
-    """Return gamma and beta with which the layers compute `W2 diag(gamma1) W1 x + bias` (Lemma 7).
+    """Return gamma and beta with which two layers compute `W2 diag(gamma1) W1 x + bias` (Lemma 7).
 
-    `beta1 = input_norm |gamma1_j| ||W1_j||` makes every hidden ReLU active for
-    `||x|| <= input_norm`, the largest norm of an input (1 in the paper). `gamma2 = 1` and
-    `beta2 = bias - W2 beta1` subtract the shift again.
+    input_norm: the largest norm of an input x, 1 in the paper. The shift
+    `beta1_j = input_norm |gamma1_j| ||W1_j||` makes every hidden ReLU active for these inputs. The
+    second layer subtracts the shift: `gamma2 = 1` and `beta2 = bias - W2 beta1`.
     """
     beta1 = input_norm * gamma1.abs() * row_norms(W1)
     return Norm(gamma1, beta1, torch.ones_like(W2[..., :1]), bias - W2 @ beta1)

@@ -29,31 +29,39 @@ Pair = tuple[Float[Tensor, "_ _"], Float[Tensor, "_ _"]]
 
 
 class Construction(NamedTuple):
-    """A constructed network, and the linear systems of its gamma, in the order of its layers."""
+    """A constructed network, and the solved linear systems of its gamma, in the layers' order."""
 
     network: Network
     systems: tuple[Scales, ...]
 
     @property
     def condition_number(self) -> float:
-        """Return the largest condition number among the systems; nan if one is nan."""
+        """Return the largest condition number of the systems; nan if one of them is nan."""
         return float(np.max([system.condition_number for system in self.systems]))
 
     @property
     def rounding(self) -> float:
-        """Return n eps condition_number, summed over the systems of n equations (float64 eps)."""
+        """Return the error that rounding in float64 can cause.
+
+        It is the sum of `n eps condition_number` over all systems, each of n equations. eps is the
+        machine epsilon.
+        """
         return float(np.sum([s.shape[0] * EPSILON * s.condition_number for s in self.systems]))
 
     @property
     def full_rank(self) -> bool:
-        """Return whether every system can be solved for every target."""
+        """Return whether every system has a solution for every target."""
         return all(system.solvable for system in self.systems)
 
 
 class DeepWeights(NamedTuple):
-    """Frozen weights of one block of Theorem 2: n = ceil(d_in / k) layers of width w = d_out k.
+    """Frozen weights of one block of Theorem 2, which replaces one layer (d_out, d_in) of a target.
 
-    `hidden` are the W_i (w, w), `skips` the A_i (w, k), `output` is W_{n+1} (d_out, w).
+    The block has n = ceil(d_in / k) layers of width w = d_out k, and an output layer.
+
+    - hidden: n matrices W_i (w, w);
+    - skips: n matrices A_i (w, k);
+    - output: W_{n+1} (d_out, w).
     """
 
     hidden: tuple[Float[Tensor, "w w"], ...]
@@ -71,10 +79,11 @@ def wide_layer(
     bias: Float[Tensor, " d"],
     input_norm: float,
 ) -> tuple[Norm, Scales]:
-    """Return gamma and beta (vectors) with which two frozen layers compute `target x + bias`.
+    """Return gamma and beta with which two frozen layers compute `target x + bias`.
 
-    Also returns the solved linear system. The layers are exact for `||x|| <= input_norm` if the
-    system has full rank (paper A, Lemma 7, the proof sketch of Theorem 1). All tensors are float64.
+    Returns vectors, and also the solved linear system. The result is exact for
+    `||x|| <= input_norm` if the system has full rank (paper A, Lemma 7, the proof sketch of Theorem
+    1). All tensors are float64.
     """
     scales = solve_scales(W1, W2, target)
     columns = set_shifts(W1, W2, scales.gamma[:, None], input_norm, bias[:, None])
@@ -84,11 +93,13 @@ def wide_layer(
 def wide(target: Network, weights: Iterable[Pair], input_norm: float = 1.0) -> Construction:
     """Return the construction of Theorem 1: two frozen layers for each layer of the target.
 
-    `weights` has one pair W1 (m, d_in), W2 (d_out, m) per layer; widths may differ (Remark 2). The
-    construction is exact if each Khatri-Rao product has rank d_out d_in. With sparse weights this
-    is Theorem 3. The proof treats all layers like the first, with inputs in the unit ball. Outputs
-    of hidden layers can be longer because of their biases. The largest possible norm is therefore
-    computed from layer to layer.
+    weights: for each layer of the target one pair W1 (m, d_in), W2 (d_out, m), whose widths m may
+    differ (Remark 2). input_norm: the largest norm of an input. The construction is exact if each
+    Khatri-Rao product has rank d_out d_in. With sparse weights it is the construction of Theorem 3.
+
+    The proof treats all layers like the first one, with inputs in the unit ball. Outputs of hidden
+    layers can be longer because of their biases. The largest possible norm is therefore computed
+    from layer to layer.
     """
     blocks, systems = [], []
     for layer, (W1, W2) in zip(target.layers, weights, strict=True):
@@ -104,11 +115,15 @@ def wide(target: Network, weights: Iterable[Pair], input_norm: float = 1.0) -> C
 
 
 def factorize(target: Network, rank: int, input_norm: float = 1.0) -> Network:
-    """Return the same function with each layer W* = A B of rank r as two layers B (r, d), A (d, r).
+    """Return a network with the function of `target`, in which each layer has become two layers.
 
-    By Corollary 1 (Corollary 2 of the appendix), four layers of width d r replace each layer of
-    rank r. `wide` constructs them from the two layers here, as the text above the corollary
-    describes. The ReLU of width r between B and A is linearized as in Lemma 7: B gets a shift
+    rank: r, at least the rank of each weight matrix W* of the target. A layer with weights W*
+    becomes layers B (r, d) and A (d, r) with W* = A B. The function is the same for inputs of norm
+    at most `input_norm`. By Corollary 1 (Corollary 2 of the appendix), four layers of width d r
+    replace each layer of the target. `wide` constructs them from the two layers here, as the text
+    above the corollary describes.
+
+    The ReLU of width r between B and A is linearized as in Lemma 7. B gets a shift
     `input_norm ||B_i||` that keeps the ReLU active, and A subtracts the shift. Raises InputError if
     a weight matrix of the target has a higher rank.
     """
@@ -137,10 +152,12 @@ def deep(
     input_norm: float = 1.0,
     arithmetic: Arithmetic = FLOAT64,
 ) -> Construction:
-    """Return the construction of Theorem 2, with ceil(d / k) + 1 narrow layers per target layer.
+    """Return the construction of Theorem 2: ceil(d / k) + 1 narrow layers for each target layer.
 
-    The layers have skip connections. `weights` has one entry per layer of the target. The network's
-    numbers are those of `arithmetic`. The printed statement has errors; these are the differences:
+    The layers have skip connections. weights: frozen weights for each layer of the target.
+    input_norm: the largest norm of an input. arithmetic: the arithmetic of the network's numbers.
+
+    The statement in the paper has errors. We differ from it in these points:
 
     - L_1 lacks A_1 (`W_1 z_1` has no fitting shapes): it is read as `Gamma_1 W_1 A_1 z_1 + beta_1`.
     - The A_i are (k, d k) in the sketch and (d k, k) in the statement; the latter is correct.
@@ -216,10 +233,10 @@ LAWS = {
 def random_matrix(
     rows: int, columns: int, stream: torch.Generator, sparsity: float = 1.0, law: str = "normal"
 ) -> Float[Tensor, "rows columns"]:
-    """Return random numbers of a distribution of `LAWS`, in float64.
+    """Return a random matrix in float64, with entries from a distribution in `LAWS`.
 
-    Each number is nonzero with probability `sparsity`. Raises InputError for an unknown
-    distribution.
+    law: name of the distribution. Each entry is nonzero with probability `sparsity`. Raises
+    InputError for an unknown distribution.
     """
     options = {"generator": stream, "dtype": torch.float64}
     weight = lookup("distribution", law, LAWS)(rows, columns, **options)
@@ -233,12 +250,13 @@ def wide_weights(
     sparsity: float = 1.0,
     distribution: str = "normal",
 ) -> list[Pair]:
-    """Return W1 ~ N(0, 1/d_in) (m, d_in), W2 ~ N(0, 2/m) (d_out, m) for each layer of the target.
+    """Return frozen weights W1 (m, d_in) and W2 (d_out, m) for each layer of the target.
 
-    m is `width`, or d_out d_in if `width` is None (Theorem 1). Each weight is nonzero with
-    probability `sparsity` (Theorem 3). Weights are divided by the root of `sparsity`, so the
-    variances do not depend on it. Every `distribution` of `LAWS` has the same factors. Raises
-    InputError for an unknown distribution.
+    width: m; None: d_out d_in, the width of Theorem 1. sparsity: the probability that a weight is
+    nonzero (Theorem 3). distribution: a name in `LAWS`. By default W1 ~ N(0, 1/d_in) and W2 ~ N(0,
+    2/m). Other distributions are multiplied by the same factors. Weights are divided by the root of
+    `sparsity`, so that the variances do not depend on it. Raises InputError for an unknown
+    distribution.
     """
     pairs = []
     for layer in target.layers:
@@ -253,10 +271,11 @@ def wide_weights(
 def deep_weights(
     target: Network, block: int, generator: torch.Generator, distribution: str = "normal"
 ) -> list[DeepWeights]:
-    """Return the weights of Theorem 2 for each layer of the target, with variance 1 / fan-in.
+    """Return the frozen weights of Theorem 2 for each layer of the target.
 
-    Every `distribution` of `LAWS` is divided by the root of the fan-in. Raises InputError if a
-    layer has fewer inputs than `block` (k), or if the distribution is unknown.
+    block: k, the number of inputs that enter at one layer. distribution: a name in `LAWS`, which is
+    divided by the root of the fan-in. Raises InputError if a layer has fewer inputs than `block`,
+    or if the distribution is unknown.
     """
 
     def draw(rows: int, columns: int) -> Float[Tensor, "rows columns"]:
@@ -279,11 +298,12 @@ def deep_weights(
 
 
 def structural_rank(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> int:
-    """Return the structural rank of `K = W2 (.) W1^T`: the largest matching of rows and columns.
+    """Return the structural rank of the Khatri-Rao matrix K of W2 and W1^T.
 
-    A square K has full structural rank if and only if the Boolean determinant of the masks is one
-    (Definition 8). With continuous weights K is then invertible with probability one, and otherwise
-    never (Lemma 9).
+    It is the size of the largest matching of rows and columns by nonzero entries. A square K has
+    full structural rank if and only if the Boolean determinant of its pattern of nonzero entries is
+    one (Definition 8). With continuous weights K is then invertible with probability one, and
+    otherwise never (Lemma 9).
     """
     if bool((W1 != 0).all()) and bool((W2 != 0).all()):
         return min(W2.shape[0] * W1.shape[1], W1.shape[0])
@@ -292,17 +312,21 @@ def structural_rank(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> int:
 
 
 def cut_off_units(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> int:
-    """Return the number of hidden units without incoming or outgoing weights: zero columns of K."""
+    """Return the number of hidden units that have no incoming or no outgoing weights.
+
+    Each of them is a zero column of the Khatri-Rao matrix K.
+    """
     return int(((W1 == 0).all(dim=1) | (W2 == 0).all(dim=0)).sum())
 
 
 def live_units_probability(d: int, k: int, m: int, sparsity: float) -> float:
-    """Return the probability that none of m hidden units of sparse W1 (m, k), W2 (d, m) is cut off.
+    """Return the probability that each of m hidden units has incoming and outgoing weights.
 
-    A unit without incoming or outgoing weights is a zero column of K. For m = d k the probability
-    is an upper bound of the probability of full rank: `((1 - (1-p)^d) (1 - (1-p)^k))^m`. For m =
-    k^2 = d^2 it rises from 0 to 1 around `p = 2 log(d) / d`. The conjecture of Remark 3, p of order
-    log d / d, therefore cannot be improved. The bound is not in the paper.
+    W1 (m, k) and W2 (d, m) are sparse: a weight is nonzero with probability p = `sparsity`. The
+    result is `((1 - (1-p)^d) (1 - (1-p)^k))^m`. A unit without incoming or outgoing weights is a
+    zero column of K. For m = d k the result is therefore an upper bound of the probability that K
+    has full rank. For m = k^2 = d^2 it rises from 0 to 1 around `p = 2 log(d) / d`. So the
+    conjecture of Remark 3, p of order log d / d, cannot be improved. The bound is not in the paper.
     """
     with np.errstate(divide="ignore"):  # log(0) at sparsity 1
         log_absent = np.log1p(-sparsity)

@@ -16,7 +16,10 @@ SHIFT_MARGIN = 7.0
 
 @dataclass(frozen=True)
 class BnOnly(TrainingConfig):
-    """Parameters of figures 4 and 5 of paper A: γ and β set by Theorem 1, or trained by SGD."""
+    """Parameters of figures 4 and 5 of paper A.
+
+    γ and β of a frozen random network f are set by Theorem 1, or trained by SGD.
+    """
 
     study: ClassVar[str] = "bn_only"
     # Changes: statistics of the batch, measured learning rates, one budget, widths share units.
@@ -107,9 +110,9 @@ class BnOnly(TrainingConfig):
 
     @property
     def m(self) -> list[int]:
-        """Return the hidden widths of f."""
+        """Return the list of hidden widths of f."""
         return self.widths or [self.target_width**2]
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes by which the run names its random streams."""
+        """Return the purposes of the run's random streams."""
         return ("target", "student", "W1", "W2", "train", "test")

@@ -26,16 +26,17 @@ NEWTON_STEPS = 20
 
 
 def f(h1: Float[Tensor, "R m N"], W2: Float[Tensor, "R d m"], norm: Norm) -> Float[Tensor, "R N"]:
-    """Return the outputs of Theorem 1's network, given h1 = W1 x.
+    """Return the outputs of Theorem 1's network f.
 
-    The normalization layers are the affine maps of Proposition 1.
+    h1: the hidden units W1 x. W2: the second frozen matrix. norm: gamma and beta of both
+    normalization layers, which are affine maps (Proposition 1).
     """
     active = (norm.gamma1 * h1).add_(norm.beta1).relu_()
     return (norm.gamma2 * (W2 @ active)).add_(norm.beta2).relu_().sum(1)
 
 
 def g(x: Float[Tensor, "R d N"], W: Float[Tensor, "R d d"]) -> Float[Tensor, "R N"]:
-    """Return the outputs of the target, or of a dense network of its shape."""
+    """Return the outputs `sum_i relu(W x)_i` of the target, or of a dense network of its shape."""
     return (W @ x).relu_().sum(1)
 
 
@@ -43,12 +44,14 @@ def g(x: Float[Tensor, "R d N"], W: Float[Tensor, "R d d"]) -> Float[Tensor, "R 
 
 
 def with_right_means(norm: Norm, W1: Tensor, W2: Tensor, target: Tensor) -> Norm:
-    """Return the construction with shifts that correct each last unit's mean (not in the paper).
+    """Return gamma and beta of a construction, with beta2 changed so that means are right.
 
-    If m < d^2, the rows w of `W2 diag(gamma1) W1` are shorter than the target's rows w*, and the
-    mean of f is too small. The shift b of each unit makes its mean over x ~ N(0, I) equal to the
-    target's: b Phi(b / |w|) + |w| phi(b / |w|) = |w*| / sqrt(2 pi). The left side is convex and
-    rises in b, so Newton's method converges to the root from above.
+    This correction is not in the paper. If m < d^2, the rows w of `W2 diag(gamma1) W1` are shorter
+    than the target's rows w*, and the mean of f is too small. A shift b of each last unit makes its
+    mean over inputs x ~ N(0, I) equal to the target's:
+    `b Phi(b / |w|) + |w| phi(b / |w|) = |w*| / sqrt(2 pi)`. Here Phi and phi are the normal
+    distribution function and density. The left side is convex and rises in b, so Newton's method
+    converges to the root from above.
     """
     length = ((W2 * norm.gamma1.mT) @ W1).norm(dim=-1, keepdim=True)
     mean = target.norm(dim=-1, keepdim=True) / sqrt(2 * pi)
@@ -71,9 +74,10 @@ The last entry is 1 for each last unit that is active or may become active, else
 
 
 class Batch:
-    """Samples x (R, d, N), labels y (R, N), and h1 = W1 x, computed for the first f that needs it.
+    """A batch of training samples: inputs x (R, d, N) and labels y (R, N).
 
-    Networks of all widths share h1: a narrower f has the first units of the widest f.
+    W1 (R, m, d): the first frozen matrix of the widest f. A narrower f has its first units, so
+    networks of all widths use the same `h1`, which is computed at most once.
     """
 
     def __init__(self, x: Tensor, y: Tensor, W1: Tensor) -> None:
@@ -81,12 +85,15 @@ class Batch:
 
     @cached_property
     def h1(self) -> Float[Tensor, "R m N"]:
-        """Return the hidden units before normalization."""
+        """Return the hidden units W1 x before normalization."""
         return self.W1 @ self.x
 
     @cached_property
     def moments1(self) -> tuple[Float[Tensor, "R m 1"], Float[Tensor, "R m 1"]]:
-        """Return mean and variance of h1, from those of x, because h1 is linear in x, and large."""
+        """Return the mean and the variance of each hidden unit over the batch.
+
+        They are computed from the moments of x, since `h1` is linear in x, and large.
+        """
         mean = self.x.mean(-1, keepdim=True)
         centred = self.x - mean
         covariance = centred @ centred.mT / self.x.shape[-1]
@@ -94,18 +101,18 @@ class Batch:
 
 
 class Dense:
-    """The dense network g in training; all of W is trained."""
+    """The dense network g in training. All of its weights W are trained."""
 
     def __init__(self, W: Float[Tensor, "R d d"]) -> None:
         self.parameters, self.running = {"W": W.clone()}, {}
         self.trained = self.parameters
 
     def found(self) -> Float[Tensor, "R d d"]:
-        """Return the trained W in float64."""
+        """Return the trained weights W in float64."""
         return self.parameters["W"].double()
 
     def step(self, batch: Batch) -> Step:
-        """Return the loss and its gradient by W."""
+        """Return the loss on a batch, its gradient by W, and which units are active."""
         units = (self.parameters["W"] @ batch.x).relu_()
         residual = units.sum(1, keepdim=True) - batch.y.unsqueeze(1)
         on = units.sign_()
@@ -114,12 +121,12 @@ class Dense:
 
 
 class FrozenWithNorm:
-    """The frozen network f in training: gamma and beta of two BatchNorm layers (Eq. 3) are trained.
+    """The frozen network f in training. Gamma and beta of its two BatchNorm layers are trained.
 
-    The hidden units are the first m of a batch. batch_statistics: whether layers use mean and
-    variance of the batch, like BatchNorm in training. Otherwise they use 0 and 1, and are the
-    affine maps of Proposition 1. Gradients are implemented by hand: autograd takes 1.55 times as
-    long.
+    Its hidden units are the first m in a batch. batch_statistics: whether the layers use mean and
+    variance of the batch (Eq. 3), like BatchNorm in training. Otherwise they use 0 and 1, so that
+    they are the affine maps of Proposition 1. Gradients are implemented by hand, since autograd
+    takes 1.55 times as long.
     """
 
     def __init__(self, W2: Float[Tensor, "R d m"], batch_statistics: bool) -> None:
@@ -133,7 +140,10 @@ class FrozenWithNorm:
         self.trained = self.parameters
 
     def found(self) -> Norm:
-        """Return gamma and beta of the affine maps with running statistics (Proposition 1)."""
+        """Return the trained gamma and beta as affine maps in float64 (Proposition 1).
+
+        Running mean and variance are included if the layers use statistics of the batch.
+        """
         gamma1, beta1, gamma2, beta2 = (p.double() for p in self.parameters.values())
         if self.batch_statistics:
             mean1, variance1, mean2, variance2 = (s.double() for s in self.running.values())
@@ -142,9 +152,9 @@ class FrozenWithNorm:
         return Norm(gamma1, beta1, gamma2, beta2)
 
     def step(self, batch: Batch) -> Step:
-        """Return the loss and its gradients by gamma and beta.
+        """Return the loss on a batch, its gradients by gamma and beta, and which units are active.
 
-        With fixed statistics every last unit may become active.
+        With fixed statistics every last unit counts as active, since it may become so.
         """
         gamma1, beta1, gamma2, beta2 = self.parameters.values()
         m = self.W2.shape[-1]
@@ -186,12 +196,15 @@ class FrozenWithNorm:
 
 
 class KeptOn(FrozenWithNorm):
-    """The frozen network f in training with every hidden ReLU active.
+    """The frozen network f in training, with every hidden ReLU kept active.
 
-    Only gamma1 is trained. The shifts are those of Lemma 7 at every step: they make the hidden
-    ReLUs active for inputs up to a norm, and the last layer subtracts them. So f computes
-    `relu(W2 diag(gamma1) W1 x)`. in_coordinates: train u instead, gamma1 = K^+ u with the
-    Khatri-Rao matrix K; then `W2 diag(gamma1) W1 = u`, whatever the condition number of K.
+    Only gamma1 is trained. After every step the shifts are set as in Lemma 7. They make the hidden
+    ReLUs active for inputs of norm at most `input_norm`, and the last layer subtracts them. So the
+    last units of f are `relu(W2 diag(gamma1) W1 x)`.
+
+    in_coordinates: train a vector u instead, with gamma1 = K^+ u. Here K is the Khatri-Rao matrix,
+    and K^+ its pseudo-inverse. Then u has the entries of `W2 diag(gamma1) W1`, whatever the
+    condition number of K.
     """
 
     def __init__(
@@ -213,7 +226,7 @@ class KeptOn(FrozenWithNorm):
         self.follow()
 
     def follow(self) -> None:
-        """Set gamma and beta of both layers to the trained parameters and their shifts."""
+        """Set gamma and beta of both layers by the trained parameters and Lemma 7."""
         *_, trained = self.trained.values()
         gamma1 = trained if self.inverse is None else self.inverse @ trained
         norm = set_shifts(self.W1, self.W2, gamma1, self.input_norm)
@@ -221,7 +234,7 @@ class KeptOn(FrozenWithNorm):
             self.parameters[name].copy_(parameter)
 
     def step(self, batch: Batch) -> Step:
-        """Return the loss and its gradient by gamma1, or by u.
+        """Return the loss on a batch, its gradient by gamma1 or u, and which units are active.
 
         The shifts cancel while every hidden ReLU is active. So the gradient by gamma1 with fixed
         shifts is also the gradient with shifts that follow gamma1.
@@ -234,16 +247,19 @@ class KeptOn(FrozenWithNorm):
 
 
 def inverse_root(variance: Tensor) -> Tensor:
-    """Return the factor of BatchNorm, 1 / standard deviation."""
+    """Return `1 / sqrt(variance + EPSILON)`, the factor by which BatchNorm multiplies."""
     return (variance + EPSILON).rsqrt()
 
 
 def curvature(on: Float[Tensor, "R d N"]) -> Float[Tensor, " R"]:
-    """Return the curvature of the mean squared error along beta2, 2 E k^2 / d for k active units.
+    """Return the curvature of the mean squared error along beta2, for each replicate.
 
-    A step of length one along (1, ..., 1) in beta2 (in `Dense`, of all rows of W along one w) moves
-    the output by k / sqrt(d). SGD is stable at learning rates below 2 / curvature. At this limit
-    `Dense` diverges in at least 7 of 8 replicates, for d = 5 to 30; at three quarters of the limit
-    it never does (seed 1). A sample counts as at least one unit.
+    on: 1 for each last unit that is active at a sample, else 0. The curvature is `2 E k^2 / d`,
+    where k counts the active units of a sample, at least one. A step of length one along (1, ...,
+    1) in beta2 moves the output by k / sqrt(d). For `Dense` the step is of all rows of W along one
+    vector.
+
+    SGD is stable at learning rates below 2 / curvature. At this limit `Dense` diverges in at least
+    7 of 8 replicates, for d = 5 to 30. At three quarters of the limit it never does (seed 1).
     """
     return on.sum(1).clamp(min=1).square().mean(-1) * (2 / on.shape[1])

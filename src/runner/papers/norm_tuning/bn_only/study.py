@@ -110,7 +110,7 @@ class CurvePoint(Row):
 
 
 class Problem(NamedTuple):
-    """The weights of all replicates, in float64 on the CPU."""
+    """The weights of all R replicates, in float64 on the CPU."""
 
     target: Float[Tensor, "R d d"]
     student: Float[Tensor, "R d d"]  # initial weights of `dense`
@@ -119,7 +119,7 @@ class Problem(NamedTuple):
 
 
 class Learner(NamedTuple):
-    """Networks of all replicates in training."""
+    """The networks of all R replicates of one method and width, in training."""
 
     network: Dense | FrozenWithNorm
     optimizer: Optimizer
@@ -127,13 +127,16 @@ class Learner(NamedTuple):
     mse: Float[Tensor, " R"]  # mean loss since the last point of the curve
 
     def step(self, gradients: dict[str, Tensor], fraction: float) -> None:
-        """Take one step of the optimizer. fraction: of the learning rates."""
+        """Take one step of the optimizer in place.
+
+        fraction: the learning rate as a fraction of the initial one.
+        """
         self.optimizer.step(gradients, self.rates * fraction)
         if isinstance(self.network, KeptOn):
             self.network.follow()
 
     def state(self) -> dict[str, Tensor]:
-        """Return the tensors that training changes in place."""
+        """Return by name the tensors that training changes in place."""
         tensors = {f"optimizer.{name}": tensor for name, tensor in self.optimizer.state.items()}
         tensors |= {"rates": self.rates, "mse": self.mse}
         if isinstance(self.network, KeptOn):
@@ -141,7 +144,10 @@ class Learner(NamedTuple):
         return self.network.parameters | self.network.running | tensors
 
     def traced(self, problem: Problem, r: int, x: Float[Tensor, "R d N"]) -> dict[str, Tensor]:
-        """Return the tensors of replicate r's network, frozen ones included, and its inputs x."""
+        """Return by name the tensors of replicate r's network, its frozen weights, and its inputs.
+
+        x: inputs, with samples as columns. They are returned with samples as rows.
+        """
         of_all = {"x": x.mT, **self.network.parameters, **self.network.running}
         if isinstance(self.network, FrozenWithNorm):
             W2 = self.network.W2
@@ -150,7 +156,7 @@ class Learner(NamedTuple):
 
 
 def run(config: BnOnly, context: Context) -> Iterator[CurvePoint | Approximation | Measured]:
-    """Train and construct all networks, and measure them on new samples."""
+    """Train and construct all networks, measure them on new samples, and yield the rows."""
     problem = draw_problem(config)
     learners = start(config, context, problem)
     yield from train(config, context, problem, learners)
@@ -167,9 +173,11 @@ def run(config: BnOnly, context: Context) -> Iterator[CurvePoint | Approximation
 
 
 def draw_problem(config: BnOnly) -> Problem:
-    """Draw W* ~ N(0, 1/d), W1 ~ N(0, 1/d), W2 ~ N(0, 2/m); sparse W1 and W2 are divided by sqrt(p).
+    """Draw the weights of the target, the dense network and f, for each replicate.
 
-    Each matrix of a replicate has a separate random stream.
+    W* of the target, the dense network's weights and W1 have entries from N(0, 1/d), and W2 from
+    N(0, 2/m). If only a fraction p of W1 and W2 is nonzero, these are divided by sqrt(p). Each
+    matrix of a replicate has a separate random stream.
     """
     d, widest, p = config.target_width, max(config.m), config.sparsity
 
@@ -188,7 +196,10 @@ def draw_problem(config: BnOnly) -> Problem:
 
 
 def start(config: BnOnly, context: Context, problem: Problem) -> dict[Key, Learner]:
-    """Return the initialized networks to train, in float32."""
+    """Return the networks to train, in float32 at their initialization, by method and width.
+
+    Raises InputError for an unknown name in the parameters.
+    """
     learners: dict[Key, Learner] = {}
 
     def begin(network: Dense | FrozenWithNorm) -> Learner:
@@ -208,7 +219,10 @@ def start(config: BnOnly, context: Context, problem: Problem) -> dict[Key, Learn
 
 
 def frozen(config: BnOnly, W1: Tensor, W2: Tensor, batch_statistics: bool) -> FrozenWithNorm:
-    """Return the frozen network at its initial gamma and beta. W1 (R, m, d) and W2: in float64."""
+    """Return the frozen network f at its initial gamma and beta.
+
+    W1 (R, m, d), W2 (R, d, m): in float64. Raises InputError for an unknown name in `config`.
+    """
     network = FrozenWithNorm(W2.float(), batch_statistics)
     shifts = {"usual": 0.0, "shifted": config.shift, "active": 0.0}
     network.parameters["beta1"] += lookup("start", config.start, shifts)
@@ -226,9 +240,10 @@ def frozen(config: BnOnly, W1: Tensor, W2: Tensor, batch_statistics: bool) -> Fr
 def train(
     config: BnOnly, context: Context, problem: Problem, learners: dict[Key, Learner]
 ) -> Iterator[CurvePoint | Measured]:
-    """Train all learners on the same batches; yield the points of their curves.
+    """Train all networks on the same batches; yield the points of their training curves.
 
-    The loss is measured before each step.
+    The loss of a batch is measured before the step on it. Rows of the user's function `measure` are
+    yielded, too.
     """
     part = ceil(config.train_samples / config.batch_size / CURVE_POINTS) if learners else 0
     epoch, part = CURVE_POINTS * part, config.epochs * part
@@ -265,7 +280,7 @@ def train(
 
 
 def named(learners: dict[Key, Learner]) -> dict[str, Tensor]:
-    """Return all tensors that training changes, by name."""
+    """Return by name all tensors that training changes, of all networks."""
     return {
         f"{method}.{m}.{name}": tensor
         for (method, m), learner in learners.items()
@@ -274,12 +289,18 @@ def named(learners: dict[Key, Learner]) -> dict[str, Tensor]:
 
 
 def state(learners: dict[Key, Learner], inputs: GaussianStream, step: int) -> dict[str, Tensor]:
-    """Return the state from which an interrupted training continues."""
+    """Return all tensors from which an interrupted training can continue, by name.
+
+    step: the number of finished steps.
+    """
     return {"step": torch.tensor(step)} | inputs.state() | named(learners)
 
 
 def restore(context: Context, learners: dict[Key, Learner], inputs: GaussianStream) -> int:
-    """Restore the state of a checkpoint, if there is one; return the number of completed steps."""
+    """Restore the networks and the inputs from the checkpoint, if there is one.
+
+    Returns the number of finished steps, 0 without a checkpoint.
+    """
     if context.restored is None:
         return 0
     inputs.restore(context.restored)
@@ -289,7 +310,10 @@ def restore(context: Context, learners: dict[Key, Learner], inputs: GaussianStre
 
 
 def stream(config: BnOnly, context: Context, purpose: str) -> GaussianStream:
-    """Return the stream of the inputs of all replicates, at its beginning."""
+    """Return the random inputs of all replicates, at the beginning of their streams.
+
+    purpose: `train` or `test`.
+    """
     width = config.target_width
     return GaussianStream(
         config.streams().generator, config.replicates, purpose, width, context.device
@@ -299,9 +323,10 @@ def stream(config: BnOnly, context: Context, purpose: str) -> GaussianStream:
 def construct(
     config: BnOnly, problem: Problem, learned: Float[Tensor, "R d d"] | None
 ) -> tuple[Found, dict[Key, Columns]]:
-    """Return gamma and beta of Theorem 1 by method, and columns about their linear systems.
+    """Return gamma and beta of Theorem 1, and columns about the linear systems.
 
-    learned: the weights of the trained dense network; None: it is not trained.
+    Both are dictionaries by method and width. learned: the weights of the trained dense network;
+    None: no method needs them.
     """
     sources = {TEACHER: problem.target, CORRECTED: problem.target, STUDENT: learned}
     sources = {method: W.cpu() for method, W in sources.items() if method in config.methods}
@@ -319,9 +344,11 @@ def construct(
 
 
 def measure(config: BnOnly, context: Context, problem: Problem, norms: Found) -> dict[Key, Columns]:
-    """Return error columns of all networks on the same new samples, in float64.
+    """Return the errors of all networks on the same new samples, in float64.
 
-    Constructions are also measured in float32, the usual precision of a network.
+    norms: gamma and beta, or the weights of `dense`, by method and width. The result has columns of
+    a row by name, for each network. Constructions are also measured in float32, the usual precision
+    of a network.
     """
     d, samples, device = config.target_width, config.test_samples, context.device
     inputs = stream(config, context, "test")
@@ -365,7 +392,11 @@ def measure(config: BnOnly, context: Context, problem: Problem, norms: Found) ->
 
 
 def metrics(config: BnOnly, columns: dict[Key, Columns]) -> Iterator[Approximation]:
-    """Yield the rows of all methods, widths and replicates; `dense` has a row at every width."""
+    """Yield the rows of all methods, widths and replicates.
+
+    columns: measured numbers of each network, by column. The method `dense` has a row at every
+    width.
+    """
     d, p = config.target_width, config.sparsity
     training = {name: getattr(config, name) for name in ("optimizer", "schedule", "statistics")}
     for m, method in product(config.m, config.methods):
@@ -380,7 +411,7 @@ def metrics(config: BnOnly, columns: dict[Key, Columns]) -> Iterator[Approximati
 
 
 def sizes(norm: Norm) -> Columns:
-    """Return the smallest and largest |gamma1|, and the largest |beta|."""
+    """Return the smallest and the largest |gamma1|, and the largest |beta|, of each replicate."""
     gamma1, beta1, _, beta2 = (tensor.abs() for tensor in norm)
     return {
         "smallest_scale": gamma1.amin((1, 2)),

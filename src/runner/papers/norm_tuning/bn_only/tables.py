@@ -27,7 +27,10 @@ CHOOSING = 5
 
 
 def with_series(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with a column `series`: one name for method and way of training."""
+    """Return the rows with a column `series`, the printed name of method and training procedure.
+
+    Optimizer, statistics, initialization and trained parameters make up the procedure.
+    """
     adam, fixed = metrics["optimizer"] == "adam", metrics["statistics"] == "fixed"
     dense, method = metrics["method"] == DENSE, metrics["method"].str.replace("_", " ")
     usual = pd.Series("none", metrics.index)  # tables of version 1 lack both columns
@@ -48,20 +51,24 @@ def with_series(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def left(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows at the width of Theorem 1, m = d^2. Raises NoRows if there are none."""
+    """Return the rows at m = d^2, the width of Theorem 1, for the left panels.
+
+    Raises NoRows if there are none.
+    """
     return nonempty(metrics[metrics["width"] == metrics["target_width"] ** 2], "runs at m = d²")
 
 
 def right(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the target width d that has the most widths m."""
+    """Return the rows of the target width d that has the most widths m, for the right panels."""
     widths = metrics.groupby("target_width")["width"].nunique()
     return metrics[metrics["target_width"] == widths.idxmax()]
 
 
 def by_budget(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the trained networks at m = d^2 with the column `samples`, the training samples seen.
+    """Return the rows of trained networks at m = d^2, with a column `samples`.
 
-    Raises NoRows if there are none.
+    The column has the number of samples seen in training, over all epochs. Raises NoRows if there
+    are none.
     """
     rows = left(metrics)
     rows = nonempty(rows[rows["learning_rate"].notna()], "training at m = d²")
@@ -69,8 +76,9 @@ def by_budget(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_width(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return all widths, with `ratio` m / d^2, of each d and budget with a width above d^2.
+    """Return the rows of networks of several widths, with a column `ratio`, m / d^2.
 
+    Rows of a target width d and number of samples are included if one network is wider than d^2.
     Raises NoRows if there are none.
     """
     rows = metrics.assign(ratio=metrics["width"] / metrics["target_width"] ** 2)
@@ -85,18 +93,20 @@ def _chooses(metrics: pd.DataFrame) -> pd.Series:
 
 
 def judged(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return all replicates but the last five. Raises NoRows if there are none."""
+    """Return the rows of all replicates except the last five, which choose learning rates.
+
+    Raises NoRows if there are none.
+    """
     what = f"replicates beside the {CHOOSING} that choose rates"
     return nonempty(metrics[~_chooses(metrics)], what)
 
 
 def at_best_rates(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the judged replicates at the learning rates that are best on the last five.
+    """Return the rows of the judged replicates, at the best learning rate of each d and schedule.
 
-    The judged replicates are all but the last five. The best learning rate of a d and schedule has
-    the smallest median error of the five. `inside_grid`: whether the grid has smaller and
-    larger learning rates; beyond an end of the grid another rate may be better. Raises NoRows if no
-    replicate remains.
+    The last five replicates choose this rate: it has the smallest median of their errors. All other
+    replicates are judged. The column `inside_grid` is false if the rate is the smallest or largest
+    of the grid, since a rate outside may be better. Raises NoRows if no replicate remains.
     """
     plan = ["target_width", "schedule"]
     errors = metrics[_chooses(metrics)].fillna({"test_mse": np.inf})

@@ -34,7 +34,7 @@ def _double(tables: Tables) -> pd.DataFrame:
 
 
 def say_exact(tables: Tables) -> str:
-    """Return the headline: how many networks equal their targets up to rounding."""
+    """Return the headline of `constructions`: how many networks equal their targets."""
     return (
         f"All {len(_double(tables)):,} networks whose linear system has full rank equal their"
         " targets up to rounding; Theorem 2 with small blocks needs more digits"
@@ -42,7 +42,11 @@ def say_exact(tables: Tables) -> str:
 
 
 def draw_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw every network's error against rounding, and Theorem 2 with more digits."""
+    """Draw `constructions`: errors against what rounding can cause, and errors of Theorem 2.
+
+    Theorem 2 is drawn by block size, in double precision and with 100 digits. Returns the picture
+    and the drawn numbers.
+    """
     picture, ((left, right),) = sheet(left=0.85, right=0.95, gap=0.95)
     left.set(yscale="log", ylim=(FLOOR, TOP))
     position = rail(right, FLOOR, TOP)
@@ -114,7 +118,10 @@ def _shares(tables: Tables) -> pd.DataFrame:
 
 
 def say_sparse(tables: Tables) -> str:
-    """Return the headline: how many networks are exact at p = 3 log d / d."""
+    """Return the headline of `constructions-sparse`: how many networks are exact.
+
+    The fraction of nonzero weights is p = 3 log d / d. Raises NoRows if no network has it.
+    """
     three = 100 * select(_shares(tables).round({"scaled": 1}), scaled=3)["fraction"]
     return (
         "As conjectured, a fraction p = 3 log d / d of the weights is enough:"
@@ -123,7 +130,11 @@ def say_sparse(tables: Tables) -> str:
 
 
 def draw_sparse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the fraction of full rank against p, in units of the conjecture and of the theorem."""
+    """Draw `constructions-sparse`: the fraction of networks of full rank against p.
+
+    p is the fraction of nonzero weights, in units of the conjecture and of Theorem 3. Returns the
+    picture and the drawn numbers.
+    """
     from runner.papers.norm_tuning.theory import live_units_probability  # late import of torch
 
     share = _shares(tables)

@@ -42,13 +42,19 @@ def _over_rounding(rows: pd.DataFrame) -> pd.DataFrame:
 
 @quantity(needs={"target_width": 2})
 def convolution_error(tables: Tables) -> pd.DataFrame:
-    """largest |f(x) − g(x)| / (rounding + 16 machine epsilons), convolutions"""
+    """largest |f(x) − g(x)| / (rounding + 16 machine epsilons), convolutions
+
+    f is the construction, and g the target, a layer of convolutions.
+    """
     return _over_rounding(select(tables["metrics"], target="convolution"))
 
 
 @quantity(needs={"block": 2})
 def error_with_digits(tables: Tables) -> pd.DataFrame:
-    """largest |f(x) − g(x)|, networks of Theorem 2, computed with 100 digits"""
+    """largest |f(x) − g(x)|, networks of Theorem 2, computed with 100 digits
+
+    f is the construction, and g the target.
+    """
     rows = random_targets(_rows(tables, "deep", "mpmath"))
     if rows["rounding"].max() < 1:
         raise NoRows(
@@ -60,13 +66,19 @@ def error_with_digits(tables: Tables) -> pd.DataFrame:
 
 @quantity(needs={"target_width": 2})
 def full_rank(tables: Tables, theorem: str) -> pd.DataFrame:
-    """full rank of K (1: yes, 0: no), networks of {theorem}"""
+    """full rank of K (1: yes, 0: no), networks of {theorem}
+
+    K is the Khatri-Rao matrix of the construction's linear system.
+    """
     return _rows(tables, theorem).eval("value = 1.0 * full_rank")
 
 
 @quantity()
 def missing_rank(tables: Tables) -> pd.DataFrame:
-    """d² − rank of K, at m = d² − 1 and p = 1"""
+    """d² − rank of K, at m = d² − 1 and p = 1
+
+    K is the Khatri-Rao matrix of the construction's linear system.
+    """
     rows = _rows(tables, "sparse").query("p == 1 and width == d ** 2 - 1")
     rows = nonempty(rows, "network with one unit less than d²")
     return rows.eval("value = d ** 2 - numerical_rank")
@@ -81,7 +93,10 @@ def agreement(tables: Tables) -> pd.DataFrame:
 
 @quantity(needs={"target_width": 2, "sparsity": 3})
 def rank_difference(tables: Tables) -> pd.DataFrame:
-    """numerical rank of K − structural rank of K"""
+    """numerical rank of K − structural rank of K
+
+    K is the Khatri-Rao matrix of a sparse construction's linear system.
+    """
     return _rows(tables, "sparse").eval("value = numerical_rank - structural_rank")
 
 
@@ -99,14 +114,20 @@ def _counts(rows: pd.DataFrame, success: pd.Series) -> pd.DataFrame:
 
 @quantity(each=("d",), numbers="counts", needs={"target_width": 3}, of="draws")
 def share_of_full_rank(tables: Tables, constant: float, power: float) -> pd.DataFrame:
-    """fraction of the K that have full rank, at the smallest p ≥ {constant} (log d / d)^{power}"""
+    """fraction of the K that have full rank, at the smallest p ≥ {constant} (log d / d)^{power}
+
+    K is the Khatri-Rao matrix of a sparse construction's linear system.
+    """
     rows = _dense_enough(tables, constant, power)
     return _counts(rows, rows["full_rank"])
 
 
 @quantity(each=("d",), numbers="counts", needs={"target_width": 3}, of="draws")
 def share_of_exact(tables: Tables, constant: float, power: float) -> pd.DataFrame:
-    """fraction with |f − g| ≤ rounding < 1, at the smallest p ≥ {constant} (log d / d)^{power}"""
+    """fraction with |f − g| ≤ rounding < 1, at the smallest p ≥ {constant} (log d / d)^{power}
+
+    f is a sparse construction, and g the target.
+    """
     rows = _dense_enough(tables, constant, power)
     return _counts(rows, (rows["max_abs_error"] <= rows["rounding"]) & (rows["rounding"] < 1))
 
@@ -115,8 +136,9 @@ def share_of_exact(tables: Tables, constant: float, power: float) -> pd.DataFram
 def threshold_exponent(tables: Tables, blocks: int) -> pd.DataFrame:
     """exponent a of the p ∝ (log d / d)^a at which half of the K have full rank ({blocks} blocks)
 
-    The error of a is estimated by the jackknife. Further columns have the exponents of the closed
-    formula, over these d and over large d.
+    K is the Khatri-Rao matrix of a sparse construction's linear system. The standard error of a is
+    estimated by the jackknife over blocks of replicates. Further columns have the exponents of the
+    closed formula of `half_point`, over these d and over large d.
     """
     metrics = tables["metrics"]
     block, half = metrics["replicate"] % blocks, _half_points(metrics)
@@ -130,7 +152,8 @@ def threshold_exponent(tables: Tables, blocks: int) -> pd.DataFrame:
 def half_point(d: pd.Index) -> pd.Series:
     """Return the p at which no unit is cut off with probability 1/2, at width d² (closed form).
 
-    p solves `theory.live_units_probability(d, d, d ** 2, p) == 1 / 2`.
+    d: an index of widths. The p of each width solves the equation
+    `theory.live_units_probability(d, d, d ** 2, p) == 1 / 2`.
     """
     cut_off = -np.expm1(-np.log(2) / (2 * d**2))  # largest probability for one side of a unit
     return pd.Series(1 - cut_off ** (1 / d), index=d)

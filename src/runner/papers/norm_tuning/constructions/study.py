@@ -61,7 +61,7 @@ class Reconstruction(Row):
 
 
 def run(config: Constructions, context: Context) -> Iterator[Reconstruction]:
-    """Yield one row per replicate."""
+    """Construct a network for each replicate, compare it with its target, and yield the row."""
     with context.progress(config.replicates, "solving", unit="networks") as bar:
         for replicate in range(config.replicates):
             with one_thread():
@@ -72,7 +72,10 @@ def run(config: Constructions, context: Context) -> Iterator[Reconstruction]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Use one thread in torch and LAPACK, since the order of sums changes the last digits."""
+    """Use one thread in torch and LAPACK within the block.
+
+    With more threads the order of sums, and so the last digits, would differ.
+    """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -83,7 +86,7 @@ def one_thread() -> Iterator[None]:
 
 
 def measured(config: Constructions, replicate: int) -> Reconstruction:
-    """Draw, construct and compare; return the row of one replicate."""
+    """Draw a target, construct its copy and compare both; return the row of one replicate."""
     target, inputs, accuracy = draw_problem(config, replicate)
     many = lookup("dtype", config.dtype, {"float64": False, "mpmath": True})
     arithmetic = MultiPrecision(config.precision) if many else FLOAT64
@@ -120,9 +123,9 @@ def measured(config: Constructions, replicate: int) -> Reconstruction:
 def draw_problem(
     config: Constructions, replicate: int
 ) -> tuple[Network, Float[Tensor, "points d_in"], float]:
-    """Return a target, the inputs of the comparison, and the target's accuracy.
+    """Return a target, the inputs on which it is compared, and its accuracy on digits.
 
-    The accuracy of random targets is nan.
+    The accuracy of random targets is nan. Raises InputError for an unknown target.
     """
     stream, d = config.stream(replicate, "target"), config.target_width
     if lookup("target", config.target, {"random": True, "convolution": True, "digits": False}):
@@ -142,9 +145,11 @@ def draw_problem(
 
 
 def random_target(width: int, depth: int, draw: torch.Generator, inputs: int) -> Network:
-    """Return a target of Theorem 1: Gaussian `W*_i` of spectral norm one, biases `N(0, I / d)`.
+    """Return a random target of Theorem 1.
 
-    `W*_1 (d, inputs)`; the others are (d, d).
+    Its weights are Gaussian matrices `W*_i` of spectral norm one: `W*_1 (width, inputs)`, and all
+    others (width, width). Its biases are `N(0, I / width)`. depth: number of layers. inputs: number
+    of inputs.
     """
     weights, biases = [], []
     for layer in range(depth):
@@ -161,7 +166,11 @@ def construct(
     inputs: Float[Tensor, "points d_in"],
     arithmetic: Arithmetic,
 ) -> tuple[theory.Construction, list[theory.Pair]]:
-    """Return the construction, and its pairs of frozen weights (none for Theorem 2)."""
+    """Return the construction of a target, and the pairs of frozen weights W1, W2.
+
+    There is one pair for each layer, and none for Theorem 2. inputs: their largest norm is the
+    radius within which all ReLUs are active. Raises InputError for an unknown theorem.
+    """
     stream, law = config.stream(replicate, "frozen weights"), config.distribution
     input_norm = float(inputs.norm(dim=1).max())
     lookup("theorem", config.theorem, dict.fromkeys(("wide", "low_rank", "deep", "sparse")))

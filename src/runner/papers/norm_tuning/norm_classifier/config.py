@@ -28,5 +28,5 @@ class NormClassifier(StudyConfig):
     )
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes by which the run names its random streams."""
+        """Return the purposes of the run's random streams."""
         return ("target", "frozen weights")

@@ -20,7 +20,10 @@ MEASURES = {"train_loss": "training loss (cross-entropy)", "test_accuracy": "tes
 
 
 def draw_copies(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw training loss and test accuracy: a row for each method, a dot for each replicate."""
+    """Draw training losses and test accuracies: a row for each method, a dot for each replicate.
+
+    Returns the picture and the drawn numbers.
+    """
     metrics = tables["metrics"]
     picture, (panels,) = sheet(height=3.3, left=1.35, sharey=True)
     for axes, letter, (column, name) in zip(panels, "ab", MEASURES.items(), strict=True):
@@ -35,7 +38,7 @@ def draw_copies(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_labels(tables: Tables) -> str:
-    """Return the headline: median training losses of the classifier and of its trained copy."""
+    """Return the headline: median training losses of the target and of its trained copy."""
     losses = tables["metrics"].groupby("method")["train_loss"].median()
     return (
         "Trained on labels, γ and β of a frozen copy reach a smaller training loss than the"

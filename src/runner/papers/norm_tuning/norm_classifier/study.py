@@ -39,7 +39,7 @@ Logits = Callable[[Float[Tensor, "_ 64"]], Float[Tensor, "_ 10"]]
 
 @dataclass(frozen=True)
 class Copy(Row):
-    """One row per method and replicate."""
+    """One row per method and replicate: the loss and the accuracies of a classifier."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("method", "target_width", "replicate")
@@ -54,7 +54,7 @@ class Copy(Row):
 
 
 def run(config: NormClassifier, context: Context) -> Iterator[Copy]:
-    """Train the target and its copies, for each replicate; yield the rows."""
+    """Train a target, construct and train its copies, for each replicate; yield the rows."""
     train, test = ((x.flatten(1).double(), y) for x, y in digits.read())
     input_norm = float(torch.cat([train[0], test[0]]).norm(dim=1).max())
     with context.progress(2 * config.steps * config.replicates, "training") as bar:
@@ -76,9 +76,10 @@ def run(config: NormClassifier, context: Context) -> Iterator[Copy]:
 def train_usual(
     network: Network, images: Images, config: NormClassifier, count: Callable[[int], None]
 ) -> Logits:
-    """Return the network in BatchNorm layers, trained from gamma = 1 and beta = 0, in float32.
+    """Return the function from images to logits of a frozen network with trained BatchNorm layers.
 
-    count: called with 1 after each step.
+    Gamma and beta are trained from 1 and 0, in float32. network: has the frozen weights. count:
+    called with 1 after each step.
     """
     x, y = images
     copy = as_modules("batch_norm", network, x).float().train()
@@ -100,10 +101,10 @@ def train_usual(
 def train_active(
     pairs: Sequence[Pair], images: Images, config: NormClassifier, count: Callable[[int], None]
 ) -> Logits:
-    """Return what the network computes with active hidden ReLUs, trained from gamma = 1.
+    """Return the function from images to logits of a frozen network with all hidden ReLUs active.
 
-    A pair of layers with the shifts of Lemma 7 computes `W2 diag(gamma) W1 x + beta`. count: called
-    with 1 after each step.
+    Each pair W1, W2 then computes `W2 diag(gamma) W1 x + beta`, by the shifts of Lemma 7. Gamma and
+    beta are trained from 1 and 0. count: called with 1 after each step.
     """
     x, y = images
     scales = [torch.ones(len(W1), dtype=torch.float64, requires_grad=True) for W1, _ in pairs]
@@ -125,7 +126,10 @@ def descend(
     config: NormClassifier,
     count: Callable[[int], None],
 ) -> None:
-    """Minimize a loss by Adam with a cosine schedule, in place. count: called after each step."""
+    """Minimize a loss by `config.steps` steps of Adam, in place.
+
+    The learning rate falls along a cosine. count: called with 1 after each step.
+    """
     optimizer = torch.optim.Adam(parameters, lr=config.learning_rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, config.steps)
     for _ in range(config.steps):
@@ -139,7 +143,10 @@ def descend(
 def measured(
     logits: Logits, target: Network, train: Images, test: Images, key: tuple[str, int, int]
 ) -> Copy:
-    """Return the row of a classifier. key: method, width d and replicate."""
+    """Measure a classifier; return its row.
+
+    logits: the function from images to logits. key: method, width d and replicate.
+    """
     with torch.no_grad():
         on_train, on_test = logits(train[0]), logits(test[0])
     right = [

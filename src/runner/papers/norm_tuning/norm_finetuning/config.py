@@ -14,7 +14,7 @@ OF_PRETRAINED = ("biases", "low_rank")
 
 @dataclass(frozen=True)
 class NormFinetuning(TrainingConfig):
-    """Parameters of a supplementary study: training γ and β, or another part, of a ResNet."""
+    """Parameters of a supplementary study: γ and β of a ResNet, or another part, are trained."""
 
     study: ClassVar[str] = "norm_finetuning"
 
@@ -82,5 +82,5 @@ class NormFinetuning(TrainingConfig):
             )
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes by which the run names its random streams."""
+        """Return the purposes of the run's random streams."""
         return (*RANDOM_PIXELS, "initialisation", "trained weights", *orders(self.epochs))

@@ -68,7 +68,8 @@ def _said_of(rows: pd.DataFrame) -> tuple[str, int, int]:
 def say_norm(tables: Tables, words: str) -> str:
     """Return the headline: accuracies of training γ and β, and equally many random weights.
 
-    The network is the largest one.
+    The network is the largest one. words: the text, with fields for the numbers. Raises NoRows if
+    the network was not trained.
     """
     rows = ends(tables)
     _, L, d = _said_of(rows)
@@ -78,7 +79,12 @@ def say_norm(tables: Tables, words: str) -> str:
 
 
 def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the last test accuracy, one panel per initialization and network, one row per arm."""
+    """Draw test accuracies at the last epoch: a panel for each network, a row for each arm.
+
+    An arm is the part of the network that is trained.
+
+    Panels differ in the initialization, too. Returns the picture and the drawn numbers.
+    """
     shown = nonempty(pd.concat([_ends(tables, start) for start in STARTS]), "rows: networks")
     by_start = shown.groupby("start", sort=False)
     networks = [network for _, group in by_start for network in group.groupby(["start", "L", "d"])]

@@ -59,7 +59,10 @@ TRAINED |= dict.fromkeys(("random_weights", "last_layer", "low_rank"), ())
 
 @dataclass(frozen=True)
 class Size(Row):
-    """One row per arm and replicate: the number of trained parameters."""
+    """One row per arm and replicate: the number of trained parameters.
+
+    An arm is the part of the network that is trained.
+    """
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("arm", "replicate")
@@ -100,9 +103,10 @@ class TrainedEpoch(TrialEpoch):
 
 
 def run(config: Config, context: Context) -> Iterator[Size | TrialEpoch | Measured]:
-    """Train the pre-trained networks, the trials of all learning rates, then the judged networks.
+    """Train all networks one after the other, and yield the rows.
 
-    Checkpoints also contain the pre-trained networks.
+    First come the networks of pre-training, if any, then trials of all learning rates, then the
+    judged networks. Checkpoints also contain the pre-trained networks.
     """
     images, judged = halves(config, context), range(config.replicates)
     learned = {n: t for n, t in (context.restored or {}).items() if n.startswith(PRETRAINING)}
@@ -135,10 +139,10 @@ Halves = tuple[Dataset, Dataset]
 
 
 def halves(config: Config, context: Context) -> Halves:
-    """Return the images of both halves of the classes on the device, channels standardized.
+    """Return the images of the first and of the second half of the classes, on the device.
 
-    Each channel has mean zero and variance one. With a random initialization both halves are all
-    images. Raises InputError if the images are unavailable.
+    With a random initialization both are all images. Each channel has mean zero and variance one
+    over the training images. Raises InputError if the images cannot be read.
     """
     data = context.load_data(config.data, config.seed, config.checksums)
     data = on_device(data.first(config.train_images).standardized(), context.device)
@@ -149,7 +153,10 @@ def halves(config: Config, context: Context) -> Halves:
 
 
 def of_classes(data: Dataset, classes: range) -> Dataset:
-    """Return the images of some classes, relabeled from 0. Raises InputError if there are none."""
+    """Return the dataset with only the images of some classes, whose labels then count from 0.
+
+    Raises InputError if there are no such images.
+    """
 
     def part(images: Images) -> Images:
         """Return the images of these classes, relabeled."""
@@ -164,10 +171,10 @@ def of_classes(data: Dataset, classes: range) -> Dataset:
 def start(
     config: Config, images: Halves, learned: dict[str, Tensor], task: Task, rate: float
 ) -> ConvolutionalTrainer:
-    """Return the trainer of an initialized network of which one part can be trained.
+    """Return the trainer of one network, at its initialization, of which one part is trained.
 
-    learned: the features of pre-trained networks, by replicate. task: arm and replicate. rate: the
-    learning rate.
+    images: of both halves of the classes. learned: tensors of pre-trained networks, by replicate
+    and name. task: the part (arm) and the replicate. rate: the learning rate.
     """
     data = images[task.method != PRETRAINING]
     replicate = task.replicate
@@ -188,10 +195,11 @@ def start(
 def freeze_but(
     network: ResNetForCifar, arm: str, with_classifier: bool, stream: Generator
 ) -> ResNetForCifar:
-    """Make only one part of a network trainable, in place.
+    """Freeze a network except for one part, in place; return the network.
 
-    with_classifier: whether the classifier is trainable, too. stream: random stream of the chosen
-    weights and of the low-rank factors.
+    arm: the part that is trained. with_classifier: whether the classifier is trained, too. stream:
+    draws which weights are trained, and the low-rank factors. Raises InputError for an unknown
+    part.
     """
     parts = lookup("arms", arm, TRAINED)
     for name, parameter in network.named_parameters():
@@ -203,17 +211,21 @@ def freeze_but(
 
 
 def train_two_of_each_channel(W: nn.Parameter, stream: Generator) -> None:
-    """Let two random weights of each output channel have a gradient; W: (out, ...)."""
+    """Set the gradient of a kernel to zero, except at two random weights of each output channel.
+
+    W: the kernel, with the output channels as first axis. stream: chooses the weights.
+    """
     scores = torch.rand(len(W), W[0].numel(), generator=stream)
     chosen = torch.zeros_like(scores).scatter_(1, scores.topk(2).indices, 1.0).view_as(W).to(W)
     W.register_hook(lambda gradient: gradient * chosen)
 
 
 class LowRank(nn.Module):
-    """Sum of a kernel and a product of rank one at its center.
+    """The map from a kernel W to W plus a trained matrix of rank one at its center.
 
-    A separate second convolution would have a single channel. oneDNN's convolutions to one channel
-    crash on processors without AVX-512.
+    W: the kernel, for its shape. stream: draws one factor of the matrix; the other is zero at
+    first. A second convolution for the matrix would have a single channel. oneDNN's convolutions to
+    one channel crash on processors without AVX-512.
     """
 
     def __init__(self, W: Tensor, stream: Generator | None = None) -> None:
@@ -224,14 +236,17 @@ class LowRank(nn.Module):
         self.up = nn.Parameter(W.new_zeros(n_out, 1))
 
     def forward(self, W: Tensor) -> Tensor:
-        """Return the sum of kernel and product. W: (out, in, rows, columns)."""
+        """Return the kernel plus the matrix at its center. W: (out, in, rows, columns)."""
         added = (self.up @ self.down)[:, :, None, None]
         half = W.shape[-1] // 2
         return W + nn.functional.pad(added, [half] * 4)
 
 
 def with_low_rank(network: ResNetForCifar, stream: Generator | None = None) -> ResNetForCifar:
-    """Add a product of rank one, initially zero, to the kernel of each convolution, in place."""
+    """Add a trained matrix of rank one to the kernel of each convolution, in place.
+
+    The matrices are zero at first. stream: draws a factor of each. Returns the network.
+    """
     for module in list(network.modules()):
         if isinstance(module, nn.Conv2d):
             W = module.weight
@@ -240,7 +255,7 @@ def with_low_rank(network: ResNetForCifar, stream: Generator | None = None) -> R
 
 
 def size_of(task: Task, network: nn.Module) -> Size:
-    """Return the row of a network before training."""
+    """Return the row with the numbers of trained and of all parameters of a network."""
     few = task.method == "random_weights"
     trained = sum(
         2 * len(p) if few and p.ndim == 4 else p.numel()
@@ -251,7 +266,10 @@ def size_of(task: Task, network: nn.Module) -> Size:
 
 
 def traced(trainer: ConvolutionalTrainer) -> dict[str, Tensor]:
-    """Return a network's tensors, the first test images x, and their last hidden layer H."""
+    """Return by name a network's tensors, the first test images x, and their last hidden layer H.
+
+    The network is set to evaluation mode.
+    """
     images = trainer.data.test.pixels[:512]
     trainer.network.set_mode("evaluate")
     with torch.no_grad():
@@ -260,7 +278,10 @@ def traced(trainer: ConvolutionalTrainer) -> dict[str, Tensor]:
 
 
 def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn.Module:
-    """Return a stored network as a torch module. network: the network's stored name."""
+    """Return a stored network as a torch module in evaluation mode.
+
+    network: its name in `weights.safetensors`. tensors: its weights by name.
+    """
     channels = next(W for W in tensors.values() if W.ndim == 4).shape[1]
     classes = len(tensors["classifier.weight"])
     module = ResNetForCifar(channels, classes, config.blocks, config.width)

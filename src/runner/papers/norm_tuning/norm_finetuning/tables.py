@@ -17,10 +17,12 @@ ARMS = {
 
 
 def ends(tables: Tables, start: str = "random") -> pd.DataFrame:
-    """Return each network's last epoch with `right`, the test accuracy, and the trained parameters.
+    """Return the rows of the last epoch of all networks of an initialization, with new columns.
 
-    L: number of layers. d: width. Diverged networks have accuracy 0. `inside_grid`: the learning
-    rate is not an end of the grid. Raises NoRows if no network has this initialization.
+    The columns are the number of layers `L`, the width `d`, the number of trained parameters
+    `trained`, and the test accuracy `right`, which is 0 for diverged networks. `inside_grid` states
+    whether the learning rate is no end of its grid. start: the initialization. Raises NoRows if no
+    network has it.
     """
     keys = ["start", "blocks", "width", "arm"]
     tried = tables.get("selection", tables["training"]).groupby(keys)["learning_rate"]
@@ -37,9 +39,9 @@ def ends(tables: Tables, start: str = "random") -> pd.DataFrame:
 
 
 def right_of(tables: Tables, arm: str) -> pd.DataFrame:
-    """Return `right` and `inside_grid` of an arm with random frozen weights, by L, d and replicate.
+    """Return test accuracies of an arm with random frozen weights, by L, d and replicate.
 
-    Raises NoRows if the arm was not run.
+    The columns are `right` and `inside_grid` of `ends`. Raises NoRows if the arm was not run.
     """
     rows = select(ends(tables), arm=arm)
     return rows.set_index(["L", "d", "replicate"])[["right", "inside_grid"]]

@@ -38,7 +38,10 @@ KINDS = {"batch_norm": "BatchNorm", "layer_norm": "LayerNorm", "rms_norm": "RMSN
 
 
 def say_layers(tables: Tables) -> str:
-    """Return the headline: the smallest error that LayerNorm without biases can reach."""
+    """Return the headline: the smallest error that LayerNorm without biases can reach.
+
+    Raises NoRows if LayerNorm was not run.
+    """
     least = select(tables["metrics"], layer="layer_norm")["lower_bound"].min()
     return (
         "The construction is exact in BatchNorm with fixed statistics; in LayerNorm without biases"
@@ -47,7 +50,10 @@ def say_layers(tables: Tables) -> str:
 
 
 def series(rows: pd.DataFrame, kind: str) -> Iterator[tuple[str, Look, pd.Series]]:
-    """Yield the lines of a panel: name, look, and errors by d."""
+    """Yield the lines of a panel: name, look, and errors indexed by the target width d.
+
+    kind: the kind of layer, a key of KINDS.
+    """
     plain, biased = (rows[rows["layer"] == layer] for layer in (kind, kind + WITH_BIASES))
     if kind == "batch_norm":
         sizes = sorted(set(plain["batch_size"]) - {0})
@@ -74,7 +80,10 @@ def _errors(rows: pd.DataFrame, column: str = "relative_mse", **values: Any) -> 
 
 
 def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw errors against d: a panel for each kind of layer, a line for each way to set γ and β."""
+    """Draw errors against d: a panel for each kind of layer, a line for each way to set γ and β.
+
+    Returns the picture and the drawn numbers.
+    """
     metrics = nonempty(tables["metrics"], "layer")
     across = {"left": 0.95, "gap": 0.2, "right": 1.35, "ratios": (1, 0.72, 1, 0.75, 1)}
     picture, (panels,) = sheet(1, 5, **across, sharey=True)

@@ -46,7 +46,10 @@ def error_over_rounding(tables: Tables, layer: str = "batch_norm") -> pd.DataFra
 
 @quantity(each=("d",))
 def least_in_layer_norm(tables: Tables) -> pd.DataFrame:
-    """smallest error of any function with f(c x) = f(x)"""
+    """smallest error of any function with f(c x) = f(x)
+
+    Networks with LayerNorm and without biases are such functions, for c > 0.
+    """
     return _rows(tables, "layer_norm").eval("value = lower_bound")
 
 

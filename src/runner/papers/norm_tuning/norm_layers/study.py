@@ -35,7 +35,7 @@ from runner.papers.norm_tuning.theory import random_matrix, wide, wide_weights
 
 @dataclass(frozen=True)
 class LayerAccuracy(Row):
-    """One row per layer, mode, batch size and replicate."""
+    """One row per layer, mode, batch size and replicate: the errors of a construction."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("target_width", "layer", "mode", "batch_size", "replicate")
@@ -54,7 +54,7 @@ class LayerAccuracy(Row):
 
 @dataclass(frozen=True)
 class NormReadout(Row):
-    """One row per fitted layer and replicate."""
+    """One row per fitted layer and replicate: how much of ||x|| its output shows."""
 
     table: ClassVar[str] = "norms"
     keys: ClassVar[tuple[str, ...]] = ("target_width", "layer", "replicate")
@@ -66,7 +66,7 @@ class NormReadout(Row):
 
 
 def run(config: NormLayers, context: Context) -> Iterator[LayerAccuracy | NormReadout]:
-    """Construct a network, copy it into layers and compare, for each replicate; yield the rows."""
+    """Construct a network for each replicate, copy it into layers, compare, and yield the rows."""
     with context.progress(config.replicates, "solving", unit="networks") as bar:
         for replicate in range(config.replicates):
             yield from _measure(config, replicate)
@@ -124,7 +124,10 @@ def _measure(config: NormLayers, replicate: int) -> Iterator[LayerAccuracy | Nor
 def in_training_mode(
     network: nn.Sequential, x: Float[Tensor, "N d"], batch_size: int
 ) -> Float[Tensor, " n"]:
-    """Return the summed outputs in training mode, for all complete batches."""
+    """Return the outputs of a network in training mode, each summed over its units.
+
+    The inputs x are divided into batches. Those that do not fill a batch are not used.
+    """
     network.train()
     whole = x[: len(x) // batch_size * batch_size]
     f = torch.cat([network(batch).sum(1) for batch in whole.split(batch_size)])
@@ -135,10 +138,10 @@ def in_training_mode(
 def explained_norm(
     first: nn.Module, before: Float[Tensor, "N d"], x: Float[Tensor, "N d"]
 ) -> float:
-    """Return the fraction of the variance of ||x|| that a linear map of `first(x)` explains.
+    """Return the fraction of the variance of ||x|| that is linear in the output of a layer.
 
-    The map is fitted to the inputs `before`. The fraction is negative if predicting the mean is
-    better.
+    first: the layer. before: inputs to which the linear map is fitted. x: inputs on which it is
+    measured. The fraction is negative if predicting the mean is better.
     """
 
     def shown(inputs: Float[Tensor, "N d"]) -> Float[Tensor, "N n"]:
@@ -153,7 +156,11 @@ def explained_norm(
 def fit(
     network: nn.Sequential, x: Float[Tensor, "N d"], g: Float[Tensor, " N"], steps: int
 ) -> None:
-    """Fit gamma and beta to the targets g by L-BFGS: least squared error of the summed outputs."""
+    """Fit gamma and beta of a network to targets g by L-BFGS, in place.
+
+    The loss is the mean squared error of the outputs, summed over units. steps: the largest number
+    of steps.
+    """
     norms = network[1::3].requires_grad_()
     until_the_end = {"max_iter": steps, "tolerance_grad": 0, "tolerance_change": 0}
     search = {"history_size": 20, "line_search_fn": "strong_wolfe"}
@@ -170,10 +177,12 @@ def fit(
 
 
 def scale_invariant_error(d: int, g: Float[Tensor, " N"]) -> float:
-    """Return the least error / variance of g of any f with f(c x) = f(x), c > 0; x Gaussian in R^d.
+    """Return the smallest possible error of a function f with f(c x) = f(x) for all c > 0.
 
-    With x = r u the best is f = E[r] g(u), and its error Var(r) E[g(u)^2] = Var(r) E[g^2] / d, from
-    E[r^2] = d and E[r] = sqrt 2 Gamma((d+1)/2) / Gamma(d/2).
+    The error is the mean squared error of f as a copy of g, divided by the variance of g. g: the
+    target's outputs at inputs x from N(0, I) in R^d. With x = r u, |u| = 1, the best f is E[r]
+    g(u). Its mean squared error is `Var(r) E[g(u)^2] = Var(r) E[g(x)^2] / d`, from E[r^2] = d and
+    `E[r] = sqrt(2) Gamma((d+1)/2) / Gamma(d/2)`.
     """
     mean = sqrt(2) * exp(lgamma((d + 1) / 2) - lgamma(d / 2))
     return float((d - mean**2) / d * g.square().mean() / g.var())

@@ -61,6 +61,7 @@ def test_it_is_a_full_citizen(place, monkeypatch, capsys):
     assert len(list(place.glob("outputs/runs/distance/*width=4*/result.json"))) == 1
     (drawn,) = place.glob("outputs/sweeps/*.csv")
     assert set(pd.read_csv(drawn)["number"]) == {"loss"}
+    monkeypatch.setattr("runner.commands.report.REFERENCE", place / "none")  # fewer pictures
     shown("report", "scale=smoke")
     page = (place / "outputs" / "report" / "index.html").read_text()
     assert "Training loss of networks on digits against their width" in page

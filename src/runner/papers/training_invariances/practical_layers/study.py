@@ -85,7 +85,7 @@ def train(
     rate: float,
     replicate: int,
 ) -> tuple[nn.Module, float]:
-    """Return the network after training on random minibatches, and the time T that was reached."""
+    """Return the network after training on random minibatches, and the time T that it reaches."""
     trained, stream = deepcopy(network), config.stream(replicate, "minibatches")
     momentum = MOMENTUM if config.optimizer == "momentum" else 0.0
     options: dict = {"lr": rate, "weight_decay": config.weight_decay}
@@ -94,7 +94,7 @@ def train(
     optimizer = method(trained.parameters(), **options)
     steps = max(1, round(config.time * (1 - momentum) / rate))
     for _ in range(steps):
-        chosen = torch.randint(len(x), (config.batch_size,), generator=stream).to(y.device)
+        chosen = torch.randperm(len(x), generator=stream)[: config.batch_size].to(y.device)
         optimizer.zero_grad()
         cross_entropy(trained(x[chosen]), y[chosen]).backward()
         optimizer.step()

@@ -28,7 +28,7 @@ def say_practice(tables: Tables) -> str:
     kept = shown(tables).query("not control")["label"].nunique()
     return (
         f"Gradient flow conserves {kept} quantities of layers that people use; SGD and momentum"
-        " respect them, Adam moves most of them"
+        " move them only because steps are finite"
     )
 
 
@@ -73,11 +73,7 @@ FIGURES = [
         "invariants-in-practice",
         draw_practice,
         whose="our experiment",
-        findings=[
-            Finding(
-                say_practice, holds=["practice-conserved", "practice-first-order", "practice-adam"]
-            )
-        ],
+        findings=[Finding(say_practice, holds=["practice-conserved", "practice-first-order"])],
         caption="Left: exact rate of change of a quantity under gradient flow, relative to the"
         " largest possible rate, in networks before training; dots are networks. Right: exponent of"
         " the drift in the learning rate, from three rates. Marks are medians, bars ranges of"

@@ -170,6 +170,8 @@ class _Rates:
 
     def conserved(self, of_size: list[str]) -> list[Quantity]:
         """Return all quantities of these sides, of equal length, with a conserved diagonal."""
+        if not of_size:
+            return []
         size = np.array([[self.sizes[side]] for side in of_size])
         A = np.stack([torch.cat(self.diagonals[side]).cpu() for side in of_size], 1) / size.T
         null = null_space(np.linalg.qr(A, mode="r"), rcond=TOLERANCE) / size
@@ -178,7 +180,7 @@ class _Rates:
         for row in (null @ np.linalg.inv(null[pivots])).T:  # one pivot in each: few terms
             a = {s: float(x) for s, x in zip(of_size, row, strict=True) if abs(x) > 1e-6}
             first, *_ = ordered = sorted(a, key=lambda side: not side.startswith("columns"))
-            found.append(self.quantity({side: a[side] / np.sign(a[first]) for side in ordered}))
+            found.append(self.quantity({s: a[s] * (1 if a[first] > 0 else -1) for s in ordered}))
         return found
 
 

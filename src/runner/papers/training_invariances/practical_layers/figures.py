@@ -60,7 +60,7 @@ def draw_practice(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     ticks(left.xaxis, powers, [*powers.values()])
     ticks(right.xaxis, [0, 1], ["0: moved", "1: conserved"])
     left.set_xlabel("exact rate of change")
-    right.set_xlabel("order of the drift")
+    right.set_xlabel("convergence order of the drift")
     return picture, spread(fitted, ["label", "method"], ["value"])
 
 

@@ -5,7 +5,7 @@ each network is trained on ten classes of digits at several learning rates, up t
 gradient flow conserves drifts in proportion to the learning rate.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -17,11 +17,19 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from runner.core.errors import lookup
 from runner.core.studies import Context, Row
 from runner.papers.training_invariances.modules import find_invariants
 from runner.papers.training_invariances.practical_layers.config import PracticalLayers
 from runner.papers.training_invariances.practical_layers.networks import NETWORKS
 from runner.training.optimizers import MOMENTUM
+
+METHODS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "sgd": torch.optim.SGD,
+    "momentum": partial(torch.optim.SGD, momentum=MOMENTUM),
+    "adam": torch.optim.Adam,
+}
+"""Optimizers by name."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,7 @@ def start(config: PracticalLayers, name: str, replicate: int) -> nn.Module:
     stream = config.stream(replicate, "initialisation")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(torch.randint(2**62, (), generator=stream)))
-        return NETWORKS[name](config.width)
+        return lookup("networks", name, NETWORKS)(config.width)
 
 
 def train(
@@ -87,15 +95,13 @@ def train(
 ) -> tuple[nn.Module, float]:
     """Return the network after training on random minibatches, and the time T that it reaches."""
     trained, stream = deepcopy(network), config.stream(replicate, "minibatches")
-    momentum = MOMENTUM if config.optimizer == "momentum" else 0.0
-    options: dict = {"lr": rate, "weight_decay": config.weight_decay}
-    adam = config.optimizer == "adam"
-    method = torch.optim.Adam if adam else partial(torch.optim.SGD, momentum=momentum)
-    optimizer = method(trained.parameters(), **options)
-    steps = max(1, round(config.time * (1 - momentum) / rate))
+    method = lookup("optimizer", config.optimizer, METHODS)
+    optimizer = method(trained.parameters(), lr=rate, weight_decay=config.weight_decay)
+    pace = 1 - MOMENTUM if config.optimizer == "momentum" else 1.0
+    steps = max(1, round(config.time * pace / rate))
     for _ in range(steps):
         chosen = torch.randperm(len(x), generator=stream)[: config.batch_size].to(y.device)
         optimizer.zero_grad()
         cross_entropy(trained(x[chosen]), y[chosen]).backward()
         optimizer.step()
-    return trained, steps * rate / (1 - momentum)
+    return trained, steps * rate / pace

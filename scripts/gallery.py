@@ -77,6 +77,7 @@ chosen on two replicates instead of one.
 HOURS_AT_PAPER = {
     ("norm-classifier",): 0.02,
     ("norm-start",): 0.15,
+    ("invariants-in-practice",): 0.3,
     ("norm-finetuning",): 43_000.0,
     ("bottleneck-symmetry",): 1.9,
     ("rank-scale",): 14.0,

@@ -19,6 +19,7 @@ TINY = {
     "norm_finetuning": {"width": 2, "learning_rates": [0.1], "batch_size": 16},
     "norm_classifier": {"target_width": 3, "steps": 3},
     "norm_layers": {"target_width": 3, "batch_sizes": [4], "samples": 20},
+    "practical_layers": {"width": 2, "samples": 16, "learning_rates": [0.5, 0.25]},
     "rank_chain": {"widths": [4, 6], "skips": [0.5, 1.0], "layers": 40, "chains": 4, "draws": 6},
     "rank_collapse": {"depth": 3, "width": 4, "samples": 8, "learning_rates": [0.03]},
     "rank_one": {"samples": [4], "depth": 7, "width": 4, "steps": 8, "segment_points": 3},
@@ -91,6 +92,10 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
     "norm_layers": [
         {},
         {"layers": choices("norm_layers", "layers"), "biases": True, "fit_steps": 2},
+    ],
+    "practical_layers": [
+        {"optimizer": "momentum", "weight_decay": 0.1},
+        {"optimizer": "adam"},
     ],
     "pretraining": [
         {"methods": choices("pretraining", "methods"), "pretraining_steps": [2, 3]},

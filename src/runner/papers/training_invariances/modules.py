@@ -1,0 +1,221 @@
+"""The invariants of any `torch.nn.Module`, found without its graph.
+
+For a parameter T and one of its axes, let M be the matrix with a row for each index of this axis:
+the weights into (or out of) one neuron. All invariants of the paper have the form
+
+    D = sum_k a_k M_k M_k^T,   a_k = 1 or -1,
+
+for some parameters and axes of equal length. D = V^T V - U U^T of Theorem 1 has two terms, and a
+bias b is the further term b b^T (after Lemma 3). Under gradient flow, dT/dt = -dR/dT, every term
+has an exact rate of change. `find_invariants` computes the rates for many random losses of the
+module's outputs. It returns all coefficients a for which the diagonal of dD/dt is zero under all
+losses (Lemma 2), and counts the other entries of D that are constant, too (Theorem 1).
+"""
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float
+from scipy.linalg import null_space, qr
+from torch import Tensor, nn
+
+from runner.papers.training_invariances import theory
+
+TOLERANCE = 1e-9
+"""Largest relative rate of change of a conserved quantity; rounding gives about 1e-15."""
+
+MOVED = 0.1
+"""Random change of every weight, relative to its tensor: a bias of zero would hide its rate."""
+
+Side = Callable[[Tensor], Float[Tensor, "c _"]]
+"""Function from a parameter, or from its gradient, to M with a row for each neuron."""
+
+Sides = dict[str, tuple[str, Side]]
+"""Name of the parameter and function, by the name of the side: `rows of 0.weight`."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """The matrix D of c neurons, a sum of coefficient * M M^T, and its rates of change.
+
+    Rates are norms over three random losses, divided by the largest norm that the sizes of weights
+    and gradients allow (Cauchy-Schwarz): about 1e-15 for a conserved quantity, at most one.
+    """
+
+    terms: dict[str, float]
+    """Coefficients by side."""
+    neurons: int
+    entries: int
+    """Number of entries of D that gradient flow conserves, at most c^2."""
+    rate: float
+    """Rate of change of the diagonal of D."""
+    rate_of_all: float
+    """Rate of change of all of D."""
+
+    def __str__(self) -> str:
+        signs = {1: "+", -1: "−"}
+        terms = ((signs.get(round(a, 6), f"{a:+.3g} ×"), side) for side, a in self.terms.items())
+        return " ".join(f"{sign} {side}" for sign, side in terms).removeprefix("+ ")
+
+    @property
+    def conserved(self) -> str:
+        """Return which part of D gradient flow conserves, in words."""
+        if self.rate > TOLERANCE:
+            return "nothing"
+        parts = {self.neurons: "diagonal of D", self.neurons**2: "all of D"}
+        return parts.get(self.entries, "diagonal of D, some pairs")
+
+    def matrix(self, module: nn.Module) -> Float[Tensor, "c c"]:
+        """Return D at the parameters of the module."""
+        parameters, views = dict(module.named_parameters()), sides(module)
+        M = {side: views[side][1](parameters[views[side][0]].detach()) for side in self.terms}
+        return torch.stack([a * M[side] @ M[side].mT for side, a in self.terms.items()]).sum(0)
+
+
+def sides(module: nn.Module) -> Sides:
+    """Return the sides of all parameters that are trained.
+
+    Rows are outputs of a layer, columns are inputs, and `norm` has the whole parameter in one row
+    (Lemma 3). A layer that reads the positions of c channels has one column for each channel
+    (Theorem 1, item 5). Fused matrices have the rows of each part: two parts before `nn.GLU`, three
+    in `nn.MultiheadAttention`.
+    """
+    trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
+    channels = {p.shape[0]: 0 for p in trained.values() if p.ndim > 2}
+    read = {*channels, *(p.shape[1] for p in trained.values() if p.ndim > 1)}
+    found: Sides = {}
+    for name, p in trained.items():
+        found[f"norm of {name}"] = name, lambda T: T.reshape(1, -1)
+        parts = next((n for n in (1, 2, 3) if len(p) / n in read), 1)
+        for part in range(parts):
+            place = f" (part {part + 1} of {parts})" if parts > 1 else ""
+            found[f"rows of {name}{place}"] = name, partial(_rows, part=part, parts=parts)
+        if p.ndim > 1:
+            found[f"columns of {name}"] = name, lambda T: T.movedim(1, 0).flatten(1)
+        for c in channels if p.ndim == 2 else ():
+            if p.shape[1] > c and p.shape[1] % c == 0:
+                by_channel = partial(theory.by_channel, channels=c)
+                found[f"columns of {name} ({c} channels)"] = name, lambda T, f=by_channel: f(T).mT
+    return found
+
+
+def _rows(T: Tensor, part: int, parts: int) -> Float[Tensor, "c _"]:
+    rows = T.chunk(parts)[part]
+    return rows.reshape(len(rows), -1)
+
+
+def exact_copy(module: nn.Module, stream: torch.Generator) -> nn.Module:
+    """Return a copy in float64, with slightly moved weights and exact normalization layers.
+
+    Batch norm makes the rows before it scale invariant only at epsilon zero. The copy has 1e-30.
+    """
+    copy = deepcopy(module).double()
+    for part in copy.modules():
+        if hasattr(part, "eps"):
+            part.eps = 1e-30
+    for p in copy.parameters():
+        size = p.detach().square().mean().sqrt()
+        noise = torch.randn(p.shape, generator=stream, dtype=p.dtype)
+        p.data += MOVED * (size if size > 0 else 1.0) * noise.to(p.device)
+    return copy
+
+
+class _Rates:
+    """Exact rates of change of all sides of a module, under random losses of its outputs.
+
+    M: the matrix of each side. diagonals: rates of diag(M M^T), one for each loss. moves: dM/dt
+    under the last three losses. sizes: |M| |dM/dt| of the sides that move.
+    """
+
+    def __init__(self, module: nn.Module, inputs: tuple[Tensor, ...], seed: int) -> None:
+        stream = torch.Generator().manual_seed(seed)
+        copy = exact_copy(module, stream)
+        f = copy(*(x.double() if x.is_floating_point() else x for x in inputs))
+        views, parameters = sides(copy), dict(copy.named_parameters())
+        trained = {name: parameters[name] for name, _ in views.values()}
+        self.M = {side: view(trained[name].detach()) for side, (name, view) in views.items()}
+        self.diagonals: dict[str, list[Tensor]] = {side: [] for side in self.M}
+        self.moves: list[dict[str, Tensor]] = []
+        for _ in range(len(self.M) + 2):  # more losses than sides
+            loss = torch.randn(f.shape, generator=stream, dtype=f.dtype).to(f.device)
+            options = {"retain_graph": True, "allow_unused": True, "materialize_grads": True}
+            gradients = torch.autograd.grad(f, list(trained.values()), loss, **options)
+            of = dict(zip(trained, gradients, strict=True))
+            self.moves = [*self.moves[-2:], {s: -view(of[n]) for s, (n, view) in views.items()}]
+            for side, move in self.moves[-1].items():
+                self.diagonals[side].append(2 * (self.M[side] * move).sum(1))
+        sizes = {side: float(M.norm() * self.moves[-1][side].norm()) for side, M in self.M.items()}
+        self.sizes = {
+            s: size for s, size in sizes.items() if size > TOLERANCE * max(sizes.values())
+        }
+
+    def quantity(self, terms: dict[str, float]) -> Quantity:
+        """Return D with its rates of change under the last losses."""
+        change, scale = torch.zeros(2, dtype=torch.float64)
+        for move in self.moves:
+            rate, largest = torch.zeros(2, dtype=torch.float64)
+            for side, a in terms.items():
+                gram = a * move[side] @ self.M[side].mT
+                bound = abs(a) * move[side].norm(dim=1)[:, None] * self.M[side].norm(dim=1)
+                rate, largest = rate + gram + gram.mT, largest + bound + bound.mT
+            change, scale = change + rate.square(), scale + largest.square()
+        entries = int((change <= TOLERANCE**2 * scale.max()).sum())
+        parts = (change.diagonal().sum() / scale.diagonal().sum(), change.sum() / scale.sum())
+        return Quantity(terms, len(change), entries, *(float(part.sqrt()) for part in parts))
+
+    def conserved(self, of_size: list[str]) -> list[Quantity]:
+        """Return all quantities of these sides, of equal length, with a conserved diagonal."""
+        if not of_size:
+            return []
+        size = np.array([[self.sizes[side]] for side in of_size])
+        A = np.stack([torch.cat(self.diagonals[side]).cpu() for side in of_size], 1) / size.T
+        null = null_space(np.linalg.qr(A, mode="r"), rcond=TOLERANCE) / size
+        pivots = qr(null.T, mode="economic", pivoting=True)[2][: null.shape[1]]
+        found = []
+        for row in (null @ np.linalg.inv(null[pivots])).T:  # one pivot in each: few terms
+            a = {s: float(x) for s, x in zip(of_size, row, strict=True) if abs(x) > 1e-6}
+            first, *_ = ordered = sorted(a, key=lambda side: not side.startswith("columns"))
+            found.append(self.quantity({s: a[s] * (1 if a[first] > 0 else -1) for s in ordered}))
+        return found
+
+
+def find_invariants(module: nn.Module, *inputs: Tensor, seed: int = 0) -> list[Quantity]:
+    """Return the invariants of a module's gradient flow, and D of adjacent layers without one.
+
+    inputs: a sample batch, the arguments of the module, which must return one tensor. The module
+    does not change; its mode (training or evaluation) counts. seed: of the losses and of the small
+    change of the weights. The cost is one backward pass for each side of a parameter.
+
+    D of a matrix and the next matrix of equal length comes last, where no term is conserved. A norm
+    is a quantity of its own if the traces of other quantities do not give it.
+    """
+    rates = _Rates(module, inputs, seed)
+    norms = [side for side in rates.sizes if side.startswith("norm")]
+    neurons = {side: len(rates.M[side]) for side in rates.sizes if side not in norms}
+    found: list[Quantity] = []
+    for c in {c: 0 for c in neurons.values() if c > 1}:
+        found += rates.conserved([side for side in neurons if neurons[side] == c])
+    firsts = [next((side for side in q.terms if side.startswith("rows")), "") for q in found]
+    implied = {side.replace("rows", "norm", 1) for side in firsts}
+    taken = {side for quantity in found for side in quantity.terms}
+    found += rates.conserved([s for s in norms if s not in implied])
+    for index, side in enumerate(neurons):
+        later = (s for s in [*neurons][index:] if s.startswith("columns") and s != side)
+        columns = next((s for s in later if neurons[s] == neurons[side]), "")
+        is_free = side.startswith("rows") and side not in taken and rates.M[side].shape[1] > 1
+        if is_free and columns:
+            own = [s for s in (side, side.replace("weight", "bias")) if s in neurons]
+            found.append(rates.quantity({columns: 1} | dict.fromkeys(own, -1)))
+    return found
+
+
+def invariants_table(module: nn.Module, *inputs: Tensor, seed: int = 0) -> pd.DataFrame:
+    """Return the table of `find_invariants`: the quantity, what is conserved, the exact rates."""
+    found = find_invariants(module, *inputs, seed=seed)
+    rows = [{"quantity": str(q), "conserved": q.conserved, **vars(q)} for q in found]
+    return pd.DataFrame(rows).drop(columns="terms")

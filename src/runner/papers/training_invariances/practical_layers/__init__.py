@@ -1,0 +1,1 @@
+"""Study `practical_layers`: what gradient flow conserves in the layers that people use."""

@@ -1,0 +1,45 @@
+"""Additional claims: what gradient flow conserves in the layers that people use.
+
+An order of 1 means that the flow conserves a quantity, an order of 0 that the flow moves it. The
+bound is the middle of both.
+"""
+
+from runner.papers.training_invariances.practical_layers.quantities import exact_rate, order
+from runner.results.claims import ours
+
+SOURCE = "from paper C, Lemma 2 and Theorem 1"
+ROUNDING, MOVED, MIDDLE = 1e-9, 1e-3, 0.5
+
+CLAIMS = {
+    "invariants-in-practice": [
+        ours(
+            "practice-conserved",
+            "gradient flow conserves a quantity of pooling, batch norm, layer norm, attention,"
+            " gated units and residual blocks; it moves the controls",
+            SOURCE,
+            [
+                exact_rate("not control").always("<=", ROUNDING),
+                exact_rate("control").always(">=", MOVED),
+            ],
+        ),
+        ours(
+            "practice-first-order",
+            "with SGD, momentum and weight decay, what gradient flow conserves drifts in proportion"
+            " to the learning rate; the controls drift by an amount that does not depend on it",
+            SOURCE,
+            [
+                order("not control and method != 'Adam'").always(">", MIDDLE),
+                order("control and method != 'Adam'").always("<", MIDDLE),
+            ],
+        ),
+        ours(
+            "practice-adam",
+            "in networks without batch norm, Adam moves what gradient flow conserves by an amount"
+            " that does not vanish with the learning rate",
+            "supplementary to paper C, Section 4",
+            order("not control and method == 'Adam' and network != 'batch_norm'").always(
+                "<", MIDDLE
+            ),
+        ),
+    ],
+}

@@ -1,0 +1,83 @@
+"""Draw the figure of study `practical_layers`."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from runner.papers.training_invariances.looks import INVARIANT, NOT_INVARIANT
+from runner.papers.training_invariances.looks import METHODS as LOOKS
+from runner.papers.training_invariances.practical_layers.tables import (
+    CONTROLS,
+    DECAY,
+    METHODS,
+    SHOWN,
+    orders,
+    shown,
+)
+from runner.results.drawing import Drawing, Finding
+from runner.results.rows import Tables, spread
+from runner.results.style import BLUE, QUIET, Look, sheet, ticks
+
+OPTIMIZERS = {METHODS["sgd"]: LOOKS["SGD"], DECAY: Look(BLUE, "s", hollow=True)} | {
+    name: LOOKS[name] for name in (METHODS["momentum"], METHODS["adam"])
+}
+"""Looks of the optimizers, from the highest mark of a row to the lowest."""
+
+
+def say_practice(tables: Tables) -> str:
+    """Return the headline: how many quantities are conserved, and which optimizers respect them."""
+    kept = shown(tables).query("not control")["label"].nunique()
+    return (
+        f"Gradient flow conserves {kept} quantities of layers that people use; SGD and momentum"
+        " move them only because steps are finite"
+    )
+
+
+def draw_practice(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Draw the exact rates, and the convergence orders: a row for each quantity."""
+    rates, fitted = shown(tables), orders(tables)
+    options = {"height": 5.8, "left": 2.6, "top": 0.15, "ratios": [1, 1.4], "sharey": True}
+    picture, ((left, right),) = sheet(1, 2, **options)
+    left.set(xscale="log", xlim=(1e-17, 3), ylim=(len(SHOWN) - 0.4, -2.3), yticks=[])
+    right.set_xlim(-0.6, 1.5)
+    for x in (0, 1):
+        right.vlines(x, -0.6, len(SHOWN), QUIET.color, QUIET.dashes, linewidth=1.2, zorder=1)
+    for row, label in enumerate(SHOWN):
+        look = NOT_INVARIANT if label in CONTROLS else INVARIANT
+        place = {"transform": left.get_yaxis_transform(), "ha": "right"}
+        look.name(left, -0.03, row, label, **place)
+        values = rates.loc[rates["label"] == label, "rate"].unique()
+        look.line(left, values, [row] * len(values), linestyle="", markersize=6)
+        for lane, (method, of_method) in enumerate(OPTIMIZERS.items()):
+            points = fitted.loc[(fitted["label"] == label) & (fitted["method"] == method), "value"]
+            y = row + 0.18 * (lane - 1.5)
+            right.hlines(y, points.min(), points.max(), of_method.color, linewidth=1.2)
+            of_method.line(right, points.median(), y, markersize=6)
+    for lane, (method, of_method) in enumerate(OPTIMIZERS.items()):
+        x, y = (-0.35, 0.45)[lane % 2], (-1.9, -1.25)[lane // 2]
+        of_method.line(right, x, y, markersize=6)
+        of_method.name(right, x + 0.07, y, method, ha="left")
+    powers = {1e-16: "10⁻¹⁶", 1e-12: "10⁻¹²", 1e-8: "10⁻⁸", 1e-4: "10⁻⁴", 1: "1"}
+    ticks(left.xaxis, powers, [*powers.values()])
+    ticks(right.xaxis, [0, 1], ["0: moved", "1: conserved"])
+    left.set_xlabel("exact rate of change")
+    right.set_xlabel("convergence order of the drift")
+    return picture, spread(fitted, ["label", "method"], ["value"])
+
+
+overview = draw_practice
+
+HEADLINE = ["drift", "loss"]
+
+FIGURES = [
+    Drawing(
+        "invariants-in-practice",
+        draw_practice,
+        whose="our experiment",
+        findings=[Finding(say_practice, holds=["practice-conserved", "practice-first-order"])],
+        caption="Left: exact rate of change of a quantity under gradient flow, relative to the"
+        " largest possible rate, in networks before training; dots are networks. Right: exponent of"
+        " the drift in the learning rate, from three rates. Marks are medians, bars ranges of"
+        " networks. Blue quantities are conserved, orange ones are controls. D compares the weights"
+        " out of and into neurons. With weight decay λ, D exp(2λT) is compared.",
+    ),
+]

@@ -1,0 +1,28 @@
+"""Exact rates of the quantities in `tables.SHOWN`, and how their drift depends on the step size."""
+
+import pandas as pd
+
+from runner.papers.training_invariances.practical_layers.tables import orders, shown
+from runner.results.quantities import Tables, quantity
+
+PRINTED = {
+    "not control": "gradient flow conserves the quantity",
+    "control": "the quantity is a control",
+    "method != 'Adam'": "the optimizer is not Adam",
+    "method == 'Adam'": "the optimizer is Adam",
+    "network != 'batch_norm'": "the network has no batch norm",
+}
+"""Printed names of conditions."""
+
+
+@quantity()
+def exact_rate(tables: Tables, where: str) -> pd.DataFrame:
+    """rate of change under gradient flow / largest rate that the sizes of weights and gradients \
+allow"""
+    return shown(tables).query(where).rename(columns={"rate": "value"})
+
+
+@quantity(each=("method",), unit="exponent", needs={"learning_rate": 3})
+def order(tables: Tables, where: str) -> pd.DataFrame:
+    """convergence order: exponent of the drift in the learning rate"""
+    return orders(tables).query(where)

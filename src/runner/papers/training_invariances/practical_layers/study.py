@@ -1,0 +1,107 @@
+"""Study `practical_layers`: exact rates and drifts of the invariants of small digit classifiers.
+
+`modules.find_invariants` finds what gradient flow conserves in each network, before training. Then
+each network is trained on ten classes of digits at several learning rates, up to equal time T. What
+gradient flow conserves drifts in proportion to the learning rate.
+"""
+
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import partial
+from math import exp
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from runner.core.errors import lookup
+from runner.core.studies import Context, Row
+from runner.papers.training_invariances.modules import find_invariants
+from runner.papers.training_invariances.practical_layers.config import PracticalLayers
+from runner.papers.training_invariances.practical_layers.networks import NETWORKS
+from runner.training.optimizers import MOMENTUM
+
+METHODS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "sgd": torch.optim.SGD,
+    "momentum": partial(torch.optim.SGD, momentum=MOMENTUM),
+    "adam": torch.optim.Adam,
+}
+"""Optimizers by name."""
+
+
+@dataclass(frozen=True)
+class InvariantDrift(Row):
+    """One row per network, replicate, learning rate, quantity, part."""
+
+    table: ClassVar[str] = "metrics"
+    keys: ClassVar[tuple[str, ...]] = ("network", "replicate", "learning_rate", "quantity", "part")
+    in_every_replicate: ClassVar[bool] = False  # activation patterns decide which pairs are equal
+
+    network: str
+    replicate: int
+    learning_rate: float
+    loss: float  # training loss after training, in nats
+    quantity: str  # D: a sum of Gram matrices of rows or columns of parameters
+    part: str  # of D: diagonal, all
+    rate: float  # exact rate of change of this part, relative to the largest possible rate
+    initial: float  # norm of this part before training
+    drift: float  # norm of the change during training; with decay from D(0) exp(-2 lambda T)
+
+
+def run(config: PracticalLayers, context: Context) -> Iterator[InvariantDrift]:
+    """Measure the exact rates of each network, train it at each learning rate, yield the drifts."""
+    images = context.load_data("digits", config.seed).train
+    total = len(config.networks) * config.replicates * len(config.learning_rates)
+    with context.progress(total, "training", unit="networks") as bar:
+        for replicate in range(config.replicates):
+            order = torch.randperm(len(images), generator=config.stream(replicate, "images"))
+            x, y = (part[order[: config.samples]] for part in (images.pixels, images.labels))
+            x, y = ((x - x.mean()) / x.std()).double().to(context.device), y.to(context.device)
+            for name in config.networks:
+                network = start(config, name, replicate).to(x)
+                quantities = find_invariants(network, x)
+                for rate in config.learning_rates:
+                    trained, time = train(config, network, x, y, rate, replicate)
+                    key = name, replicate, rate, float(cross_entropy(trained(x), y).detach())
+                    for quantity in quantities:
+                        D = quantity.matrix(network)
+                        change = quantity.matrix(trained) - exp(-2 * config.weight_decay * time) * D
+                        sizes = float(D.diagonal().norm()), float(change.diagonal().norm())
+                        of_all = float(D.norm()), float(change.norm())
+                        named = *key, str(quantity)
+                        yield InvariantDrift(*named, "diagonal", quantity.rate, *sizes)
+                        yield InvariantDrift(*named, "all", quantity.rate_of_all, *of_all)
+                    bar.update(1)
+
+
+def start(config: PracticalLayers, name: str, replicate: int) -> nn.Module:
+    """Return a network with torch's initial weights."""
+    stream = config.stream(replicate, "initialisation")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(torch.randint(2**62, (), generator=stream)))
+        return lookup("networks", name, NETWORKS)(config.width)
+
+
+def train(
+    config: PracticalLayers,
+    network: nn.Module,
+    x: Float[Tensor, "n 1 8 8"],
+    y: Int[Tensor, " n"],
+    rate: float,
+    replicate: int,
+) -> tuple[nn.Module, float]:
+    """Return the network after training on random minibatches, and the time T that it reaches."""
+    trained, stream = deepcopy(network), config.stream(replicate, "minibatches")
+    method = lookup("optimizer", config.optimizer, METHODS)
+    optimizer = method(trained.parameters(), lr=rate, weight_decay=config.weight_decay)
+    pace = 1 - MOMENTUM if config.optimizer == "momentum" else 1.0
+    steps = max(1, round(config.time * pace / rate))
+    for _ in range(steps):
+        chosen = torch.randperm(len(x), generator=stream)[: config.batch_size].to(y.device)
+        optimizer.zero_grad()
+        cross_entropy(trained(x[chosen]), y[chosen]).backward()
+        optimizer.step()
+    return trained, steps * rate / pace

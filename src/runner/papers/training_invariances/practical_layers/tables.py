@@ -1,0 +1,53 @@
+"""Select the quantities that figure and claims of study `practical_layers` are about."""
+
+import pandas as pd
+
+from runner.results.evidence import slopes
+from runner.results.rows import Tables, nonempty
+
+SHOWN = {
+    "average pooling: all of D": ("average_pooling", "all", "columns of 2.weight"),
+    "max pooling: diagonal of D": ("max_pooling", "diagonal", "columns of 2.weight"),
+    "before batch norm: ‖w‖²": ("batch_norm", "diagonal", "rows of 2.branch"),
+    "batch norm: γ, β, next layer": ("batch_norm", "diagonal", "columns of 2.branch.3"),
+    "residual stream": ("batch_norm", "diagonal", "columns of 2.branch.0"),
+    "layer norm: γ, β, next layer": ("transformer", "diagonal", "columns of .*in_proj.*norm"),
+    "attention: queries, keys": ("transformer", "diagonal", "rows of .*in_proj"),
+    "attention: values, output": ("transformer", "diagonal", "columns of .*out_proj.*in_proj"),
+    "gated unit: value": ("gated", "diagonal", r"columns of 3.*\(part 1"),
+    "gated unit: gate": ("gated", "diagonal", r"columns of 3.*\(part 2"),
+    "GELU unit": ("transformer", "diagonal", "columns of block.linear2"),
+    "max pooling: all of D": ("max_pooling", "all", "columns of 2.weight"),
+}
+"""Quantities by their printed name: network, part of D, pattern of the quantity."""
+
+CONTROLS = [*SHOWN][-3:]
+"""Printed names of the quantities that gradient flow moves."""
+
+METHODS = {"sgd": "SGD", "momentum": "momentum", "adam": "Adam"}
+DECAY = "SGD, weight decay"
+"""Printed names of the optimizers."""
+
+
+def shown(tables: Tables) -> pd.DataFrame:
+    """Return the rows of the quantities in SHOWN, with their `label`, `control` and `method`."""
+    rows = tables["metrics"]
+    parts = []
+    for label, (network, part, pattern) in SHOWN.items():
+        of_part = rows[(rows["network"] == network) & (rows["part"] == part)]
+        parts.append(of_part[of_part["quantity"].str.match(pattern)].assign(label=label))
+    chosen = nonempty(pd.concat(parts), "quantity that is shown")
+    method = chosen["optimizer"].map(METHODS).where(chosen["weight_decay"] == 0, DECAY)
+    return chosen.assign(method=method, control=chosen["label"].isin(CONTROLS))
+
+
+def orders(tables: Tables) -> pd.DataFrame:
+    """Return the convergence order of each drift: `value`, its exponent in the learning rate."""
+    keys = ["label", "control", "network", "method", "quantity"]
+    fitted = [
+        slopes(rows, "learning_rate", "drift", log=True)
+        .to_frame("value")
+        .assign(**dict(zip(keys, key, strict=True)))
+        for key, rows in shown(tables).groupby(keys)
+    ]
+    return pd.concat(fitted).reset_index()

@@ -32,7 +32,7 @@ def mlp(
 ) -> nn.Sequential:
     """Return the fully connected network with these tensors, named as in `networks.mlp.MLP`.
 
-    A layer without a tensor `variance` is not normalized. The network is in evaluation mode;
+    A layer without a tensor `scale` is not normalized. The network is in evaluation mode;
     `train()` makes batch normalization use the statistics of the batch. Raises InputError for an
     unknown activation or normalization.
     """
@@ -45,7 +45,7 @@ def mlp(
         if layer > depth:
             layers.append(linear)
             break
-        is_normalized = f"variance{layer}" in tensors
+        is_normalized = f"scale{layer}" in tensors
         norm = norm_of(normalization if is_normalized else "none", len(W)).to(W.dtype)
         norm.load_state_dict({name: tensors[f"{name}{layer}"] for name in norm.state_dict()})
         layers.append(Hidden(linear, norm, activation, skip))

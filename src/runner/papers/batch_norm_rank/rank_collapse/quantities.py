@@ -24,7 +24,12 @@ PRINTED = {
 }
 """Printed names of networks, columns and conditions."""
 
-NORMALIZATION = {"vanilla": "none", "batch norm": "batch"}
+NORMALIZATION = {
+    "vanilla": "none",
+    "batch norm": "batch",
+    "layer norm": "layer",
+    "RMS norm": "rms",
+}
 
 
 def _by_depth(rows: pd.DataFrame, networks: str, where: str = "depth > 0") -> pd.DataFrame:
@@ -84,5 +89,15 @@ def rank_of_deepest(tables: Tables, activation: str) -> pd.Series:
 def rank_of_layers(tables: Tables, activation: str) -> pd.DataFrame:
     """rank of every layer / √d, {activation} networks with batch norm (mean subtracted or not)"""
     rows = select(tables["metrics"], activation=activation)
-    rows = rows[(rows["layer"] > 0) & (rows["normalization"] != "none")]
+    has_batch_norm = rows["normalization"].isin(["batch", "batch_no_mean"])
+    rows = rows[(rows["layer"] > 0) & has_batch_norm & (rows["data"] == "gaussian")]
     return rows.assign(value=rows["matrix_rank"] / np.sqrt(rows["width"]))
+
+
+@quantity(each=("normalization", "activation"))
+def r_of_deepest(tables: Tables) -> pd.Series:
+    """median r of the deepest third of the layers, networks without batch norm"""
+    rows = select(tables["metrics"], data="gaussian")
+    rows = rows[rows["normalization"].isin(["none", "layer", "rms"])]
+    deepest = rows[rows["layer"] > rows["depth"] * 2 / 3]
+    return deepest.groupby(["normalization", "activation", "replicate"])["rank_bound"].median()

@@ -817,6 +817,24 @@ def test_section_3_2_the_direction_is_lost_where_the_norm_is_not():
     assert norm[2] < 0.4 and norm[0] > 10 * gradients("pytorch", "batch", 1)[0]
 
 
+def test_gradients_grow_as_the_variance_of_relus_says():
+    """One wide layer between two ReLUs: automatic differentiation against the formula."""
+    d, N = 1024, 512
+    H = normal(d, N).relu().requires_grad_()
+    W = normal(d, d, seed=1) * (2 / d) ** 0.5
+    after = theory.batch_norm(W @ H, centred=True).relu()
+    G = normal(d, N, seed=2)
+    (before,) = torch.autograd.grad(after, H, G)
+    assert (before.norm() / G.norm()).item() == pytest.approx(theory.RELU_GRADIENT_GROWTH, rel=0.01)
+
+
+def test_orthogonality_gap_is_a_function_of_r():
+    H = normal(7, 5)
+    direct = (H.mT @ H / H.square().sum() - torch.eye(5, dtype=H.dtype) / 5).norm().item()
+    assert theory.orthogonality_gap(theory.rank_bound(H).item(), 5) == pytest.approx(direct)
+    assert theory.orthogonality_gap(5.0 + 1e-12, 5) == 0
+
+
 @pytest.mark.parametrize("rank", [1, 2])
 def test_proposition_19_gradients_of_the_last_layer_are_parallel_at_rank_one(rank):
     """(96): those of two images differ by the factor c of their columns and by their errors; at

@@ -13,7 +13,7 @@ import torch, so that the command line can check a configuration at once.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from operator import ge, gt, le
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -85,6 +85,9 @@ class StudyConfig:
     study: ClassVar[str]
     version: ClassVar[int] = 1
     """Number to raise when the same parameters give other numbers. Older runs then do not count."""
+    unused: ClassVar[Mapping[str, Collection[str]]] = {}
+    """Parameters without effect by setting, as `measure=product`: the help of the setting leaves
+    them out."""
 
     seed: int = parameter("seed of all random numbers", 0, minimum=0)
 

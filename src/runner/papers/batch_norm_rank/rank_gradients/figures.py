@@ -6,29 +6,26 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.papers.batch_norm_rank.looks import METHODS
-from runner.papers.batch_norm_rank.rank_gradients.tables import NETWORKS, rows_of
+from runner.papers.batch_norm_rank.rank_gradients.tables import networks
 from runner.results.drawing import Drawing, Finding
-from runner.results.rows import Tables, spread
+from runner.results.rows import Tables, select, spread
 from runner.results.style import GREEN, SKY, Look, guide, name_ends, panel, sheet, ticks
+
+ORTHOGONAL = "linear, batch\nnorm, orthogonal"
 
 LOOKS = {
     "ReLU, batch norm": ("ReLU,\nbatch norm", METHODS["batch_norm"]),
     "ReLU, plain": ("ReLU, plain", METHODS["vanilla"]),
     "linear, batch norm": ("linear,\nbatch norm", Look(SKY, "^")),
-    "linear, batch norm, orthogonal weights": (
-        "linear, batch\nnorm, orthogonal",
-        Look(GREEN, "D"),
-    ),
+    "linear, batch norm, orthogonal weights": (ORTHOGONAL, Look(GREEN, "D")),
 }
 """Names in the picture, and looks."""
-
-MEASURES = ["ratio", "rank_bound", "gap"]
 
 
 def _lines(axes: Axes, drawn: pd.DataFrame, x: str, column: str) -> list[tuple[float, str, Look]]:
     """Draw medians and ranges by network; return height, name and look at the ends of lines."""
     ends = []
-    for network, rows in drawn.groupby("network", sort=False):
+    for network, rows in drawn.groupby("network"):
         name, look = LOOKS[network]
         look.band(axes, rows[x], rows[f"{column}_low"], rows[f"{column}_high"])
         look.line(axes, rows[x], rows[column])
@@ -40,40 +37,28 @@ def draw_gradients(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw growth of gradients and r by depth, at width N, and the orthogonality gap by width."""
     from runner.papers.batch_norm_rank.theory import RELU_GRADIENT_GROWTH  # late import of torch
 
-    all_rows = pd.concat(
-        [rows_of(tables, name).assign(network=name) for name in present(tables)],
-        ignore_index=True,
-    )
-    drawn = spread(all_rows, ["network", "d", "L", "N"], MEASURES).sort_values(["d", "L"])
-    order = {network: place for place, network in enumerate(LOOKS)}
-    drawn = drawn.sort_values("network", key=lambda names: names.map(order), kind="stable")
+    keys = ["network", "d", "L", "N"]
+    drawn = spread(networks(tables).sort_values(keys), keys, ["ratio", "rank_bound", "gap"])
     square, deepest = drawn[drawn["d"] == drawn["N"]], drawn[drawn["L"] == drawn["L"].max()]
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.62, right=1.55)
-    panel(left, "a", "first / last gradient", "depth L")
-    panel(middle, "b", "r of the last layer", "depth L")
-    panel(right, "c", f"orthogonality gap, L = {deepest['L'].max()}", "width d")
     for axes, column in ((left, "ratio"), (middle, "rank_bound")):
         axes.set_yscale("log")
         _lines(axes, square, "L", column)
-    if len(square):
-        guide(left, depths := np.arange(1, square["L"].max()), RELU_GRADIENT_GROWTH ** (depths - 1))
-        ticks(middle.yaxis, [2**k for k in range(10) if 2**k <= square["N"].max()])
+    depths = np.arange(1, drawn["L"].max())
+    guide(left, depths, RELU_GRADIENT_GROWTH ** (depths - 1))
+    ticks(middle.yaxis, [2**k for k in range(16) if 2**k <= drawn["N"].max()])
     right.set(xscale="log", ylim=(0, 1.05))
     ticks(right.xaxis, sorted(deepest["d"].unique()))
     name_ends(right, _lines(right, deepest, "d", "gap"))
+    panel(left, "a", "first / last gradient", "depth L")
+    panel(middle, "b", "r of the last layer", "depth L")
+    panel(right, "c", f"orthogonality gap, L = {drawn['L'].max()}", "width d")
     return picture, drawn
-
-
-def present(tables: Tables) -> list[str]:
-    """Return the names of the networks that were run, in the order of `LOOKS`."""
-    ran = tables["metrics"][["activation", "normalization", "init"]].drop_duplicates()
-    kinds = {tuple(row) for row in ran.itertuples(index=False)}
-    return [name for name, columns in NETWORKS.items() if tuple(columns.values()) in kinds]
 
 
 def say_cost(tables: Tables) -> str:
     """Return the headline: growth of the gradients of the deepest ReLU networks with batch norm."""
-    rows = rows_of(tables, "ReLU, batch norm").query("d == N and L == L.max()")
+    rows = select(networks(tables), network="ReLU, batch norm").query("d == N and L == L.max()")
     growth = (rows["ratio"] ** (1 / (rows["L"] - 1))).median()
     return (
         f"In ReLU networks batch norm keeps the rank, but gradients grow {growth:.2f} times per"

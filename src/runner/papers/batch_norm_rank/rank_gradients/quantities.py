@@ -3,16 +3,17 @@
 import numpy as np
 import pandas as pd
 
-from runner.papers.batch_norm_rank.rank_gradients.tables import rows_of
+from runner.papers.batch_norm_rank.rank_gradients.tables import networks
 from runner.results.quantities import Tables, quantity
-from runner.results.rows import nonempty
+from runner.results.rows import nonempty, select
 
 PRINTED = {"linear, batch norm, orthogonal weights": "linear, batch norm and orthogonal weights"}
 """Printed names of networks."""
 
 
 def _rows(tables: Tables, network: str, where: str) -> pd.DataFrame:
-    return nonempty(rows_of(tables, network).query(where), f"networks of {where}")
+    rows = select(networks(tables), network=network)
+    return nonempty(rows.query(where), f"networks of {where}")
 
 
 @quantity(each=("d",), unit="ratio", needs={"depth": 3})

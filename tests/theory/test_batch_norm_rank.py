@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from runner.core.errors import InputError
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP
+from runner.networks.normalization import layer_norm, rms_norm
 from runner.papers.batch_norm_rank import theory
 from runner.papers.batch_norm_rank.breaking_bn.alignment import gradient_alignment
 from runner.papers.batch_norm_rank.measures import last_hidden
@@ -826,6 +827,21 @@ def test_gradients_grow_as_the_variance_of_relus_says():
     G = normal(d, N, seed=2)
     (before,) = torch.autograd.grad(after, H, G)
     assert (before.norm() / G.norm()).item() == pytest.approx(theory.RELU_GRADIENT_GROWTH, rel=0.01)
+
+
+def test_layer_norm_keeps_the_rank_after_the_relu_only():
+    """Joudaki, Daneshmand, Bach 2023: after the activation it subtracts what all samples share."""
+
+    def deep(layer):
+        """Return r after 100 layers, from nearly parallel inputs."""
+        H = normal(1, 128, 1) + 0.3 * normal(1, 128, 16, seed=1)
+        for n in range(100):
+            H = layer(normal(1, 128, 128, seed=n) @ H)
+        return theory.rank_bound(H).item()
+
+    assert deep(lambda Z: layer_norm(Z.relu())) > 12
+    assert deep(lambda Z: layer_norm(Z).relu()) < 1.1
+    assert deep(lambda Z: rms_norm(Z.relu())) < 1.1
 
 
 def test_orthogonality_gap_is_a_function_of_r():

@@ -101,7 +101,7 @@ def of_study(study: str, words: Iterable[str] = ()) -> str:
         more = ", ".join(sorted({*config.unused} - settings))
         other = [
             f"Parameters without effect here: {', '.join(sorted(without))}\n"
-            f"To see those that apply with {more}: add this to the command"
+            f"Other parameters apply with {more}: add the setting to this command"
         ]
     parts = [
         f"usage: python -m runner study={study} [key=value ...]",

@@ -76,8 +76,8 @@ SIXTEEN = "depth == 16"
 NORMS = [
     ours(
         "only-batch-norm-keeps-rank",
-        "with layer norm and RMS norm, r of linear and ReLU networks falls to one with depth as in"
-        " plain networks, while batch norm keeps the rank above √d (d: width)",
+        "with layer norm or RMS norm before the activation, r of linear and ReLU networks falls to"
+        " one with depth as in plain networks, while batch norm keeps the rank above √d (d: width)",
         OTHER_NORMS,
         [
             q.r_of_deepest().below(ONE),
@@ -98,7 +98,27 @@ NORMS = [
     ),
 ]
 
+WITHOUT_NUMBER = "paper B, Section 4, figure without a number"
+
+STARTS = [
+    Claim(
+        "asymmetric-start-lowers-rank",
+        "in an MLP with batch norm, weights on [0, 2/√d] instead of [−1/√d, 1/√d] lower the rank of"
+        " the last hidden layer",
+        WITHOUT_NUMBER,
+        q.rank_lowered("pytorch", "asymmetric").above(2),
+    ),
+    Claim(
+        "asymmetric-start-slows-learning",
+        "an MLP with batch norm learns more slowly from weights on [0, 2/√d] than from weights on"
+        " [−1/√d, 1/√d]",
+        WITHOUT_NUMBER,
+        q.accuracy_ahead("pytorch", "asymmetric").above(0),
+    ),
+]
+
 CLAIMS = {
+    "rank-starts": STARTS,
     "rank-norms": NORMS,
     "rank-fig1": FIGURE_1,
     "rank-fig2": [*by_layer("linear", "linear"), *by_layer("relu", "ReLU")],

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from runner.data import CLASSES
 from runner.papers.batch_norm_rank.learning import DEEP
-from runner.papers.batch_norm_rank.looks import NORMALIZATIONS
+from runner.papers.batch_norm_rank.looks import METHODS, NORMALIZATIONS
 from runner.papers.batch_norm_rank.names import NAMES
 from runner.papers.batch_norm_rank.rank_collapse.config import AUTHORS_RATES
 from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_layer, trained
@@ -199,6 +199,45 @@ def say_norms(tables: Tables) -> str:
     )
 
 
+INITS = {
+    "pytorch": ("usual\ninitialization", METHODS["batch_norm"]),
+    "asymmetric": ("asymmetric\ninitialization", METHODS["batch_norm_asymmetric"]),
+}
+"""Names and looks of the initializations of networks with batch norm."""
+
+
+def draw_starts(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Draw the rank by layer before training, and the accuracy by epoch, by initialization."""
+    picture, ((left, right),) = sheet(1, 2, gap=0.7, right=1.2)
+    for axes, (table, x, column) in (
+        (left, ("metrics", "layer", "matrix_rank")),
+        (right, ("training", "epoch", "train_accuracy")),
+    ):
+        drawn, ends = spread(tables[table], ["init", x], [column]), []
+        for init, rows in drawn.groupby("init", sort=False):
+            name, look = INITS[init]
+            look.band(axes, rows[x], rows[f"{column}_low"], rows[f"{column}_high"])
+            look.line(axes, rows[x], rows[column], marker="")
+            ends.append((rows[column].iloc[-1], name, look))
+        axes.set_ylim(0, None)
+    level(right, 1 / CLASSES, "chance", at=0.6, above=False)
+    name_ends(right, ends)
+    panel(left, "a", "rank before training", "layer")
+    panel(right, "b", "training accuracy", "epoch")
+    return picture, drawn
+
+
+def say_starts(tables: Tables) -> str:
+    """Return the headline: ranks of the last layer, and accuracies, by initialization."""
+    rank = rank_of_last_layer(tables["metrics"]).groupby("init")["matrix_rank"].median()
+    ends = trained(tables).groupby("init")["train_accuracy"].median()
+    return (
+        f"Positive weights lower the rank that batch norm keeps from {rank['pytorch']:.0f} to"
+        f" {rank['asymmetric']:.0f}, and the accuracy from {ends['pytorch']:.2f} to"
+        f" {ends['asymmetric']:.2f}"
+    )
+
+
 LOOKED_AT = {
     "matrix_rank": ("metrics", "layer", "rank before training"),
     "rank_bound": ("metrics", "layer", "r"),
@@ -281,13 +320,29 @@ FIGURES = [
         shows={"normalization": ["none", "batch"]},
     ),
     Drawing(
+        "rank-starts",
+        draw_starts,
+        whose="as the paper describes",
+        findings=[
+            Finding(
+                say_starts,
+                holds=["asymmetric-start-lowers-rank", "asymmetric-start-slows-learning"],
+            )
+        ],
+        marks="lines: medians, bands: range",
+        caption="(a) shows the rank by layer before training, (b) the training accuracy by epoch of"
+        " ReLU networks with batch norm. Weights and biases are uniform on [−1/√d, 1/√d], or on"
+        " [0, 2/√d] (asymmetric; d: inputs of the layer). Each uses the best of five learning"
+        " rates.",
+    ),
+    Drawing(
         "rank-norms",
         draw_norms,
         whose="our experiment",
         findings=[Finding(say_norms, holds=["only-batch-norm-keeps-rank", "learns-from-rank-one"])],
         marks="lines: medians (c: means), dots: networks",
-        caption="(a) shows r by layer of linear networks before training, (b) of ReLU networks"
-        " (Gaussian inputs, width 32), (c) the training accuracy of ReLU networks on digits by"
-        " depth (width 64); depths above 10 are shaded.",
+        caption="Normalization is before the activation. (a) shows r by layer of linear networks"
+        " before training, (b) of ReLU networks (Gaussian inputs, width 32), (c) the training"
+        " accuracy of ReLU networks on digits by depth (width 64).",
     ),
 ]

@@ -844,6 +844,28 @@ def test_layer_norm_keeps_the_rank_after_the_relu_only():
     assert deep(lambda Z: rms_norm(Z.relu())) < 1.1
 
 
+def attention(X, seed):
+    """Return one head of self-attention with Gaussian weights; the columns of X are tokens."""
+    Q, K, V = (W @ X / len(X) ** 0.5 for W in normal(3, len(X), len(X), seed=seed))
+    return V @ (K.mT @ Q / len(X) ** 0.5).softmax(0)
+
+
+def test_attention_loses_the_rank_with_and_without_residual_branches():
+    norm = lambda X: layer_norm(X[None])[0]  # noqa: E731
+    layers = {
+        "attention alone": (8, attention),
+        "residual": (64, lambda X, n: X + attention(X, n)),
+        "residual, layer norm after the sum": (64, lambda X, n: norm(X + attention(X, n))),
+        "residual, layer norm before attention": (256, lambda X, n: X + attention(norm(X), n)),
+    }
+    for name, (depth, layer) in layers.items():
+        X = normal(32, 32, seed=1000)
+        assert theory.rank_bound(X) > 14
+        for n in range(depth):
+            X = layer(X, n)
+        assert theory.rank_bound(X) < 1.15, name
+
+
 def test_orthogonality_gap_is_a_function_of_r():
     H = normal(7, 5)
     direct = (H.mT @ H / H.square().sum() - torch.eye(5, dtype=H.dtype) / 5).norm().item()

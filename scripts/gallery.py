@@ -81,6 +81,9 @@ HOURS_AT_PAPER = {
     ("norm-finetuning",): 43_000.0,
     ("bottleneck-symmetry",): 1.9,
     ("rank-scale",): 14.0,
+    ("rank-gradients",): 0.02,
+    ("rank-norms",): 0.2,
+    ("rank-starts",): 0.01,
 }
 """Estimated hours on one core of figures without similar results: steps times seconds per step."""
 

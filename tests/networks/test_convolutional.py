@@ -107,7 +107,7 @@ def test_the_mode_reaches_every_normalization_of_a_network():
 
 
 @pytest.mark.parametrize("call", [
-    lambda: normalization("layer", 4),
+    lambda: normalization("layr", 4),
     lambda: initialize(nn.Linear(2, 2), "pytoch", stream()),
 ])  # fmt: skip
 def test_unknown_names_are_refused(call):

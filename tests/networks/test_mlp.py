@@ -13,7 +13,7 @@ from runner.networks.normalization import batch_norm_no_mean
 from runner.training.classification import loss_and_hits, sgd_step
 
 SIZES = [6, 5, 5, 5, 3]
-NORMALIZATIONS = ["none", "batch", "batch_no_mean"]
+NORMALIZATIONS = ["none", "batch", "batch_no_mean", "layer", "rms"]
 
 
 class RootMeanSquareNorm(nn.Module):
@@ -29,6 +29,17 @@ class RootMeanSquareNorm(nn.Module):
         if self.training:
             self.square = 0.9 * self.square + 0.1 * square.detach()
         return x / (square + 1e-5).sqrt() * self.scale + self.shift
+
+
+class ShiftedRMSNorm(nn.RMSNorm):
+    """RMS norm of torch, with a shift."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__(width, eps=1e-5)
+        self.shift = nn.Parameter(torch.zeros(width))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x) + self.shift
 
 
 def stack(normalization="none", replicates=3, dtype=torch.float64) -> MLP:
@@ -49,6 +60,7 @@ def module(network: MLP, r: int) -> nn.Sequential:
         layers.append(linear)
         if layer <= network.depth:
             norms = {"batch": nn.BatchNorm1d, "batch_no_mean": RootMeanSquareNorm}
+            norms |= {"layer": nn.LayerNorm, "rms": ShiftedRMSNorm}
             if network.normalization in norms:
                 layers.append(norms[network.normalization](W.shape[0]).to(W.dtype))
             layers.append(nn.ReLU())
@@ -164,15 +176,15 @@ def test_normalization_without_mean_serves_images_too():
 def test_unknown_names_are_refused():
     with pytest.raises(InputError, match="did you mean 'pytorch'"):
         draw("pytorhc", SIZES, generators(0, 1, "w"))
-    with pytest.raises(InputError, match="choose from batch, batch_no_mean, none"):
-        stack("layer")
+    with pytest.raises(InputError, match="did you mean 'layer'"):
+        stack("layr")
     norm = BatchNorm(2, centred=True)
     norm.mode = "test"
     with pytest.raises(InputError, match="mode=test is unknown"):
         norm(torch.zeros(2, 2, 1, 1))
 
 
-@pytest.mark.parametrize("normalization", ["batch", "batch_no_mean"])
+@pytest.mark.parametrize("normalization", NORMALIZATIONS[1:])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_huge_gamma_is_no_skip_connection(normalization, dtype):
     """Squares of what goes into the normalization would leave the range of the dtype."""

@@ -22,6 +22,7 @@ TINY = {
     "practical_layers": {"width": 2, "samples": 16, "learning_rates": [0.5, 0.25]},
     "rank_chain": {"widths": [4, 6], "skips": [0.5, 1.0], "layers": 40, "chains": 4, "draws": 6},
     "rank_collapse": {"depth": 3, "width": 4, "samples": 8, "learning_rates": [0.03]},
+    "rank_gradients": {"depths": [2, 3], "widths": [4], "samples": 6},
     "rank_one": {"samples": [4], "depth": 7, "width": 4, "steps": 8, "segment_points": 3},
     "symmetry": {"depth": 4, "width": 6, "dimension": 4, "horizon": 3}
     | {"starts": 20, "steps": 8, "ridge": 0.05},
@@ -119,6 +120,10 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
         {"skip": 0.5, "dtype": "float64"},
         {"protocol": "authors", "batch_size": 16, "learning_rates": [0.03]},
         {"activation": "linear", "train": False, "data": "gaussian"},
+    ],
+    "rank_gradients": [
+        {"normalizations": choices("rank_gradients", "normalizations"), "widths": [4, 8]},
+        {"activation": "linear", "init": "orthogonal"},
     ],
 }
 """Settings by study that together use all of its features; empty if the defaults do."""

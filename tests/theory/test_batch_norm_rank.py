@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from runner.core.errors import InputError
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP
+from runner.networks.normalization import layer_norm, rms_norm
 from runner.papers.batch_norm_rank import theory
 from runner.papers.batch_norm_rank.breaking_bn.alignment import gradient_alignment
 from runner.papers.batch_norm_rank.measures import last_hidden
@@ -815,6 +816,61 @@ def test_section_3_2_the_direction_is_lost_where_the_norm_is_not():
     assert 0.5 < deep[1] / eight[1] < 2 and deep[0] < 1e-9 * eight[0]
     norm = gradients("pytorch", "batch", 32)
     assert norm[2] < 0.4 and norm[0] > 10 * gradients("pytorch", "batch", 1)[0]
+
+
+def test_gradients_grow_as_the_variance_of_relus_says():
+    """One wide layer between two ReLUs: automatic differentiation against the formula."""
+    d, N = 1024, 512
+    H = normal(d, N).relu().requires_grad_()
+    W = normal(d, d, seed=1) * (2 / d) ** 0.5
+    after = theory.batch_norm(W @ H, centred=True).relu()
+    G = normal(d, N, seed=2)
+    (before,) = torch.autograd.grad(after, H, G)
+    assert (before.norm() / G.norm()).item() == pytest.approx(theory.RELU_GRADIENT_GROWTH, rel=0.01)
+
+
+def test_layer_norm_keeps_the_rank_after_the_relu_only():
+    """Joudaki, Daneshmand, Bach 2023: after the activation it subtracts what all samples share."""
+
+    def deep(layer):
+        """Return r after 100 layers, from nearly parallel inputs."""
+        H = normal(1, 128, 1) + 0.3 * normal(1, 128, 16, seed=1)
+        for n in range(100):
+            H = layer(normal(1, 128, 128, seed=n) @ H)
+        return theory.rank_bound(H).item()
+
+    assert deep(lambda Z: layer_norm(Z.relu())) > 12
+    assert deep(lambda Z: layer_norm(Z).relu()) < 1.1
+    assert deep(lambda Z: rms_norm(Z.relu())) < 1.1
+
+
+def attention(X, seed):
+    """Return one head of self-attention with Gaussian weights; the columns of X are tokens."""
+    Q, K, V = (W @ X / len(X) ** 0.5 for W in normal(3, len(X), len(X), seed=seed))
+    return V @ (K.mT @ Q / len(X) ** 0.5).softmax(0)
+
+
+def test_attention_loses_the_rank_with_and_without_residual_branches():
+    norm = lambda X: layer_norm(X[None])[0]  # noqa: E731
+    layers = {
+        "attention alone": (8, attention),
+        "residual": (64, lambda X, n: X + attention(X, n)),
+        "residual, layer norm after the sum": (64, lambda X, n: norm(X + attention(X, n))),
+        "residual, layer norm before attention": (256, lambda X, n: X + attention(norm(X), n)),
+    }
+    for name, (depth, layer) in layers.items():
+        X = normal(32, 32, seed=1000)
+        assert theory.rank_bound(X) > 14
+        for n in range(depth):
+            X = layer(X, n)
+        assert theory.rank_bound(X) < 1.15, name
+
+
+def test_orthogonality_gap_is_a_function_of_r():
+    H = normal(7, 5)
+    direct = (H.mT @ H / H.square().sum() - torch.eye(5, dtype=H.dtype) / 5).norm().item()
+    assert theory.orthogonality_gap(theory.rank_bound(H).item(), 5) == pytest.approx(direct)
+    assert theory.orthogonality_gap(5.0 + 1e-12, 5) == 0
 
 
 @pytest.mark.parametrize("rank", [1, 2])

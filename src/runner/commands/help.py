@@ -68,7 +68,7 @@ def text(words: list[str], subcommands: Mapping[str, str]) -> str:
     study = figure_study(chosen["figure"]) if "figure" in chosen else chosen.get("study")
     if study is None:
         return _of_command(subcommands)
-    return columns(study) if "--columns" in words else of_study(study)
+    return columns(study) if "--columns" in words else of_study(study, words)
 
 
 def meant(word: str, subcommands: Iterable[str]) -> InputError:
@@ -87,15 +87,29 @@ def meant(word: str, subcommands: Iterable[str]) -> InputError:
     return InputError(f"{word} is not a command, a figure or a study: {hint}")
 
 
-def of_study(study: str) -> str:
+def of_study(study: str, words: Iterable[str] = ()) -> str:
     """Return the help text of a study: each key with its type, default, range and meaning.
 
-    Raises InputError if there is no such study.
+    words: settings; parameters without effect in them, or in the defaults, are only named. Raises
+    InputError if there is no such study.
     """
+    config = config_of(study)
+    values = {item.name: str(default_of(item)) for item in dataclasses.fields(config)}
+    values |= dict(word.partition("=")[::2] for word in words)
+    settings = {f"{name}={value}" for name, value in values.items()}
+    without = {name for setting in settings for name in config.unused.get(setting, ())}
+    other = []
+    if config.unused:
+        more = ", ".join(sorted({*config.unused} - settings))
+        other = [
+            f"Parameters without effect here: {', '.join(sorted(without))}\n"
+            f"Other parameters apply with {more}: add the setting to this command"
+        ]
     parts = [
         f"usage: runner study={study} [key=value ...]",
         f"{headline('study', study)}\nCode: {package_of(study).replace('.', '/')}",
-        "Parameters (they change the numbers):\n" + _keys(config_of(study), sizes(study)),
+        "Parameters (they change the numbers):\n" + _keys(config, sizes(study), without),
+        *other,
         "Settings (they do not change the numbers; device and threads change their rounding):\n"
         + _keys(Settings, {}),
         f"Tables: runner study={study} --columns",
@@ -137,10 +151,11 @@ def _comments(row_class: type[Row]) -> dict[str, str]:
     return comments
 
 
-def _keys(dataclass: type, sizes: dict[str, dict[str, Any]]) -> str:
+def _keys(dataclass: type, sizes: dict[str, dict[str, Any]], without: Iterable[str] = ()) -> str:
     return "\n".join(
         f"  {item.name}: {'; '.join(_facts(item, sizes))}\n      {item.metadata['help']}"
         for item in dataclasses.fields(dataclass)
+        if item.name not in without
     )
 
 

@@ -6,7 +6,7 @@ A new name needs an entry in the table of that module.
 ACTIVATIONS = ("relu", "linear", "tanh", "leaky_relu", "gelu")
 """`networks.activations`"""
 
-NORMALIZATIONS = ("none", "batch", "batch_no_mean")
+NORMALIZATIONS = ("none", "batch", "batch_no_mean", "layer", "rms")
 """`networks.normalization`"""
 
 INITIALIZATIONS = ("pytorch", "he", "unit", "asymmetric", "orthogonal", "gain")

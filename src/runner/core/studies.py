@@ -13,7 +13,7 @@ import torch, so that the command line can check a configuration at once.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from operator import ge, gt, le
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -91,6 +91,11 @@ class StudyConfig:
     """Number that is raised when the same parameters give other numbers than before.
 
     Runs of an earlier version are then not used any more.
+    """
+    unused: ClassVar[Mapping[str, Collection[str]]] = {}
+    """Parameters that have no effect, by the setting in which they have none: `measure=product`.
+
+    The help of a study with this setting only names them.
     """
 
     seed: int = parameter("seed of all random numbers", 0, minimum=0)

@@ -13,7 +13,12 @@ from torch import Generator, Tensor, nn
 from runner.core.errors import lookup
 from runner.networks.initialization import INITIALIZATIONS
 from runner.networks.mlp import MODES, Mode
-from runner.networks.normalization import NORMALIZATIONS, batch_norm, batch_norm_no_mean
+from runner.networks.normalization import (
+    NORMALIZATIONS,
+    OfSample,
+    batch_norm,
+    batch_norm_no_mean,
+)
 
 
 class BatchNorm(nn.Module):
@@ -55,13 +60,30 @@ class BatchNorm(nn.Module):
         return batch_norm_no_mean(x, self.scale, self.shift, variance, training)
 
 
+class SampleNorm(nn.Module):
+    """Normalization of each sample alone, with a scale and a shift for each channel."""
+
+    def __init__(self, channels: int, of_sample: OfSample) -> None:
+        super().__init__()
+        self.of_sample = of_sample
+        self.scale = nn.Parameter(torch.ones(channels))
+        self.shift = nn.Parameter(torch.zeros(channels))
+
+    def forward(self, x: Float[Tensor, "N C *rest"]) -> Float[Tensor, "N C *rest"]:
+        """Return the normalized samples."""
+        shape = (1, -1, *[1] * (x.ndim - 2))
+        return torch.addcmul(self.shift.view(shape), self.of_sample(x), self.scale.view(shape))
+
+
 def normalization(name: str, channels: int) -> nn.Module:
-    """Return a new normalization layer of a name: `none`, `batch`, or `batch_no_mean`.
+    """Return a new normalization layer of a name in `NORMALIZATIONS`.
 
     channels: the number of channels of the layer's inputs. Raises InputError for another name.
     """
-    centred = lookup("normalization", name, NORMALIZATIONS)
-    return nn.Identity() if centred is None else BatchNorm(channels, centred)
+    norm = lookup("normalization", name, NORMALIZATIONS)
+    if norm is None:
+        return nn.Identity()
+    return BatchNorm(channels, norm) if isinstance(norm, bool) else SampleNorm(channels, norm)
 
 
 def scaled(channels: int, multiplier: float) -> int:

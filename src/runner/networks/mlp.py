@@ -71,7 +71,9 @@ class MLP:
         skip: float = inf,
     ) -> None:
         self.sigma = activation_of(activation)
-        self.centred = lookup("normalization", normalization, NORMALIZATIONS)
+        norm = lookup("normalization", normalization, NORMALIZATIONS)
+        self.centred = norm if isinstance(norm, bool) else None
+        self.of_sample = norm if callable(norm) else None
         self.activation, self.normalization, self.skip = activation, normalization, skip
         self.depth = len(weights) - 1
         self.parameters: dict[str, Tensor] = {}
@@ -80,9 +82,10 @@ class MLP:
             self.parameters[f"W{layer}"] = W.detach().clone()
             if layer > self.depth or not self.centred:
                 self.parameters[f"b{layer}"] = b.detach().clone()
-            if layer <= self.depth and self.centred is not None:
+            if layer <= self.depth and norm is not None:
                 self.parameters[f"scale{layer}"] = torch.ones_like(b)
                 self.parameters[f"shift{layer}"] = torch.zeros_like(b)
+            if layer <= self.depth and self.centred is not None:
                 self.running[f"variance{layer}"] = torch.ones_like(b)
                 if self.centred:
                     self.running[f"mean{layer}"] = torch.zeros_like(b)
@@ -91,10 +94,15 @@ class MLP:
         return len(self.parameters["W1"])
 
     @property
+    def is_normalized(self) -> bool:
+        """Return whether hidden layers are normalized, by batch or by sample."""
+        return self.centred is not None or self.of_sample is not None
+
+    @property
     def homogeneous(self) -> bool:
         """Return whether multiplying the input by c > 0 multiplies all hidden layers by c, too."""
         biases = [b for name, b in self.parameters.items() if name.startswith("b")]
-        unbiased = self.centred is None and not any(b.any() for b in biases)
+        unbiased = not self.is_normalized and not any(b.any() for b in biases)
         return unbiased and self.sigma.below is not None
 
     def layer(
@@ -106,10 +114,13 @@ class MLP:
         `train` updates running statistics.
         """
         Z = self._affine(layer, H)
-        Z = skipped(H, Z, self.skip, self.centred is not None)
+        Z = skipped(H, Z, self.skip, self.is_normalized)
         shape = Z.shape
         if self.centred is not None:
             Z = self._normalize(layer, Z.reshape(1, -1, shape[-1]), mode)
+        elif self.of_sample is not None:
+            scale, shift = (self.parameters[f"{n}{layer}"][..., None] for n in ("scale", "shift"))
+            Z = torch.addcmul(shift, self.of_sample(Z), scale)
         # In place before the view: no other reference to Z exists, and Z is not copied.
         return self.sigma.function(Z).view(shape)
 

@@ -37,7 +37,7 @@ def mlp(
     """Return the fully connected network that has these tensors, as a torch module.
 
     tensors: weights, biases and statistics of one network, with the names of `networks.mlp.MLP`. A
-    layer without a tensor `variance` is not normalized. skip: gamma of the skip connections; inf:
+    layer without a tensor `scale` is not normalized. skip: gamma of the skip connections; inf:
     none. The network is in evaluation mode. Its method `train()` makes batch normalization use the
     statistics of the batch. Raises InputError for an unknown activation or normalization.
     """
@@ -50,7 +50,7 @@ def mlp(
         if layer > depth:
             layers.append(linear)
             break
-        is_normalized = f"variance{layer}" in tensors
+        is_normalized = f"scale{layer}" in tensors
         norm = norm_of(normalization if is_normalized else "none", len(W)).to(W.dtype)
         norm.load_state_dict({name: tensors[f"{name}{layer}"] for name in norm.state_dict()})
         layers.append(Hidden(linear, norm, activation, skip))

@@ -1,15 +1,17 @@
-"""Variants of batch normalization, for tensors (batch, channels, ...) as in torch.
+"""Normalization layers, for tensors (batch, channels, ...) as in torch.
 
-The features of R fully connected networks are the R d channels of one such tensor.
+Batch normalization uses statistics over the batch: the features of R fully connected networks are
+the R d channels of one tensor. Every other normalization is a function of one sample: it treats
+each column of `(R, d, N)` alone. A new one is such a function, with a name in `NORMALIZATIONS` and
+in `core.choices`.
 """
+
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
-
-NORMALIZATIONS: dict[str, bool | None] = {"none": None, "batch": True, "batch_no_mean": False}
-"""True if the mean is subtracted, by the normalization's name; None: no normalization."""
 
 EPSILON = 1e-5
 MOMENTUM = 0.1
@@ -56,3 +58,33 @@ def batch_norm_no_mean(
     factor = scale * torch.rsqrt(square + EPSILON)
     shape = (1, -1, *[1] * (x.ndim - 2))
     return torch.addcmul(shift.view(shape), x, factor.view(shape))
+
+
+def rms_norm(x: Float[Tensor, "N C *rest"]) -> Float[Tensor, "N C *rest"]:
+    """Return each sample divided by the root mean square of its features (as `torch.nn.RMSNorm`).
+
+    The constant `EPSILON` is added to the mean square. Source: Zhang and Sennrich 2019.
+    """
+    return x * torch.rsqrt(x.square().mean(dim=1, keepdim=True) + EPSILON)
+
+
+def layer_norm(x: Float[Tensor, "N C *rest"]) -> Float[Tensor, "N C *rest"]:
+    """Return each sample with mean 0 and variance 1 over its features (as `torch.nn.LayerNorm`).
+
+    The constant `EPSILON` is added to the variance. Source: Ba, Kiros and Hinton 2016.
+    """
+    return rms_norm(x - x.mean(dim=1, keepdim=True))
+
+
+OfSample = Callable[[Tensor], Tensor]
+"""Function that normalizes each sample alone: tensors (samples, features, ...) of equal shape."""
+
+NORMALIZATIONS: dict[str, bool | OfSample | None] = {
+    "none": None,
+    "batch": True,
+    "batch_no_mean": False,
+    "layer": layer_norm,
+    "rms": rms_norm,
+}
+"""Normalization by name: None; a function of each sample; or whether batch normalization subtracts
+the mean."""

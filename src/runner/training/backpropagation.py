@@ -28,10 +28,12 @@ RECTIFIED = {0.0: True, 1.0: False}
 def is_written_out_for(network: MLP) -> bool:
     """Return whether `step` can train this network.
 
-    The network must be on the CPU, have no skip connections, and have a ReLU or linear activation.
+    The network must be on the CPU, without skip connections, without normalization of single
+    samples, and with a ReLU or linear activation.
     """
     on_cpu = network.parameters["W1"].device.type == "cpu"
-    return on_cpu and isinf(network.skip) and network.sigma.below in RECTIFIED
+    known = isinf(network.skip) and network.of_sample is None
+    return on_cpu and known and network.sigma.below in RECTIFIED
 
 
 @dataclass

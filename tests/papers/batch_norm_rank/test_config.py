@@ -4,6 +4,7 @@ from math import inf
 
 import pytest
 
+from runner.commands import help
 from runner.core.errors import InputError
 from runner.papers.batch_norm_rank.pretraining.config import Pretraining
 from runner.papers.batch_norm_rank.rank_chain.config import RankChain
@@ -86,6 +87,8 @@ FIGURE_2 |= {"width": 6, "samples": 6, "depth": 80, "activation": "linear"}
             {"samples": 1, "centred": True},
             "samples=1: centred=true makes a single sample zero",
         ),
+        (RankChain, {"measure": "product", "tau": 0.4}, "tau=0.4 changes nothing with measure=p"),
+        (RankChain, AUTHORS_CHAIN | {"tau": 0.4}, "tau=0.4 changes nothing with protocol=authors"),
         (RankChain, AUTHORS_CHAIN | {"measure": "product"}, "protocol=text"),
         (RankChain, AUTHORS_CHAIN | {"skips": [inf]}, "protocol=text"),
         (RankChain, AUTHORS_CHAIN | {"law": "uniform"}, "protocol=text"),
@@ -110,3 +113,14 @@ FIGURE_2 |= {"width": 6, "samples": 6, "depth": 80, "activation": "linear"}
 def test_wrong_parameters_name_what_would_be_right(config, changes, message):
     with pytest.raises(InputError, match=message):
         config(**changes)
+
+
+def test_help_shows_the_parameters_of_a_measurement_only():
+    shown = {
+        word: help.of_study("rank_chain", [word])
+        for word in ("measure=average", "measure=spectrum", "measure=expansion")
+    }
+    having = {name: [w for w in shown if f"  {name}: " in shown[w]] for name in ("draws", "tau")}
+    assert having == {"draws": ["measure=expansion"], "tau": ["measure=average"]}
+    assert "without effect here: draws, input_noise\n" in shown["measure=average"]
+    assert help.of_study("rank_chain") == shown["measure=average"]

@@ -29,6 +29,8 @@ NORMALIZATIONS = {
     "batch": METHODS["batch_norm"],
     "none": METHODS["vanilla"],
     "batch_no_mean": METHODS["batch_norm_no_mean"],
+    "layer": Look(style.PURPLE, "D", style.DASHED),
+    "rms": Look(style.OLIVE, "v", style.DOTTED),
 }
 
 

@@ -6,7 +6,7 @@ from math import inf
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Generator, Tensor
 
 from runner.core.studies import Context, Measured, network_name
 from runner.networks.activations import activation_of
@@ -35,6 +35,23 @@ def starting_stack(
     """
     sizes = [features, *[config.width] * config.depth, classes]
     streams = [config.stream(replicate, "initialisation") for replicate in replicates]
+    return drawn_stack(sizes, streams, normalization, init, activation, skip, dtype)
+
+
+def drawn_stack(
+    sizes: list[int],
+    streams: list[Generator],
+    normalization: str,
+    init: str,
+    activation: str,
+    skip: float = inf,
+    dtype: torch.dtype = torch.float64,
+) -> MLP:
+    """Return one initialized network per random stream.
+
+    sizes: numbers of inputs, hidden units by layer, and outputs. Raises InputError for an unknown
+    initialization, activation or normalization.
+    """
     weights, biases = draw(init, sizes, streams, dtype)
     for W in weights if init == "gain" else ():
         W *= activation_of(activation).gain

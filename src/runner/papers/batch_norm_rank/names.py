@@ -11,6 +11,8 @@ NAMES = {
     "scale_matched": "random weights\nof the same size",
     "batch": "batch norm",
     "batch_no_mean": "without mean\nsubtraction",
+    "layer": "layer norm",
+    "rms": "RMS norm",
     "none": "plain",
     "gaussian": "Gaussian",
     "relu": "ReLU",

@@ -17,7 +17,7 @@ Errors in the paper, and their corrections here:
   chain never raises the rank, so each lower rank has a separate invariant distribution.
 """
 
-from math import sqrt
+from math import pi, sqrt
 
 import mpmath
 import numpy as np
@@ -32,6 +32,29 @@ DIGITS = 50
 
 HUGE = 1e8
 """Smallest gamma at which the skip connection is lost in the rounding of float32."""
+
+
+RELU_GRADIENT_GROWTH = sqrt(pi / (pi - 1))
+"""Growth of gradients per layer in wide ReLU networks with batch norm, from the last layer down.
+
+A unit's output h = max(z, 0) has E h^2 = 1/2 and mean 1/sqrt(2 pi) over a large batch, because z is
+standard normal. The next pre-activations, with weights N(0, 2/d), therefore have the variance
+2 (1/2 - 1/(2 pi)) = 1 - 1/pi over the batch. Weights and ReLU preserve the norm of the gradient on
+average. Batch normalization divides it by the standard deviation, sqrt(1 - 1/pi). Batch
+normalization also removes two directions of the batch, which do not count if the batch is large.
+Yang et al. 2019 (A Mean Field Theory of Batch Normalization) show that the gradients of batch
+normalized networks grow exponentially for every initialization and activation.
+"""
+
+
+def orthogonality_gap(rank_bound: float, samples: int) -> float:
+    """Return the orthogonality gap of N samples, `||H^T H / ||H||_F^2 - I / N||_F`, from `r(H)`.
+
+    The squared gap is `1/r - 1/N`: `Tr(H^T H) = ||H||_F^2`, and `1/r = ||H^T H||_F^2 / ||H||_F^4`.
+    It is zero if all samples are orthogonal and equally long. Source: Daneshmand, Joudaki and Bach
+    2021 (Batch Normalization Orthogonalizes Representations in Deep Random Networks), Section 3.
+    """
+    return sqrt(max(0.0, 1 / rank_bound - 1 / samples))
 
 
 def second_moment(H: Float[Tensor, "*stack d N"]) -> Float[Tensor, "*stack d d"]:

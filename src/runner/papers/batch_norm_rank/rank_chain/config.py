@@ -1,5 +1,6 @@
 """Parameters of study `rank_chain`, in the paper's notation."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import ceil, inf, isinf, sqrt
 from typing import ClassVar
@@ -22,18 +23,17 @@ LARGEST_EXPANDED = 1e100
 EVERY = 10_000
 """Number of layers between two measurements in the authors' code for figure 3a."""
 
-_OF_NO_AVERAGE = ("columns", "samples", "engine", "tau", "dtype", "centred", "input_noise")
+_OF_NO_AVERAGE = {"columns", "samples", "engine", "tau", "dtype", "centred", "input_noise"}
 
 UNUSED = {
-    "average": ("input_noise",),
-    "spectrum": ("columns", "burn_in", "stride", "engine", "tau"),
-    "product": (*_OF_NO_AVERAGE, "burn_in"),
-    "expansion": (*_OF_NO_AVERAGE, "stride"),
-    "input_rank": ("columns", "input_noise"),
+    "measure=average": {"input_noise", "draws"},
+    "measure=spectrum": {"columns", "burn_in", "stride", "engine", "tau", "draws"},
+    "measure=product": {*_OF_NO_AVERAGE, "burn_in", "draws"},
+    "measure=expansion": {*_OF_NO_AVERAGE, "stride"},
+    "measure=input_rank": {"columns", "input_noise", "draws"},
+    "protocol=authors": {"columns", "burn_in", "stride", "samples", "engine", "tau", "input_noise"},
 }
-"""Parameters without effect, by `measure`."""
-
-UNUSED_BY_AUTHORS = ("columns", "burn_in", "stride", "samples", "engine", "tau", "input_noise")
+"""Parameters without effect, by setting. Each scale sets `draws`, which is therefore accepted."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class RankChain(StudyConfig):
 
     study: ClassVar[str] = "rank_chain"
     version: ClassVar[int] = 3  # standard deviations over depth
+    unused: ClassVar[Mapping[str, Collection[str]]] = UNUSED
 
     measure: str = parameter(
         "what is measured; average: ranks and norms, averaged over depth; spectrum: singular"
@@ -58,7 +59,7 @@ class RankChain(StudyConfig):
         " (Lemma 3); expansion: change of ||M||^2 over a layer (Lemma 7); input_rank: ranks for"
         " inputs of lower rank",
         "average",
-        choices=tuple(UNUSED),
+        choices=("average", "spectrum", "product", "expansion", "input_rank"),
     )
     protocol: str = parameter(
         "text: as the paper describes figures 3a and 3b; authors: following the authors' code",
@@ -115,17 +116,17 @@ class RankChain(StudyConfig):
         minimum=0,
     )
     stride: int | None = parameter(
-        "number of layers from one measurement to the next (null: max(2, d / 16))", None, minimum=1
+        "layers per measurement (null: max(2, d / 16); measure=product: L / 200)", None, minimum=1
     )
     input_noise: float = parameter(
-        "size of the noise that is added to the collinear inputs (measure=spectrum)",
+        "size of the noise that is added to the collinear inputs",
         1e-3,
         above=0,
         maximum=LARGEST_FACTOR,
     )
     draws: int = parameter(
         "number of pairs (W, -W) of random weight matrices over which the change of ||M||^2 is"
-        " averaged (measure=expansion)",
+        " averaged",
         4_000,
         minimum=2,
     )
@@ -134,9 +135,8 @@ class RankChain(StudyConfig):
         super().__post_init__()
         if self.protocol == "authors" and (reason := self._unlike_the_authors()):
             raise InputError(f"protocol=authors: {reason}. Use protocol=text")
-        self.refuse(UNUSED[self.measure], f"measure={self.measure}")
-        if self.protocol == "authors":
-            self.refuse(UNUSED_BY_AUTHORS, "protocol=authors")
+        for setting in (f"measure={self.measure}", f"protocol={self.protocol}"):
+            self.refuse(UNUSED.get(setting, set()) - {"draws"}, setting)
         self._check_engine()
         for width in self.widths:
             self._check_width(width)
@@ -152,11 +152,8 @@ class RankChain(StudyConfig):
         """Return why the authors' code for figures 3a and 3b cannot run this, else None."""
         if self.measure not in ("average", "spectrum"):
             return "figures 3a and 3b are measure=average and measure=spectrum"
-        if (self.law, self.dtype, self.centred) != (
-            "gaussian",
-            "float64",
-            False,
-        ) or inf in self.skips:
+        kind = self.law, self.dtype, self.centred
+        if kind != ("gaussian", "float64", False) or inf in self.skips:
             return "Gaussian weights, float64, a skip connection, and no mean is subtracted"
         if self.measure == "average" and self.layers_of_chain() < EVERY:
             return f"every {EVERY}th layer is measured, and a network has {self.layers_of_chain()}"

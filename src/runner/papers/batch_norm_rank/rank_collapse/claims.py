@@ -2,7 +2,7 @@
 
 from runner.papers.batch_norm_rank.learning import DEEP, LEARNED, LITTLE
 from runner.papers.batch_norm_rank.rank_collapse import quantities as q
-from runner.results.claims import Claim
+from runner.results.claims import Claim, ours
 
 LEFT, RIGHT = (f"paper B, Section 1.1, figure 1 {side}" for side in ("left", "right"))
 FIGURE_2 = "paper B, Section 1.1, figure 2"
@@ -68,7 +68,58 @@ def by_layer(activation: str, name: str) -> list[Claim]:
     ]
 
 
+OTHER_NORMS = "supplementary to paper B, Section 1.1"
+
+SIXTEEN = "depth == 16"
+"""Depth above which the paper finds plain networks unable to learn."""
+
+NORMS = [
+    ours(
+        "only-batch-norm-keeps-rank",
+        "with layer norm or RMS norm before the activation, r of linear and ReLU networks falls to"
+        " one with depth as in plain networks, while batch norm keeps the rank above √d (d: width)",
+        OTHER_NORMS,
+        [
+            q.r_of_deepest().below(ONE),
+            *(q.rank_of_layers(activation).above(1) for activation in ("linear", "relu")),
+        ],
+        needs={"normalization": 5},
+    ),
+    ours(
+        "learns-from-rank-one",
+        "networks of 16 layers with layer norm or RMS norm begin with r near one and learn; plain"
+        " networks of this depth do not learn",
+        OTHER_NORMS,
+        [
+            *(q.r(name, SIXTEEN).below(ONE) for name in ("layer norm", "RMS norm")),
+            *(q.learned(name, SIXTEEN).above(LEARNED) for name in ("layer norm", "RMS norm")),
+            q.learned("vanilla", SIXTEEN).below(LITTLE),
+        ],
+    ),
+]
+
+WITHOUT_NUMBER = "paper B, Section 4, figure without a number"
+
+STARTS = [
+    Claim(
+        "asymmetric-start-lowers-rank",
+        "in an MLP with batch norm, weights on [0, 2/√d] instead of [−1/√d, 1/√d] lower the rank of"
+        " the last hidden layer",
+        WITHOUT_NUMBER,
+        q.rank_lowered("pytorch", "asymmetric").above(2),
+    ),
+    Claim(
+        "asymmetric-start-slows-learning",
+        "an MLP with batch norm learns more slowly from weights on [0, 2/√d] than from weights on"
+        " [−1/√d, 1/√d]",
+        WITHOUT_NUMBER,
+        q.accuracy_ahead("pytorch", "asymmetric").above(0),
+    ),
+]
+
 CLAIMS = {
+    "rank-starts": STARTS,
+    "rank-norms": NORMS,
     "rank-fig1": FIGURE_1,
     "rank-fig2": [*by_layer("linear", "linear"), *by_layer("relu", "ReLU")],
 }

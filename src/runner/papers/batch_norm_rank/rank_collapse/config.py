@@ -30,7 +30,8 @@ class RankCollapse(TrainedMLPs):
         "activation function after each layer", "relu", choices=ACTIVATIONS, own=True
     )
     normalizations: list[str] = parameter(
-        "normalizations to compare; batch_no_mean divides by the root mean square only",
+        "normalizations to compare; batch: over the batch; batch_no_mean: its division by the root"
+        " mean square only; layer, rms: over the features of each sample",
         ["none", "batch"],
         choices=NORMALIZATIONS,
     )
@@ -59,8 +60,8 @@ class RankCollapse(TrainedMLPs):
         """Return the reason why the authors' code cannot run this, or None."""
         if (self.init, self.skip) != ("pytorch", inf):
             return "init and skip are those of their code"
-        if "batch_no_mean" in self.normalizations:
-            return "its batch norm subtracts the mean"
+        if not {*self.normalizations} <= {"none", "batch"}:
+            return "its normalizations are none and batch, which subtracts the mean"
         if self.data == "gaussian":
             square = (self.dtype, self.samples) == ("float64", self.width)
             return None if square else "figure 2 has dtype=float64 and as many samples as units"

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from runner.data import CLASSES
 from runner.papers.batch_norm_rank.learning import DEEP
-from runner.papers.batch_norm_rank.looks import NORMALIZATIONS
+from runner.papers.batch_norm_rank.looks import METHODS, NORMALIZATIONS
 from runner.papers.batch_norm_rank.names import NAMES
 from runner.papers.batch_norm_rank.rank_collapse.config import AUTHORS_RATES
 from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_layer, trained
@@ -135,24 +135,107 @@ def draw_by_layer(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     keys = ["activation", "dtype", "normalization", "layer"]
     drawn = spread(metrics[metrics["layer"] > 0], keys, ["matrix_rank", "rank_bound"])
     width, last = metrics["width"].iloc[0], max(10, drawn["layer"].max())
-    strokes = {"float32": {"linewidth": 3.2}, "float64": {"linewidth": 1.3, "linestyle": DASHED}}
     picture, (panels,) = sheet(1, 2, sharey=True, gap=1.2, right=1.1)
     PLAIN.note(panels[1], 0.04, 0.15, "thick: single\nprecision\nbroken: double")
     for axes, letter, name in zip(panels, "ab", ("linear", "ReLU"), strict=True):
-        axes.set(xscale="log", yscale="log", xlim=(1, last), ylim=(0.85, 1.2 * width))
-        level(axes, width**0.5, f"√d (d = {width})", above=False)
-        of_name, ends = drawn[drawn["activation"] == name.lower()], {}
+        of_name = drawn[drawn["activation"] == name.lower()]
         for (precision, kind), rows in of_name.groupby(["dtype", "normalization"]):
-            look = NORMALIZATIONS[kind]
             if precision == "float32":
-                look.band(axes, rows["layer"], rows["matrix_rank_low"], rows["matrix_rank_high"])
-            look.line(axes, rows["layer"], rows["matrix_rank"], marker="", **strokes[precision])
-            ends[kind] = rows["matrix_rank"].iloc[-1], NAMES[kind], look
-        name_ends(axes, list(ends.values()))
-        ticks(axes.xaxis, [depth for depth in (1, 10, 100, 1000, 10000) if depth <= last])
-        ticks(axes.yaxis, [2**power for power in range(16) if 2**power <= width])
+                low, high = rows["matrix_rank_low"], rows["matrix_rank_high"]
+                NORMALIZATIONS[kind].band(axes, rows["layer"], low, high)
+        level(axes, width**0.5, f"√d (d = {width})", above=False)
+        name_ends(axes, _by_layer(axes, of_name, "matrix_rank", width, last))
         panel(axes, letter, f"rank, {name} networks", "layer")
     return picture, drawn
+
+
+STROKES = {"float32": {"linewidth": 3.2}, "float64": {"linewidth": 1.3, "linestyle": DASHED}}
+"""Options of lines by precision."""
+
+
+def _by_layer(
+    axes: Axes, drawn: pd.DataFrame, column: str, width: int, last: int
+) -> list[tuple[float, str, Look]]:
+    """Draw medians of a rank by layer, on logarithmic axes.
+
+    Returns height, name and look at each line's end.
+    """
+    axes.set(xscale="log", yscale="log", xlim=(1, last), ylim=(0.85, 1.2 * width))
+    ends = {}
+    for (precision, kind), rows in drawn.groupby(["dtype", "normalization"]):
+        look = NORMALIZATIONS[kind]
+        look.line(axes, rows["layer"], rows[column], marker="", **STROKES[precision])
+        ends[kind] = rows[column].iloc[-1], NAMES[kind], look
+    ticks(axes.xaxis, [depth for depth in (1, 10, 100, 1000, 10000) if depth <= last])
+    ticks(axes.yaxis, [2**power for power in range(16) if 2**power <= width])
+    return list(ends.values())
+
+
+def draw_norms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Draw r by layer for Gaussian inputs, and the accuracy by depth, for all normalizations."""
+    rows = select(tables["metrics"], data="gaussian")
+    keys = ["activation", "dtype", "normalization", "layer"]
+    drawn = spread(rows[rows["layer"] > 0], keys, ["matrix_rank", "rank_bound"])
+    width, last = rows["width"].iloc[0], max(10, drawn["layer"].max())
+    picture, ((left, middle, right),) = sheet(1, 3, gap=0.6, right=1.2)
+    for axes, letter, name in zip((left, middle), "ab", ("linear", "ReLU"), strict=True):
+        _by_layer(axes, drawn[drawn["activation"] == name.lower()], "rank_bound", width, last)
+        level(axes, width**0.5, f"√d (d = {width})", at=0.3)
+        panel(axes, letter, f"r, {name} networks", "layer")
+    NORMALIZATIONS["batch_no_mean"].note(middle, 0.46, 0.19, "without mean\nsubtraction")
+    ends = trained(tables)
+    name_ends(right, _by_depth(right, ends, "train_accuracy", 1 / CLASSES, "chance"))
+    panel(right, "c", f"accuracy, epoch {ends['epoch'].max()}", "depth L")
+    return picture, drawn
+
+
+def say_norms(tables: Tables) -> str:
+    """Return the headline: r before training and accuracy of networks with layer norm."""
+    rank = select(rank_of_last_layer(tables["metrics"]), normalization="layer", depth=16)
+    accuracy = select(trained(tables), normalization="layer", depth=16)["train_accuracy"]
+    return (
+        "Layer norm and RMS norm do not keep the rank, but learn: at depth 16 layer norm begins at"
+        f" r = {rank['rank_bound'].median():.1f} and reaches an accuracy of {accuracy.median():.2f}"
+    )
+
+
+INITS = {
+    "pytorch": ("usual\ninitialization", METHODS["batch_norm"]),
+    "asymmetric": ("asymmetric\ninitialization", METHODS["batch_norm_asymmetric"]),
+}
+"""Names and looks of the initializations of networks with batch norm."""
+
+
+def draw_starts(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Draw the rank by layer before training, and the accuracy by epoch, by initialization."""
+    picture, ((left, right),) = sheet(1, 2, gap=0.7, right=1.2)
+    for axes, (table, x, column) in (
+        (left, ("metrics", "layer", "matrix_rank")),
+        (right, ("training", "epoch", "train_accuracy")),
+    ):
+        drawn, ends = spread(tables[table], ["init", x], [column]), []
+        for init, rows in drawn.groupby("init", sort=False):
+            name, look = INITS[init]
+            look.band(axes, rows[x], rows[f"{column}_low"], rows[f"{column}_high"])
+            look.line(axes, rows[x], rows[column], marker="")
+            ends.append((rows[column].iloc[-1], name, look))
+        axes.set_ylim(0, None)
+    level(right, 1 / CLASSES, "chance", at=0.6, above=False)
+    name_ends(right, ends)
+    panel(left, "a", "rank before training", "layer")
+    panel(right, "b", "training accuracy", "epoch")
+    return picture, drawn
+
+
+def say_starts(tables: Tables) -> str:
+    """Return the headline: ranks of the last layer, and accuracies, by initialization."""
+    rank = rank_of_last_layer(tables["metrics"]).groupby("init")["matrix_rank"].median()
+    ends = trained(tables).groupby("init")["train_accuracy"].median()
+    return (
+        f"Positive weights lower the rank that batch norm keeps from {rank['pytorch']:.0f} to"
+        f" {rank['asymmetric']:.0f}, and the accuracy from {ends['pytorch']:.2f} to"
+        f" {ends['asymmetric']:.2f}"
+    )
 
 
 LOOKED_AT = {
@@ -235,5 +318,31 @@ FIGURES = [
         " and without it (plain). (b) shows ReLU networks. Lines are medians: thick ones in"
         " single, broken ones in double precision. Bands are the range in single precision.",
         shows={"normalization": ["none", "batch"]},
+    ),
+    Drawing(
+        "rank-starts",
+        draw_starts,
+        whose="as the paper describes",
+        findings=[
+            Finding(
+                say_starts,
+                holds=["asymmetric-start-lowers-rank", "asymmetric-start-slows-learning"],
+            )
+        ],
+        marks="lines: medians, bands: range",
+        caption="(a) shows the rank by layer before training, (b) the training accuracy by epoch of"
+        " ReLU networks with batch norm. Weights and biases are uniform on [−1/√d, 1/√d], or on"
+        " [0, 2/√d] (asymmetric; d: inputs of the layer). Each uses the best of five learning"
+        " rates.",
+    ),
+    Drawing(
+        "rank-norms",
+        draw_norms,
+        whose="our experiment",
+        findings=[Finding(say_norms, holds=["only-batch-norm-keeps-rank", "learns-from-rank-one"])],
+        marks="lines: medians (c: means), dots: networks",
+        caption="Normalization is before the activation. (a) shows r by layer of linear networks"
+        " before training, (b) of ReLU networks (Gaussian inputs, width 32), (c) the training"
+        " accuracy of ReLU networks on digits by depth (width 64).",
     ),
 ]

@@ -6,7 +6,7 @@ Only networks of more than ten layers are judged as deep. Diverged networks have
 import numpy as np
 import pandas as pd
 
-from runner.papers.batch_norm_rank.learning import DEEP, learned_share
+from runner.papers.batch_norm_rank.learning import DEEP, learned_share, with_divergence
 from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_layer, trained
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty, select
@@ -19,12 +19,19 @@ PRINTED = {
     "float64": "double precision",
     "batch": "batch norm",
     "batch_no_mean": "batch norm without mean subtraction",
+    "pytorch": "usual initialization",
+    "asymmetric": "asymmetric initialization",
     "depth == depth.min()": "the depth is the smallest",
     "depth == depth.max()": "the depth is the largest",
 }
 """Printed names of networks, columns and conditions."""
 
-NORMALIZATION = {"vanilla": "none", "batch norm": "batch"}
+NORMALIZATION = {
+    "vanilla": "none",
+    "batch norm": "batch",
+    "layer norm": "layer",
+    "RMS norm": "rms",
+}
 
 
 def _by_depth(rows: pd.DataFrame, networks: str, where: str = "depth > 0") -> pd.DataFrame:
@@ -84,5 +91,31 @@ def rank_of_deepest(tables: Tables, activation: str) -> pd.Series:
 def rank_of_layers(tables: Tables, activation: str) -> pd.DataFrame:
     """rank of every layer / √d, {activation} networks with batch norm (mean subtracted or not)"""
     rows = select(tables["metrics"], activation=activation)
-    rows = rows[(rows["layer"] > 0) & (rows["normalization"] != "none")]
+    has_batch_norm = rows["normalization"].isin(["batch", "batch_no_mean"])
+    rows = rows[(rows["layer"] > 0) & has_batch_norm & (rows["data"] == "gaussian")]
     return rows.assign(value=rows["matrix_rank"] / np.sqrt(rows["width"]))
+
+
+@quantity(each=("normalization", "activation"))
+def r_of_deepest(tables: Tables) -> pd.Series:
+    """median r of the deepest third of the layers, networks without batch norm"""
+    rows = select(tables["metrics"], data="gaussian")
+    rows = rows[rows["normalization"].isin(["none", "layer", "rms"])]
+    deepest = rows[rows["layer"] > rows["depth"] * 2 / 3]
+    return deepest.groupby(["normalization", "activation", "replicate"])["rank_bound"].median()
+
+
+@quantity(unit="ratio")
+def rank_lowered(tables: Tables, of: str, over: str) -> pd.Series:
+    """rank of the last hidden layer before training, {of} / {over}"""
+    rows = rank_of_last_layer(tables["metrics"])
+    ranks = [select(rows, init=init).set_index("replicate")["matrix_rank"] for init in (of, over)]
+    return ranks[0] / ranks[1]
+
+
+@quantity(unit="difference")
+def accuracy_ahead(tables: Tables, of: str, over: str) -> pd.Series:
+    """training accuracy, mean over the epochs, {of} − {over}"""
+    rows = with_divergence(tables["training"])
+    means = rows.groupby(["init", "replicate"])["train_accuracy"].mean()
+    return means[of] - means[over]

@@ -1,0 +1,66 @@
+"""Additional claims about the gradients of random networks with batch norm.
+
+The bounds are plain margins: 10 % of the exponent, a factor of two, and √d as in the paper.
+"""
+
+from runner.papers.batch_norm_rank.rank_gradients import quantities as q
+from runner.results.claims import ours
+
+RELU, PLAIN = "ReLU, batch norm", "ReLU, plain"
+LINEAR = "linear, batch norm"
+ORTHOGONAL = "linear, batch norm, orthogonal weights"
+
+DEEPEST = "L == L.max()"
+SQUARE = "d == N"
+"""Width of the theory of orthogonal weights, in which the samples are linearly independent."""
+
+ONE = 1.5
+"""Largest r that counts as rank one."""
+
+YANG = "supplementary to paper B, Section 3; Yang et al. 2019"
+METEREZ = "supplementary to paper B, Section 3; Meterez et al. 2024"
+DANESHMAND = "supplementary to paper B, Section 3; Daneshmand, Joudaki, Bach 2021"
+
+CLAIMS = {
+    "rank-gradients": [
+        ours(
+            "relu-gradients-explode",
+            "in wide ReLU networks with batch norm the gradient norm grows by √(π / (π − 1)) = 1.21"
+            " per layer from the last hidden layer to the first, while the rank stays above √d",
+            YANG,
+            [
+                q.growth_over_theory(RELU, f"{DEEPEST} and d >= N").above(0.9),
+                q.growth_over_theory(RELU, f"{DEEPEST} and d >= N").below(1.1),
+                q.over_root("matrix_rank", RELU).above(1),
+            ],
+        ),
+        ours(
+            "plain-keeps-gradients-loses-rank",
+            "in deep plain ReLU networks of He's initialization r falls to one, and the gradient"
+            " norm of the first hidden layer is less than 1,000 times that of the last",
+            YANG,
+            [
+                q.r(PLAIN, f"{DEEPEST} and {SQUARE}").below(ONE),
+                q.first_over_last(PLAIN, DEEPEST).below(1000),
+            ],
+        ),
+        ours(
+            "orthogonal-weights-keep-both",
+            "in linear networks with batch norm and orthogonal weights, as wide as the batch is"
+            " large, r stays above √d, and the gradient norm changes by less than a factor of two",
+            METEREZ,
+            [
+                q.first_over_last(ORTHOGONAL, SQUARE).above(1 / 2),
+                q.first_over_last(ORTHOGONAL, SQUARE).below(2),
+                q.over_root("rank_bound", ORTHOGONAL, SQUARE).above(1),
+            ],
+        ),
+        ours(
+            "gap-falls-with-width",
+            "in deep linear networks with batch norm and Gaussian weights the samples are closer to"
+            " orthogonal at twice the width",
+            DANESHMAND,
+            q.gap_over_half_width(LINEAR, DEEPEST).below(1),
+        ),
+    ],
+}

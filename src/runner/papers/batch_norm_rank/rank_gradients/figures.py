@@ -1,0 +1,89 @@
+"""Draw the figure of study `rank_gradients`."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from runner.papers.batch_norm_rank.looks import METHODS
+from runner.papers.batch_norm_rank.rank_gradients.tables import networks
+from runner.results.drawing import Drawing, Finding
+from runner.results.rows import Tables, select, spread
+from runner.results.style import GREEN, SKY, Look, guide, name_ends, panel, sheet, ticks
+
+ORTHOGONAL = "linear, batch\nnorm, orthogonal"
+
+LOOKS = {
+    "ReLU, batch norm": ("ReLU,\nbatch norm", METHODS["batch_norm"]),
+    "ReLU, plain": ("ReLU, plain", METHODS["vanilla"]),
+    "linear, batch norm": ("linear,\nbatch norm", Look(SKY, "^")),
+    "linear, batch norm, orthogonal weights": (ORTHOGONAL, Look(GREEN, "D")),
+}
+"""Names in the picture, and looks."""
+
+
+def _lines(axes: Axes, drawn: pd.DataFrame, x: str, column: str) -> list[tuple[float, str, Look]]:
+    """Draw medians and ranges by network; return height, name and look at the ends of lines."""
+    ends = []
+    for network, rows in drawn.groupby("network"):
+        name, look = LOOKS[network]
+        look.band(axes, rows[x], rows[f"{column}_low"], rows[f"{column}_high"])
+        look.line(axes, rows[x], rows[column])
+        ends.append((rows[column].iloc[-1], name, look))
+    return ends
+
+
+def draw_gradients(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Draw growth of gradients and r by depth, at width N, and the orthogonality gap by width."""
+    from runner.papers.batch_norm_rank.theory import RELU_GRADIENT_GROWTH  # late import of torch
+
+    keys = ["network", "d", "L", "N"]
+    drawn = spread(networks(tables).sort_values(keys), keys, ["ratio", "rank_bound", "gap"])
+    square, deepest = drawn[drawn["d"] == drawn["N"]], drawn[drawn["L"] == drawn["L"].max()]
+    picture, ((left, middle, right),) = sheet(1, 3, gap=0.62, right=1.55)
+    for axes, column in ((left, "ratio"), (middle, "rank_bound")):
+        axes.set_yscale("log")
+        _lines(axes, square, "L", column)
+    depths = np.arange(1, drawn["L"].max())
+    guide(left, depths, RELU_GRADIENT_GROWTH ** (depths - 1))
+    ticks(middle.yaxis, [2**k for k in range(16) if 2**k <= drawn["N"].max()])
+    right.set(xscale="log", ylim=(0, 1.05))
+    ticks(right.xaxis, sorted(deepest["d"].unique()))
+    name_ends(right, _lines(right, deepest, "d", "gap"))
+    panel(left, "a", "first / last gradient", "depth L")
+    panel(middle, "b", "r of the last layer", "depth L")
+    panel(right, "c", f"orthogonality gap, L = {drawn['L'].max()}", "width d")
+    return picture, drawn
+
+
+def say_cost(tables: Tables) -> str:
+    """Return the headline: growth of the gradients of the deepest ReLU networks with batch norm."""
+    rows = select(networks(tables), network="ReLU, batch norm").query("d == N and L == L.max()")
+    growth = (rows["ratio"] ** (1 / (rows["L"] - 1))).median()
+    return (
+        f"In ReLU networks batch norm keeps the rank, but gradients grow {growth:.2f} times per"
+        " layer; without batch norm they do not, and r falls to 1"
+    )
+
+
+overview = draw_gradients
+
+HEADLINE = ["first_gradient", "last_gradient", "matrix_rank", "rank_bound"]
+
+FIGURES = [
+    Drawing(
+        "rank-gradients",
+        draw_gradients,
+        whose="our experiment",
+        findings=[
+            Finding(
+                say_cost,
+                holds=["relu-gradients-explode", "plain-keeps-gradients-loses-rank"],
+            )
+        ],
+        marks="lines: medians, bands: range",
+        caption="(a) shows the gradient norm of the first hidden layer / the last at width N"
+        " (dotted: √(π / (π − 1)) per layer), (b) r of the last layer, (c) its orthogonality gap"
+        " (0: orthogonal samples). Lines are medians, bands the range.",
+    ),
+]

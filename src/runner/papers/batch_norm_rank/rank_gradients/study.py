@@ -1,0 +1,87 @@
+"""Study `rank_gradients`: does batch normalization pay for the rank with exploding gradients?
+
+Random networks with L hidden layers of width d get N standard Gaussian inputs with d features and
+one of ten random labels each. Nothing is trained. Measured are the gradients of the mean cross
+entropy by the weights of the first and the last hidden layer, and the rank of the last hidden
+layer. All numbers are float64, so that gradients neither overflow nor vanish.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from runner.core.studies import Context, Row
+from runner.data import CLASSES
+from runner.networks.mlp import MLP
+from runner.papers.batch_norm_rank.measures import last_hidden, ranks
+from runner.papers.batch_norm_rank.mlp_training import by_network, drawn_stack
+from runner.papers.batch_norm_rank.rank_gradients.config import RankGradients
+from runner.training.classification import loss_and_hits
+
+
+@dataclass(frozen=True)
+class Gradients(Row):
+    """One row per normalization, width, depth and replicate, at initialization."""
+
+    table: ClassVar[str] = "metrics"
+    keys: ClassVar[tuple[str, ...]] = ("normalization", "width", "depth", "replicate")
+
+    normalization: str
+    width: int  # d, number of units of each hidden layer
+    depth: int  # L, number of hidden layers
+    replicate: int
+    first_gradient: float  # Frobenius norm of the gradient by the weights of hidden layer 1
+    last_gradient: float  # Frobenius norm of the gradient by the weights of hidden layer L
+    matrix_rank: float  # singular values of the last hidden layer above sigma_max d eps
+    rank_bound: float  # r of the last hidden layer, lower bound of the rank, Eq. (4)
+
+
+def run(config: RankGradients, context: Context) -> Iterator[Gradients]:
+    """Yield one row for each normalization, width, depth and replicate."""
+    points = list(product(config.widths, config.depths, config.normalizations))
+    with context.progress(len(points), "measuring", unit="stacks") as bar:
+        for width, depth, normalization in points:
+            data, weights = (
+                [config.stream(r, f"{part} L={depth} d={width}") for r in range(config.replicates)]
+                for part in ("data", "weights")
+            )
+            sizes = [width] * (depth + 1) + [CLASSES]
+            network = drawn_stack(sizes, weights, normalization, config.init, config.activation)
+            x, labels = (
+                torch.stack(parts).to(context.device)
+                for parts in zip(
+                    *(gaussian_batch(config.samples, width, stream) for stream in data), strict=True
+                )
+            )
+            measured = measure(network.to(context.device), x, labels)
+            for replicate, columns in enumerate(by_network(measured)):
+                yield Gradients(normalization, width, depth, replicate, **columns)
+            bar.update()
+
+
+def gaussian_batch(
+    samples: int, width: int, stream: torch.Generator
+) -> tuple[Float[Tensor, "N d"], Int[Tensor, " N"]]:
+    """Return N standard Gaussian inputs and as many random labels."""
+    x = torch.randn(samples, width, generator=stream, dtype=torch.float64)
+    return x, torch.randint(CLASSES, (samples,), generator=stream)
+
+
+def measure(
+    network: MLP, x: Float[Tensor, "R N d"], labels: Int[Tensor, "R N"]
+) -> dict[str, Float[Tensor, " R"]]:
+    """Return gradient norms of the first and last hidden layer and ranks of the last, by column.
+
+    Batch normalization uses the statistics of the N samples.
+    """
+    weights = [network.parameters[f"W{layer}"].requires_grad_() for layer in (1, network.depth)]
+    losses, _ = loss_and_hits(network.logits(x, "probe"), labels)
+    norms = [torch.linalg.matrix_norm(g) for g in torch.autograd.grad(losses.sum(), weights)]
+    measured = ranks(last_hidden(network, x))
+    columns = {"matrix_rank": measured.matrix_rank, "rank_bound": measured.rank_bound}
+    return dict(zip(("first_gradient", "last_gradient"), norms, strict=True)) | columns

@@ -1,0 +1,30 @@
+"""Name the networks of study `rank_gradients`, for its figure and claims."""
+
+import pandas as pd
+
+from runner.results.rows import Tables
+
+NETWORKS = {
+    ("relu", "batch", "gain"): "ReLU, batch norm",
+    ("relu", "none", "gain"): "ReLU, plain",
+    ("linear", "batch", "gain"): "linear, batch norm",
+    ("linear", "batch", "orthogonal"): "linear, batch norm, orthogonal weights",
+}
+"""Names of networks by activation, normalization and init; other networks are not judged."""
+
+
+def networks(tables: Tables) -> pd.DataFrame:
+    """Return the rows of the networks in NETWORKS with the symbols d, L and N of the paper.
+
+    Columns are added: `network` is the name, `ratio` the gradient norm of the first hidden layer
+    / of the last, `gap` the orthogonality gap of the last hidden layer.
+    """
+    from runner.papers.batch_norm_rank.theory import orthogonality_gap  # late import of torch
+
+    rows = tables["metrics"]
+    kinds = zip(rows["activation"], rows["normalization"], rows["init"], strict=True)
+    gaps = map(orthogonality_gap, rows["rank_bound"], rows["samples"])
+    ratio = rows["first_gradient"] / rows["last_gradient"]
+    rows = rows.assign(network=[*map(NETWORKS.get, kinds)], gap=[*gaps], ratio=ratio)
+    named = rows.dropna(subset="network")
+    return named.rename(columns={"width": "d", "depth": "L", "samples": "N"})

@@ -79,6 +79,7 @@ HOURS_AT_PAPER = {
     ("norm-start",): 0.15,
     ("norm-finetuning",): 43_000.0,
     ("bottleneck-symmetry",): 1.9,
+    ("bottleneck-rates",): 2.5,
     ("rank-scale",): 14.0,
 }
 """Estimated hours on one core of figures without similar results: steps times seconds per step."""

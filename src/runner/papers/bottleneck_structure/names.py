@@ -24,6 +24,8 @@ NAMES = {
     "plain": "weight decay throughout",
     "annealed": "annealed training",
     "constant": "weight decay λ throughout",
+    "figure-1": "the task of figure 1",
+    "example-20": "Example 20",
     "schatten": "Schatten norm",
     "theorem-3": "Theorem 3",
     "theorem-6": "Theorem 6",

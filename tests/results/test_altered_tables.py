@@ -35,7 +35,6 @@ OWN_TABLES = {
     ("constructions", "wide-full-rank"),
     ("fig5", "sparse-exact"),
     ("bottleneck-recipes", "slope-is-rank-trained"),
-    ("bottleneck-fig2", "paths-do-not-cross"),
     ("bottleneck-symmetry", "spurious-symmetry"),
     ("rank-fig7", "centring-redundant"),
     ("rank-fig7", "centring-changes-no-path"),

@@ -35,6 +35,20 @@ def test_the_slope_of_the_norm_is_the_rank(factor, verdict):
     assert found["slope-is-rank-trained"] == verdict
 
 
+@pytest.mark.parametrize(("recipe", "end"), [("plain", "trained"), ("annealed", "annealed")])
+@pytest.mark.parametrize(
+    ("power", "ranks", "verdict"), [(1, (3, 2), "holds"), (4, (2, 3), "fails")]
+)
+def test_networks_as_trained_fall_in_rank_along_lines(recipe, end, power, ranks, verdict):
+    """Eight tasks: the norm is like a power of the depth, the rank changes at depth 16."""
+    depths = np.arange(6, 26, 2)
+    rows = {"depth": depths, "rank": np.where(depths < 16, *ranks), "parameter_norm": depths**power}
+    columns = {"recipe": recipe, "ridge": 1e-3, "train_cost": 0.005}
+    tasks = [pd.DataFrame(rows).assign(replicate=task, **columns) for task in range(8)]
+    found = verdicts("bottleneck-recipes", {"metrics": pd.concat(tasks, ignore_index=True)})
+    assert found[f"affine-norm-{end}"] == found[f"rank-falls-{end}"] == verdict
+
+
 @pytest.mark.parametrize(("known", "verdict"), [(0.4, "holds"), (0.99, "fails")])
 def test_a_symmetry_is_spurious_where_the_statistics_are_not_known(known, verdict):
     """known: R² of the statistics after training; it is 0.5 before training."""

@@ -270,7 +270,7 @@ FIGURES = [
         "bottleneck-fig1",
         draw_bottleneck,
         whose="as in the paper",
-        findings=[Finding(say_slope, holds=["slope-tends-to-rank", "rank-falls"])],
+        findings=[Finding(say_slope, holds=["slope-tends-to-rank", "singular-values"])],
         marks="bold: task of d, e and f",
         caption=lambda tables: (
             f"The columns show the best solutions found{_from_depth(tables['metrics'])}, annealed"

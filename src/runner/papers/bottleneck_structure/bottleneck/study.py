@@ -24,7 +24,7 @@ from runner.core.studies import Context, Measured, Row, network_name
 from runner.networks.spectra import svdvals
 from runner.papers.bottleneck_structure import networks, theory
 from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
-from runner.papers.bottleneck_structure.bottleneck.latent import D_IN, D_OUT, Task, draw_task
+from runner.papers.bottleneck_structure.latent import D_IN, D_OUT, Task, draw_task
 from runner.papers.bottleneck_structure.minima import Minimum, Problem, minima
 from runner.papers.bottleneck_structure.networks import Network, differentiate
 from runner.papers.bottleneck_structure.recipes import RECIPES

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from runner.core.studies import Context, Row
 from runner.papers.bottleneck_structure import theory
-from runner.papers.bottleneck_structure.bottleneck.latent import D_IN, D_OUT, draw_task
+from runner.papers.bottleneck_structure.latent import D_IN, D_OUT, draw_task
 from runner.papers.bottleneck_structure.networks import Inputs, Network, differentiate
 from runner.papers.bottleneck_structure.recipes import RECIPES
 from runner.papers.bottleneck_structure.spectra import jacobian_ranks
@@ -99,10 +99,8 @@ def trained(
 ) -> dict[Key, Network]:
     """Return networks after annealed training by Adam."""
     depths, replicates = map(list, zip(*order, strict=True))
-    stack, recipe = (
-        DepthStack(depths, config.width, D_IN, D_OUT, context.device),
-        RECIPES["annealed"],
-    )
+    stack = DepthStack(depths, config.width, D_IN, D_OUT, context.device)
+    recipe = RECIPES["annealed"]
     start(stack, replicates, recipe, config.stream)
     trainer = RidgeTrainer(stack, recipe, config.ridge, recipe.learning_rate, config.steps)
     trainer.run(lambda block: [batch], context)

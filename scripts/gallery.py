@@ -80,6 +80,7 @@ HOURS_AT_PAPER = {
     ("invariants-in-practice",): 0.3,
     ("norm-finetuning",): 43_000.0,
     ("bottleneck-symmetry",): 1.9,
+    ("bottleneck-rates",): 2.5,
     ("rank-scale",): 14.0,
     ("rank-gradients",): 0.02,
     ("rank-norms",): 0.2,

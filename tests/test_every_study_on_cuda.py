@@ -80,6 +80,7 @@ LONGER = [
     *(("rank_chain", {"engine": engine}, {"layers": 80}) for engine in ("direct", "rotated")),
     ("rank_collapse", {"normalizations": ["none", "batch", "batch_no_mean"]}, {"batch_size": 16}),
     ("rank_one", {}, {"steps": 16}),
+    ("stability", {}, {"steps": 16, "descent_steps": 6}),
     ("symmetry", {}, {"steps": 16}),
 ]
 """Settings, and others in which as much is measured after more steps."""

@@ -18,7 +18,14 @@ SMALL = {"example20": {"L": 16}, "linear": {"L": 2}}
 """Depths at which the baseline takes a second, where it takes many."""
 
 
-PLAIN = {"bn_only", "norm_classifier", "norm_finetuning", "practical_layers", "rank_gradients"}
+PLAIN = {
+    "bn_only",
+    "norm_classifier",
+    "norm_finetuning",
+    "practical_layers",
+    "rank_gradients",
+    "stability",
+}
 """Studies that are written as the baseline is."""
 
 

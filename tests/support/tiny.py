@@ -24,6 +24,8 @@ TINY = {
     "rank_collapse": {"depth": 3, "width": 4, "samples": 8, "learning_rates": [0.03]},
     "rank_gradients": {"depths": [2, 3], "widths": [4], "samples": 6},
     "rank_one": {"samples": [4], "depth": 7, "width": 4, "steps": 8, "segment_points": 3},
+    "stability": {"depths": [4, 6], "rates": [0.1], "width": 4, "samples": 6, "steps": 8}
+    | {"descent_steps": 3},
     "symmetry": {"depth": 4, "width": 6, "dimension": 4, "horizon": 3}
     | {"starts": 20, "steps": 8, "ridge": 0.05},
 }
@@ -115,6 +117,7 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
         *({"measure": measure} for measure in ("spectrum", "product", "expansion")),
         {"engine": "direct", "law": "rademacher", "centred": True, "dtype": "float32"},
     ],
+    "symmetry": each("symmetry", "recipe"),
     "rank_collapse": [
         {"normalizations": choices("rank_collapse", "normalizations"), **CHOOSING},
         {"skip": 0.5, "dtype": "float64"},

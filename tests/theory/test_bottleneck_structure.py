@@ -12,6 +12,7 @@ from scipy.optimize import brentq, minimize
 from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.minima import Problem, balanced, merged, polished
 from runner.papers.bottleneck_structure.networks import Network, differentiate
+from runner.papers.bottleneck_structure.stability import study as stability
 from runner.papers.bottleneck_structure.symmetry.dynamics import Dynamics
 from runner.papers.bottleneck_structure.theorems import check
 
@@ -1019,6 +1020,30 @@ def test_the_norm_of_the_ntk_is_that_of_the_matrix():
     found = theory.ntk_norm(network, differentiate(network, x), x)
     expected = [torch.linalg.matrix_norm(ntk(network, point[None]), 2) for point in x]
     torch.testing.assert_close(found, torch.stack(expected))
+
+
+def test_the_norm_of_the_kernel_on_all_points_is_that_of_the_gram_matrix_of_gradients():
+    """Theta(X, X) from automatic differentiation, by the weights only."""
+    network, x = random_network([3, 5, 4, 2]), randn(6, 3)
+
+    def outputs(*weights):
+        return Network(list(weights), network.biases).activations(x)[-1].flatten()
+
+    parts = torch.autograd.functional.jacobian(outputs, tuple(network.weights))
+    J = torch.cat([part.flatten(1) for part in parts], 1)
+    expected = float(torch.linalg.matrix_norm(J @ J.mT, 2))
+    assert stability.kernel_norm(network, x) == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_share_of_negative_pre_activations_of_known_layers():
+    """W_1 x = (3, -4): 16 of 25; W_2 maps (3, 0) to (3, 3): nothing; W_3 to -3: all."""
+    weights = [torch.tensor([[3.0], [-4.0]]), torch.tensor([[1.0, 9], [1, 9]])]
+    weights += [torch.tensor([[-0.5, -0.5]])]
+    network = Network(
+        [W.double() for W in weights], [W.new_zeros(len(W)).double() for W in weights]
+    )
+    shares = theory.negative_shares(network, torch.ones(1, 1, dtype=torch.float64))
+    assert shares.tolist() == pytest.approx([16 / 25, 0, 1])
 
 
 def test_an_active_segment_ends_where_the_first_neuron_switches():

@@ -10,7 +10,7 @@ from runner.core.streams import generator
 from runner.networks.spectra import svdvals
 from runner.papers.bottleneck_structure import descent, theory
 from runner.papers.bottleneck_structure import minima as engine
-from runner.papers.bottleneck_structure.bottleneck.latent import draw_task
+from runner.papers.bottleneck_structure.latent import draw_task
 from runner.papers.bottleneck_structure.minima import (
     Problem,
     _descended,

@@ -9,6 +9,7 @@ from bench.growth import lent
 from runner.core.streams import generator
 from runner.papers.bottleneck_structure import stack as stacks
 from runner.papers.bottleneck_structure import training
+from runner.papers.bottleneck_structure.latent import draw_task
 from runner.papers.bottleneck_structure.networks import Network
 from runner.papers.bottleneck_structure.recipes import RECIPES, Recipe
 from runner.papers.bottleneck_structure.stack import DepthStack
@@ -191,3 +192,22 @@ def test_training_goes_on_from_a_thinned_state(monkeypatch):
         ends.append(stack.parameters.clone())
         assert min(stack.widths) < 7
     assert torch.equal(*ends)
+
+
+@pytest.mark.long
+def test_thinning_with_weight_decay_throughout_ends_at_the_same_loss(monkeypatch):
+    """From the first steps on neurons are removed; figure 2 is trained in this way."""
+    monkeypatch.setattr(training, "THIN_EVERY", 100)
+    task, ridge, steps = draw_task(2, 100, 10, generator(0, 0, "data")), 3e-3, 1000
+    data = (task.x[None].float(), task.y[None].float())
+    recipe, losses, widths = RECIPES["constant"], [], []
+    for thin in (True, False):
+        stack = start(DepthStack([8], 16, 20, 20), [0], recipe, partial(generator, 0))
+        trainer = RidgeTrainer(stack, recipe, ridge, 3e-3, steps, thin)
+        trainer.run(lambda block: [data], ALONE)
+        network = stack.network(0)
+        cost = network.cost(task.x.mT, task.y.mT)
+        losses.append(cost + ridge * float(network.parameter_norm()))
+        widths.append(min(stack.widths))
+    assert widths[0] < 16 == widths[1]
+    assert losses[0] == pytest.approx(losses[1], rel=0.01)

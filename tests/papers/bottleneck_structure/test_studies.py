@@ -12,8 +12,8 @@ from runner.core.catalogue import module_of
 from runner.core.progress import Progress
 from runner.core.studies import LARGEST_FACTOR, Context
 from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
-from runner.papers.bottleneck_structure.bottleneck.latent import draw_task
 from runner.papers.bottleneck_structure.example20.config import Example20
+from runner.papers.bottleneck_structure.latent import draw_task
 from runner.papers.bottleneck_structure.networks import differentiate
 from runner.papers.bottleneck_structure.rank_one import study as rank_one
 from runner.papers.bottleneck_structure.rank_one.config import RankOne

@@ -138,6 +138,16 @@ def representation_tail(
     return torch.stack(tails) / math.sqrt(len(x))
 
 
+def negative_shares(network: Network, x: Inputs) -> Float[Tensor, " L"]:
+    """Return `||sigma(a) - a||^2 / ||a||^2` of every layer's pre-activations a at the points x.
+
+    It is 0 where the ReLU changes nothing, as section 3.3 expects of representations that converge.
+    """
+    layers = zip(network.weights, network.biases, network.activations(x)[:-1], strict=True)
+    pre = [alpha @ W.mT + b for W, b, alpha in layers]
+    return torch.stack([a.clamp(max=0).square().sum() / a.square().sum() for a in pre])
+
+
 def representation_bound(
     trace: PerPoint, excess: Float[Tensor, ""], log_determinant: PerPoint, k: int, L: int
 ) -> Float[Tensor, ""]:

@@ -1,9 +1,11 @@
-"""Statements of paper D about figure 1: the best solutions of many depths, and training."""
+"""Statements of paper D about figure 1, of the best solutions of many depths and of networks as
+trained."""
 
 from runner.papers.bottleneck_structure.bottleneck import quantities as q
-from runner.papers.bottleneck_structure.bottleneck.tables import ENOUGH, FITTED
+from runner.papers.bottleneck_structure.bottleneck.tables import CLOSE_FIT, ENOUGH, FITTED
 from runner.papers.bottleneck_structure.theorem_claims import THEOREMS
 from runner.results.claims import Claim
+from runner.results.quantities import Rule
 
 CAPTION = "paper D, figure 1 and section 3.1"
 TRUE_RANK = 2
@@ -23,14 +25,23 @@ ZERO = 0.01
 
 NEVER = "paper D, section 3.1 (fitting minima that underestimate the rank: never observed)"
 
+
+def near_one_or_zero(recipe: str) -> list[Rule]:
+    """Return the rules that k singular values are near 1 and the next one is near 0."""
+    return [
+        q.share_of_values(1, "i <= k", recipe).above(0.9),
+        q.share_of_values(0, "i == k + 1", recipe).above(0.9),
+    ]
+
+
 FIGURE_1 = [
     Claim(
         "affine-norm",
         "over depths at which the rank is the same, the squared parameter norm of figure 1's best"
         " solutions is nearly affine in the depth",
         CAPTION,
-        q.power_of_depth().given("fit").within(0.25, of=1),
-        note=DOUBT,
+        q.off_the_line("minimum").given(LONG).below(0.1),
+        note="R² from {r2.min:.4f} to {r2.max:.4f}",
     ),
     Claim(
         "slope-is-rank",
@@ -40,7 +51,7 @@ FIGURE_1 = [
         q.slope_over_rank().given("fit").within(0.1, of=1),
         note="slopes {slope.min:.2f} to {slope.max:.2f}; in searches from separate"
         " initializations a further layer adds {own.median:.2f} λ to the loss (median; λ:"
-        " weight decay)",
+        f" weight decay); {DOUBT}",
     ),
     Claim(
         "slope-tends-to-rank",
@@ -63,17 +74,14 @@ FIGURE_1 = [
         "rank-falls",
         "the best solutions found for figure 1's task have a smaller rank at larger depths",
         CAPTION,
-        q.correlation_with_depth().given("fit").below(0),
+        q.correlation_with_depth("minimum").below(0),
     ),
     Claim(
         "singular-values",
         "in the middle layers of figure 1's best solutions, k singular values are close to 1 and"
         " the others are small (k: rank)",
         "paper D, section 4, figure 1b",
-        [
-            q.share_of_values(1, "i <= k").given("fit").above(0.9),
-            q.share_of_values(0, "i == k + 1").given("fit").above(0.9),
-        ],
+        near_one_or_zero("minimum"),
     ),
     Claim(
         "distance-to-one",
@@ -96,7 +104,32 @@ FIGURE_1 = [
         "over depths at which the rank is the same, figure 1's best solutions gain layers only in"
         " their low-rank middle",
         "paper D, figure 1b",
-        q.layers_outside().given("fit").below(1 / 2),
+        q.layers_outside("minimum").given(LONG).below(1 / 2),
+    ),
+    Claim(
+        "same-function",
+        "over depths at which the rank is the same, figure 1's best solutions of successive depths"
+        " are about the same function",
+        "paper D, section 3.1",
+        q.moved_over_error().below(0.1),
+        note="test errors {test_cost.min:.3f} to {test_cost.max:.3f}; the search also moves"
+        " solutions from depth to depth",
+    ),
+    Claim(
+        "relu-changes-nothing",
+        "in the bottleneck of figure 1's best solutions, pre-activations are nonnegative, so that"
+        " the ReLU changes nothing",
+        "paper D, section 3.3",
+        q.share_of_negative().below(0.01),
+        note="in the first layer {first.median:.2g} (median)",
+    ),
+    Claim(
+        "between-two-ranks",
+        "for the deepest best solutions found, R⁽⁰⁾ is between the rank of the Jacobian and the"
+        " smallest rank of a layer",
+        "paper D, section 3.1",
+        q.outside_the_ranks().below(0.1),
+        note="slopes {slope.min:.2f} to {slope.max:.2f}",
     ),
 ]
 
@@ -110,31 +143,68 @@ REPRESENTATIONS = Claim(
     " in the middle, {last.median:.2g} in the last",
 )
 
-TRAINED = [
-    Claim(
-        "affine-norm-trained",
-        "after ordinary training on figure 1's task, the squared parameter norm is nearly affine"
-        " in the depth while the rank stays the same",
-        CAPTION,
-        q.off_the_line().given(LONG).below(0.1),
-        note="R² from {r2.min:.3f} to {r2.max:.3f}",
-    ),
-    Claim(
-        "slope-is-rank-trained",
-        "after ordinary training on figure 1's task, each further layer adds the rank to the"
-        " squared parameter norm while the rank stays the same",
-        CAPTION,
-        q.trained_slope_over_rank().given(LONG).within(0.1, of=1),
-        note="slopes {slope.min:.2f} to {slope.max:.2f}",
-    ),
-    Claim(
-        "rank-falls-trained",
-        "after ordinary training on figure 1's task, networks that fit the data have a smaller"
-        " rank at larger depths",
-        CAPTION,
-        q.trained_correlation_with_depth().below(0),
-    ),
-]
+AS_TRAINED = {
+    "trained": ("plain", "after ordinary training on figure 1's task"),
+    "annealed": ("annealed", "after annealed training on figure 1's task"),
+}
+"""Ends of the names of claims about networks as trained: the recipe, and its words."""
+
+
+def norms_as_trained(end: str) -> list[Claim]:
+    """Return the statements of figure 1a for networks as trained."""
+    recipe, after = AS_TRAINED[end]
+    return [
+        Claim(
+            f"affine-norm-{end}",
+            f"{after}, the squared parameter norm is nearly affine in the depth while the rank"
+            " stays the same",
+            CAPTION,
+            q.off_the_line(recipe).given(LONG).below(0.1),
+            note="R² from {r2.min:.3f} to {r2.max:.3f}",
+        ),
+        Claim(
+            f"slope-is-rank-{end}",
+            f"{after}, each further layer adds the rank to the squared parameter norm while the"
+            " rank stays the same",
+            CAPTION,
+            q.trained_slope_over_rank(recipe).given(LONG).within(0.1, of=1),
+            note="slopes {slope.min:.2f} to {slope.max:.2f}",
+        ),
+        Claim(
+            f"rank-falls-{end}",
+            f"{after}, networks that fit the data have a smaller rank at larger depths",
+            CAPTION,
+            q.correlation_with_depth(recipe).below(0),
+        ),
+    ]
+
+
+def spectra_as_trained(end: str) -> list[Claim]:
+    """Return the statements of figure 1b for networks as trained."""
+    recipe, after = AS_TRAINED[end]
+    return [
+        Claim(
+            f"singular-values-{end}",
+            f"{after}, in the middle layers k singular values are close to 1 and the others are"
+            " small (k: rank)",
+            "paper D, section 4, figure 1b",
+            near_one_or_zero(recipe),
+        ),
+        Claim(
+            f"only-the-middle-grows-{end}",
+            f"{after}, networks gain layers only in their low-rank middle while the rank stays the"
+            " same",
+            "paper D, figure 1b",
+            q.layers_outside(recipe).given(LONG).below(1 / 2),
+        ),
+    ]
+
+
+BELOW = (
+    "{value.sum} of {fits.sum} networks that fit have such a rank; {loose.sum} others have it, with"
+    f" a training error from {CLOSE_FIT} to {FITTED}"
+)
+"""Printed numbers of networks below the rank of the task."""
 
 RECIPES = [
     Claim(
@@ -162,7 +232,7 @@ RECIPES = [
         " the task",
         NEVER,
         q.fits_below(TRUE_RANK, "minimum").always("=", 0),
-        note="{value.sum} of {fits.sum} networks that fit have such a rank",
+        note=BELOW,
     ),
     Claim(
         "no-rank-1-fit-trained",
@@ -170,11 +240,17 @@ RECIPES = [
         " the rank of the task",
         NEVER,
         q.fits_below(TRUE_RANK, "plain").always("=", 0),
-        note="{value.sum} of {fits.sum} networks that fit have such a rank",
+        note=BELOW,
     ),
 ]
 
 CLAIMS = {
-    "bottleneck-fig1": [*FIGURE_1, REPRESENTATIONS, *THEOREMS],
-    "bottleneck-recipes": [*TRAINED, *RECIPES],
+    "bottleneck-fig1": [
+        *FIGURE_1,
+        *spectra_as_trained("trained"),
+        *spectra_as_trained("annealed"),
+        REPRESENTATIONS,
+        *THEOREMS,
+    ],
+    "bottleneck-recipes": [*norms_as_trained("trained"), *norms_as_trained("annealed"), *RECIPES],
 }

@@ -13,7 +13,7 @@ class Bottleneck(TrainingConfig):
     """Parameters of figure 1 of paper D: norm and spectra by depth, on a task of known rank."""
 
     study: ClassVar[str] = "bottleneck"
-    version: ClassVar[int] = 5  # dead neurons are removed in training; a compiled search
+    version: ClassVar[int] = 6  # two more columns: moved and negative
 
     depths: list[int] = parameter(
         "L: list of depths (2 or more); the networks of all depths are trained together",

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from runner.papers.bottleneck_structure.bottleneck.tables import at_ridge
-from runner.papers.bottleneck_structure.looks import draw_spectra, name_spectra, rank_look
+from runner.papers.bottleneck_structure.bottleneck.tables import SHALLOWEST, at_ridge, fitted
+from runner.papers.bottleneck_structure.looks import draw_spectra, rank_look
 from runner.results import style
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.rows import Tables, nonempty, select
@@ -21,6 +21,13 @@ RECIPES = {
     "annealed": ("annealed\ntraining", Look("#7a3c8f", "D", width=1.6)),
 }
 """Names and looks of the training procedures and of the search."""
+
+COLUMNS = {
+    "minimum": "best solution",
+    "annealed": "annealed training",
+    "plain": "ordinary training",
+}
+"""Names of the columns of figure 1, by recipe."""
 
 RANK = 2
 """Rank of the task."""
@@ -34,7 +41,7 @@ def _deep(metrics: pd.DataFrame) -> pd.DataFrame:
 
     Shallower networks have no bottleneck.
     """
-    deep = metrics[metrics["depth"] >= 6]
+    deep = metrics[metrics["depth"] >= SHALLOWEST]
     return deep if len(deep) else metrics
 
 
@@ -50,124 +57,118 @@ def _minima(tables: Tables) -> pd.DataFrame:
 
 
 def say_slope(tables: Tables) -> str:
-    """Return the headline: rank of the deepest solutions; a layer adds nearly this rank."""
+    """Return the headline: the deepest solutions' rank and slope; ordinary training ends at 0."""
     best = _minima(tables)
     rank = int(best.loc[best["depth"] == best["depth"].max(), "rank"].median())
+    nonempty(collapsed(tables["metrics"]), "depth from which ordinary training collapses")
     return (
-        f"The deepest solutions have rank {rank}, as the task has, and each further layer adds"
-        f" nearly {rank} to ‖θ‖²"
+        f"At the lowest loss deep networks have rank {rank}, as the task has, and a layer adds"
+        f" nearly {rank} to ‖θ‖²; ordinary training of deep networks ends at zero"
     )
 
 
-def _norms(axes: Axes, best: pd.DataFrame, plain: pd.DataFrame) -> None:
-    """Draw each depth's best solution, one task bold, and ordinary training with hollow markers.
+def _norms(axes: Axes, networks: pd.DataFrame, all_depths: pd.Series) -> None:
+    """Draw ‖θ‖² by depth, one task bold; crosses are networks that do not fit the data.
 
-    Crosses are networks that converged to zero.
+    networks: of one recipe. all_depths: of all recipes.
     """
-    dead = plain[plain["parameter_norm"] < ZERO]
-    alive = plain.drop(dead.index)
-    for rows, marker, color, size in ((alive, "o", GREY, 3.5), (dead, "x", INK, 4.5)):
-        look = {"color": color, "ms": size, "mfc": "none", "mew": 1, "zorder": 2}
-        axes.plot(rows["depth"], rows["parameter_norm"], marker, **look, clip_on=rows is alive)
-    first = best["replicate"].min()
-    for (replicate, rank), rows in best.sort_values("depth").groupby(["replicate", "rank"]):
+    first, shallow, last = networks["replicate"].min(), all_depths.min(), all_depths.max()
+    fitting = fitted(networks)
+    failed = networks.drop(fitting.index)
+    axes.plot(failed["depth"], failed["parameter_norm"], "x", color=INK, ms=4, mew=1)
+    for (replicate, rank), rows in fitting.sort_values("depth").groupby(["replicate", "rank"]):
         look, bold = rank_look(rank), replicate == first
         size = {"markersize": 5.5} if bold else {"markersize": 2.2, "linewidth": 0.9, "alpha": 0.45}
         look.line(axes, rows["depth"], rows["parameter_norm"], zorder=3 + bold, **size)
-    norms = pd.concat([best["parameter_norm"], alive["parameter_norm"]])
-    axes.set(ylim=(0, np.nanmax([norms.max() * 1.2, 1])), ylabel=r"$\|\theta\|^2$")
-    shallow, last = best["depth"].min(), best["depth"].max()
-    axes.set_xlim(shallow - 0.5 - 0.29 * (last - shallow), last + 0.5 + 0.04 * (last - shallow))
-    _name_ranks(axes, best, alive)
-    if best["replicate"].nunique() > 1:
-        QUIET.note(axes, 0.03, 0.99, "bold: task of b", va="top")
-    low = best["parameter_norm"].min()
-    guides = ((2, (0.45, 1), 0.65), (3, (0.2, 0.4), 0.59)) if last >= 20 else ()
-    for slope, ends, height in guides:
-        if best.loc[best["rank"] == slope, "depth"].nunique() < 3:
-            continue
+    axes.set_xlim(shallow - 0.5 - 0.2 * (last - shallow), last + 0.5 + 0.04 * (last - shallow))
+    _name_ranks(axes, fitting)
+    if len(failed):
+        spot = failed[["depth", "parameter_norm"]].max()
+        near = {"textcoords": "offset points", "size": SMALL, "xytext": (0, 8), "ha": "right"}
+        PLAIN.name(axes, *spot, "no fit", **near)
+
+
+def _slopes(axes: Axes, norms: pd.Series, last: int) -> None:
+    """Draw the paper's slopes 2 and 3 as dotted guides below the best solutions."""
+    for slope, ends, height in ((2, (0.45, 1), 0.65), (3, (0.2, 0.4), 0.59)):
         L = last * np.array(ends)
-        y = low * height + slope * (L - last * 0.2)
+        y = norms.min() * height + slope * (L - last * 0.2)
         style.guide(axes, L, y)
         side = {"ha": "right" if slope == 2 else "left", "size": SMALL}
-        QUIET.name(axes, L[1], y[0], f"paper: slope {slope}", **side)
-    label_style, spot = {"textcoords": "offset points", "size": SMALL}, ["depth", "parameter_norm"]
-    if len(alive):
-        highest = alive[spot].sort_values("parameter_norm").iloc[-1]
-        QUIET.name(axes, *highest, "ordinary training", xytext=(0, 9), **label_style)
-    if len(dead):
-        label_style |= {"xytext": (0, 12), "ha": "right"}
-        PLAIN.name(axes, *dead[spot].max(), "ordinary training: zero", **label_style)
+        QUIET.name(axes, L[1], y[0], f"slope {slope}", **side)
 
 
-def _name_ranks(axes: Axes, best: pd.DataFrame, trained: pd.DataFrame) -> None:
-    """Write each rank where its solutions begin, rank 2 where they end.
+def _name_ranks(axes: Axes, networks: pd.DataFrame) -> None:
+    """Write each rank above its shallowest network, rank 2 above its deepest network.
 
-    Ranks that begin at one depth share one label. trained: networks that no label may cover.
+    Ranks that begin at one depth share one label.
     """
-    ends = best.groupby("rank")["depth"].agg(["min", "max"])
+    ends = networks.groupby("rank")["depth"].agg(["min", "max"])
     spots = ends["min"].where(ends.index != 2, ends["max"])
     for depth, ranks in spots.groupby(spots).groups.items():
-        rows = best[best["rank"].isin(ranks) & (best["depth"] == depth)]
-        heights = [*rows["parameter_norm"]]
-        if list(ranks) != [2]:
-            near = trained[trained["depth"] == depth]["parameter_norm"]
-            heights += [*near[near < max(heights) + 0.2 * axes.get_ylim()[1]]]
-        away = (-8, 13) if 2 in ranks else (-6, 12) if len(ranks) == 1 else (0, 10)
+        rows = networks[networks["rank"].isin(ranks) & (networks["depth"] == depth)]
         look = rank_look(ranks[0]) if len(ranks) == 1 else PLAIN
         words = f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
-        label_style = {"xytext": away, "textcoords": "offset points", "weight": "bold"}
-        look.name(axes, depth, max(heights), words, **label_style)
+        near = {"xytext": (-8, 10), "textcoords": "offset points", "weight": "bold"}
+        look.name(axes, depth, rows["parameter_norm"].max(), words, **near)
 
 
-def _spectra(
-    panels: np.ndarray, shown: list[int], shown_task: pd.DataFrame, spectrum: pd.DataFrame
-) -> None:
-    """Draw panel (b): the singular values of networks of one task, one panel for each depth."""
-    networks = nonempty(shown_task, "network of rank 1 or more").set_index("depth")
-    spectrum = select(spectrum, replicate=shown_task["replicate"].iloc[0])
-    drawn = spectrum[spectrum["depth"].isin(shown)]
-    top = max(1.3, 1.08 * drawn["singular_value"].max())
+def _spectra(panels: np.ndarray, shown: list[int], task: pd.DataFrame, spectrum: pd.DataFrame):
+    """Draw the singular values of networks of one task, one panel for each depth.
+
+    task: the networks of one recipe and task. spectrum: the singular values of all networks.
+    """
+    ranks = task.set_index("depth")["rank"]
+    task = select(spectrum, recipe=task["recipe"].iloc[0], replicate=task["replicate"].iloc[0])
     for axes, depth in zip(panels, shown, strict=True):
-        draw_spectra(axes, select(drawn, depth=depth), int(networks["rank"][depth]), thick=2)
         axes.axhline(1, color=GREY, linewidth=1, linestyle=QUIET.dashes, zorder=1)
-        axes.set(ylim=(0, top), xlabel=f"$L$ = {depth}")
+        axes.set_xlabel(f"$L$ = {depth}", size=SMALL)
         style.ticks(axes.xaxis, [1, depth])
-        style.ticks(axes.yaxis, np.arange(0, top, 0.5))
         axes.tick_params(left=axes is panels[0], labelleft=axes is panels[0])
         axes.spines["left"].set_visible(axes is panels[0])
-    name_spectra(axes, select(drawn, depth=shown[-1]), int(networks["rank"][shown[-1]]))
+        with or_empty(axes):
+            rows = nonempty(task[task["depth"] == depth], "network of this depth")
+            draw_spectra(axes, rows, int(ranks[depth]), thick=1.8)
+            if not ranks[depth]:
+                QUIET.note(axes, 0.5, 0.5, "all\nzero", ha="center")
+    drawn = task[task["depth"].isin(shown)]["singular_value"]
+    for axes in panels:
+        axes.set_ylim(0, 1.08 * np.nanmax([drawn.max(), 1.25]))
+        style.ticks(axes.yaxis, [0, 0.5, 1, 1.5, 2])
 
 
 def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure 1 of paper D: norm by depth, and singular values of one task at four depths."""
-    metrics, best = tables["metrics"], _minima(tables)
-    plain = metrics[(metrics["recipe"] == "plain") & (metrics["depth"] >= best["depth"].min())]
-    first_task = best[(best["replicate"] == best["replicate"].min()) & (best["rank"] > 0)]
-    depths, four = first_task["depth"], np.linspace(0, 1, 4)
-    chosen = np.quantile(depths, four, method="nearest") if len(depths) else [1]
-    shown = sorted(set(map(int, chosen)))  # all of them if they are fewer
-    picture = style.canvas(3.8)
-    left, right = picture.subfigures(1, 2, width_ratios=[1, 1.45])
-    norm = left.subplots()
-    _norms(norm, best, plain)
-    style.ticks(norm.xaxis, shown)
-    norm.set_title(" ")
-    style.panel(norm, "a", "squared norm of the parameters", "depth $L$")
-    widths = [depth + 2.2 for depth in shown]
-    (panels,) = right.subplots(1, len(shown), width_ratios=widths, squeeze=False)
-    with or_empty(panels[0], *panels[1:]):
-        _spectra(panels, shown, first_task, select(tables["spectrum"], recipe="minimum"))
-    panels[0].set_title(" ")
-    panels[0].set_ylabel(r"singular values of $W_\ell$")
-    style.panel(
-        panels[0],
-        "b",
-        "singular values of four depths" if len(shown) == 4 else "singular values",
-        panels[0].get_xlabel(),
-    )
-    marks = "colors: rank, as in a; grey: all other values"
-    right.supxlabel(f"layer $\\ell$ of networks of depth $L$\n{marks}", size=SMALL + 1)
+    """Draw figure 1 of paper D: norm by depth, and singular values of one task at three depths.
+
+    The columns of the figure are the best solutions found, annealed and ordinary training.
+    """
+    metrics = tables["metrics"]
+    present = [recipe for recipe in COLUMNS if (metrics["recipe"] == recipe).any()]
+    by = {recipe: _deep(select(metrics, recipe=recipe)) for recipe in present}
+    every = pd.concat(by.values())
+    common = set.intersection(*(set(rows["depth"]) for rows in by.values())) or {every["depth"][0]}
+    three = np.quantile(sorted(common), np.linspace(0, 0.8, 3), method="nearest")
+    shown = sorted(set(map(int, three)))
+    picture = style.canvas(5.2)
+    columns = np.atleast_1d(picture.subfigures(1, len(present)))
+    top = 1.2 * np.nanmax([every["parameter_norm"].max(), 1])
+    for part, letters, (recipe, rows) in zip(columns, ("ad", "be", "cf"), by.items(), strict=False):
+        above, below = part.subfigures(2, 1, height_ratios=[1.35, 1])
+        norm = above.subplots()
+        _norms(norm, rows, every["depth"])
+        norm.set_ylim(-0.03 * top, top)
+        if recipe == "minimum" and len(common) > 2:
+            _slopes(norm, rows["parameter_norm"], rows["depth"].max())
+        style.ticks(norm.xaxis, shown)
+        norm.set_title(" ")
+        style.panel(norm, letters[0], f"{COLUMNS[recipe]}: ‖θ‖²", "depth $L$")
+        widths = [depth + 4 for depth in shown]
+        (panels,) = below.subplots(1, len(shown), width_ratios=widths, squeeze=False)
+        task = rows[rows["replicate"] == rows["replicate"].min()]
+        with or_empty(panels[0], *panels[1:]):
+            _spectra(panels, shown, task, tables["spectrum"])
+        panels[0].set_title(" ")
+        style.panel(panels[0], letters[1], "singular values", panels[0].get_xlabel())
     return picture, metrics
 
 
@@ -269,14 +270,15 @@ FIGURES = [
         "bottleneck-fig1",
         draw_bottleneck,
         whose="as in the paper",
-        findings=[Finding(say_slope, holds=["slope-tends-to-rank", "rank-falls"])],
-        marks="lines in a: best solutions, one a task",
+        findings=[Finding(say_slope, holds=["slope-tends-to-rank", "singular-values"])],
+        marks="bold: task of d, e and f",
         caption=lambda tables: (
-            f"(a) shows the squared parameter norm by depth{_from_depth(tables['metrics'])}: best"
-            " solutions found are filled (bold: task of b), ordinary training is hollow"
-            " (crosses: zero networks). Dotted lines have the paper's slopes. (b) shows the"
-            " singular values by layer: lines are the first k (number above 0.1 in the middle"
-            " layer), the grey band the others. Targets depend on two Gaussian variables."
+            f"The columns show the best solutions found{_from_depth(tables['metrics'])}, annealed"
+            " training (weight decay 0 for 200 steps, up to 5 λ until 60 %, then λ) and ordinary"
+            " training (λ throughout). (a) to (c): squared parameter norm by depth; color: rank,"
+            " the number of singular values above 0.1 in the middle layer; crosses do not fit;"
+            " dotted: the paper's slopes. (d) to (f): singular values by layer; lines are the first"
+            " k (rank), the grey band the others. Targets depend on two Gaussian variables."
         ),
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),

@@ -1,8 +1,9 @@
 """Measure the networks of figure 1: the best solution found at each depth (recipe `minimum`), and
-networks after ordinary training (recipe `plain`).
+networks as trained (recipes `plain` and `annealed`).
 
-A replicate's networks of all depths share data and are one sequence. The column `fit` says whether
-all best solutions of a replicate fit the data.
+A replicate's networks of all depths from 6 on share data and are one sequence. The column `fit`
+says whether all best solutions of a replicate fit the data, the column `depths` how many depths its
+range of equal rank has.
 """
 
 import numpy as np
@@ -11,11 +12,12 @@ import pandas as pd
 from runner.papers.bottleneck_structure.bottleneck import tables as t
 from runner.results.evidence import slopes
 from runner.results.quantities import Tables, quantity
-from runner.results.rows import nonempty, select
+from runner.results.rows import NoRows, nonempty, select
 
 PRINTED = {
     "minimum": "best solutions",
     "plain": "networks after ordinary training",
+    "annealed": "networks after annealed training",
     "fit": "all best solutions of the task fit the data",
     "depths >= 3": "the task has a range of three or more depths of equal rank",
     "L == L.max()": "L is the largest depth",
@@ -28,20 +30,24 @@ PRINTED = {
 DEPTHS, MANY_DEPTHS = {"depth": t.ENOUGH}, {"depth": t.DEPTHS_OF_EXPANSION}
 
 
+def _networks(tables: Tables, recipe: str) -> pd.DataFrame:
+    """Return the networks of a recipe from depth SHALLOWEST on, if there are any so deep."""
+    rows = select(t.at_ridge(tables["metrics"]), recipe=recipe)
+    deep = rows[rows["depth"] >= t.SHALLOWEST]
+    return deep if len(deep) else rows
+
+
 def _minima(tables: Tables) -> pd.DataFrame:
     """Return the best solution of each depth; columns that some tables lack are nan."""
-    rows = select(tables["metrics"], recipe="minimum")
+    rows = _networks(tables, "minimum")
     return rows.assign(**dict.fromkeys({"spread", "best_start"} - set(rows), np.nan))
 
 
-def _fitting(tables: Tables) -> pd.DataFrame:
-    return nonempty(t.fitted(_minima(tables)), "minimum that fits")
-
-
-def _of_minima(tables: Tables, table: str) -> pd.DataFrame:
-    """Return the rows of another table on the best solutions that fit, with their rank."""
+def _of_fitting(tables: Tables, table: str, recipe: str = "minimum") -> pd.DataFrame:
+    """Return the rows of another table on the networks of a recipe that fit, with their rank."""
     key = ["recipe", "replicate", "depth"]
-    return tables[table].merge(_fitting(tables)[[*key, "rank"]], on=key)
+    fitting = nonempty(t.fitted(_networks(tables, recipe)), "network that fits")
+    return tables[table].merge(fitting[[*key, "rank"]], on=key)
 
 
 def _with_fit(tables: Tables, measured: pd.DataFrame | pd.Series, what: str) -> pd.DataFrame:
@@ -53,13 +59,6 @@ def _with_fit(tables: Tables, measured: pd.DataFrame | pd.Series, what: str) -> 
     by = _minima(tables).assign(fit=lambda rows: rows["train_cost"] < t.FITTED).groupby("replicate")
     quality = by.agg(fit=("fit", "all"), doubt=("spread", "max"))
     return nonempty(values, what).merge(quality, on="replicate", how="right")
-
-
-@quantity(unit="exponent", needs=MANY_DEPTHS)
-def power_of_depth(tables: Tables) -> pd.DataFrame:
-    """exponent p of a + b Lᵖ, fitted to ‖θ‖² over five or more depths of equal rank"""
-    fits = t.fits(_minima(tables), t.DEPTHS_OF_EXPANSION).rename(columns={"exponent": "value"})
-    return _with_fit(tables, fits, f"rank that holds over {t.DEPTHS_OF_EXPANSION} depths")
 
 
 @quantity(unit="ratio", needs=DEPTHS)
@@ -152,46 +151,85 @@ range of depths of equal rank"""
 
 
 @quantity(needs=DEPTHS)
-def correlation_with_depth(tables: Tables) -> pd.DataFrame:
-    """Spearman correlation of depth and rank of the best solutions (0 if all ranks are equal)"""
-    by = _fitting(tables).groupby("replicate")[["depth", "rank"]]
-    correlations = by.apply(lambda rows: rows.corr(method="spearman").iloc[0, 1]).fillna(0)
-    return _with_fit(tables, correlations, "depth")
+def correlation_with_depth(tables: Tables, recipe: str) -> pd.Series:
+    """Spearman correlation of depth and rank of {recipe} that fit (0 if all ranks are equal)"""
+    rows = nonempty(t.fitted(_networks(tables, recipe)), "network that fits")
+    by = rows.groupby("replicate")[["depth", "rank"]]
+    return by.apply(lambda group: group.corr(method="spearman").iloc[0, 1]).fillna(0)
 
 
 @quantity()
 def fits_below(tables: Tables, k: int, recipe: str) -> pd.DataFrame:
-    """number of {recipe} that fit the data with a rank below {k}"""
+    """number of {recipe} with a training error below 0.02 and a rank below {k}"""
     rows = select(t.at_ridge(tables["metrics"]), recipe=recipe)
-    fits = rows["train_cost"] < t.FITTED
-    return rows.assign(fits=fits, value=fits & (rows["rank"] < k))
+    low, fits = rows["rank"] < k, rows["train_cost"] < t.CLOSE_FIT
+    loose = low & ~fits & (rows["train_cost"] < t.FITTED)
+    return rows.assign(fits=fits, value=fits & low, loose=loose)
 
 
 @quantity()
-def share_of_values(tables: Tables, near: float, where: str) -> pd.DataFrame:
-    """fraction of the singular values sᵢ within 0.5 of {near}, in the middle half of the layers"""
-    rows = _of_minima(tables, "spectrum").rename(columns={"index": "i", "rank": "k"})
+def share_of_values(tables: Tables, near: float, where: str, recipe: str) -> pd.Series:
+    """fraction of the singular values sᵢ of {recipe} within 0.5 of {near}, in the middle half of \
+the layers"""
+    rows = _of_fitting(tables, "spectrum", recipe).rename(columns={"index": "i", "rank": "k"})
     rows = rows.query(f"depth / 4 <= layer <= depth * 3 / 4 and {where}")
-    shares = ((rows["singular_value"] - near).abs() < 0.5).groupby(rows["replicate"]).mean()
-    return _with_fit(tables, shares, "layer in the middle half")
+    rows = nonempty(rows, "layer in the middle half")
+    return ((rows["singular_value"] - near).abs() < 0.5).groupby(rows["replicate"]).mean()
 
 
 @quantity(unit="slope", needs=DEPTHS)
-def layers_outside(tables: Tables) -> pd.DataFrame:
-    """number of layers outside the bottleneck that one further layer adds, over a range of \
-depths of equal rank"""
-    lengths = t.bottleneck_lengths(_minima(tables), select(tables["spectrum"], recipe="minimum"))
+def layers_outside(tables: Tables, recipe: str) -> pd.DataFrame:
+    """number of layers outside the bottleneck that one further layer adds to {recipe}, over a \
+range of depths of equal rank"""
+    metrics = _networks(tables, recipe)
+    lengths = t.bottleneck_lengths(metrics, select(tables["spectrum"], recipe=recipe))
     ranges = lengths.groupby(["replicate", "range"]).filter(lambda rows: len(rows) >= t.ENOUGH)
     by = nonempty(ranges, f"rank that holds over {t.ENOUGH} depths").groupby(["replicate", "range"])
     growth = by.apply(lambda rows: np.polyfit(rows["depth"], rows["outside"], 1)[0])
-    return _with_fit(tables, growth, "range")
+    return _of_all(metrics, growth.rename("value").reset_index().assign(depths=t.ENOUGH))
+
+
+@quantity()
+def share_of_negative(tables: Tables) -> pd.DataFrame:
+    """‖σ(a) − a‖² / ‖a‖² of the pre-activations a of the best solutions, mean over the middle \
+half of the layers, at depths from 12 on"""
+    rows = _of_fitting(tables, "representation")
+    if "negative" not in rows:
+        raise NoRows("the tables are from an earlier version and have no column negative")
+    rows = nonempty(rows[rows["depth"] >= 2 * t.SHALLOWEST], "network of depth 12 or more")
+    rows = rows.assign(value=rows["negative"]).query("layer < depth")
+    inside = rows["layer"].between(rows["depth"] / 4, rows["depth"] * 3 / 4)
+    ends = rows[rows["layer"] == 1].groupby("replicate")["negative"].mean().rename("first")
+    return rows[inside].groupby("replicate")["value"].mean().reset_index().join(ends, "replicate")
+
+
+@quantity(unit="ratio", needs=DEPTHS)
+def moved_over_error(tables: Tables) -> pd.DataFrame:
+    """mean ‖f(x) − g(x)‖² / test error of f, of best solutions f and g of successive depths of \
+equal rank"""
+    rows = t.with_ranges(_minima(tables))
+    rows = nonempty(rows[rows["range"] == rows["range"].shift()], "pair of depths of equal rank")
+    if "moved" not in rows:
+        raise NoRows("the tables are from an earlier version and have no column moved")
+    return rows.assign(value=rows["moved"] / rows["test_cost"])
+
+
+@quantity(needs=DEPTHS)
+def outside_the_ranks(tables: Tables) -> pd.DataFrame:
+    """distance of R⁽⁰⁾ from the interval between the rank of the Jacobian and the smallest rank \
+of a layer (R⁽⁰⁾: slope of loss / λ between the two largest depths)"""
+    rows = _minima(tables).sort_values("depth")
+    steps = rows.groupby("replicate")[["loss", "depth"]].diff()
+    slope = steps["loss"] / steps["depth"] / rows["ridge"]
+    out = np.maximum(rows["jacobian_rank"] - slope, slope - rows["bottleneck_rank"]).clip(lower=0)
+    return rows.assign(value=out, slope=slope).groupby("replicate").tail(1)
 
 
 @quantity(unit="ratio", needs=DEPTHS)
 def middle_over_ends(tables: Tables) -> pd.DataFrame:
     """singular value k + 1 of Wₗ αₗ₋₁(X) in the middle layer / its smaller value in the first \
 and in the last layer, at the deeper half of the depths"""
-    rows = _of_minima(tables, "representation")
+    rows = _of_fitting(tables, "representation")
     depths = np.sort(rows["depth"].unique())
     rows = rows[rows["depth"] >= depths[len(depths) // 2]]
     layers = {"first": 1, "middle": rows["depth"] // 2, "last": rows["depth"]}
@@ -202,40 +240,30 @@ and in the last layer, at the deeper half of the depths"""
     return _with_fit(tables, tails, "layer in the middle")
 
 
-def _trained(tables: Tables) -> pd.DataFrame:
-    return select(t.at_ridge(tables["metrics"]), recipe="plain")
+def _of_all(metrics: pd.DataFrame, ranges: pd.DataFrame) -> pd.DataFrame:
+    """Add the replicates without a range of equal rank: their `depths` is 0, all else is nan."""
+    replicates = metrics[["replicate"]].drop_duplicates()
+    return replicates.merge(ranges, how="left").fillna({"depths": 0})
 
 
-def _trained_lines(tables: Tables) -> pd.DataFrame:
-    """Return a line for each range of equal rank after ordinary training.
-
-    Replicates without a range have `depths` 0 and a line of nan.
-    """
-    rows = _trained(tables)
-    replicates = rows[["replicate"]].drop_duplicates()
-    return replicates.merge(t.lines(rows), how="left").fillna({"depths": 0})
+def _lines(tables: Tables, recipe: str) -> pd.DataFrame:
+    """Return a line for each range of equal rank, and the replicates without a range."""
+    metrics = _networks(tables, recipe)
+    return _of_all(metrics, t.lines(metrics))
 
 
 @quantity(unit="ratio", needs=DEPTHS)
-def trained_slope_over_rank(tables: Tables) -> pd.DataFrame:
-    """slope of ‖θ‖² against L divided by the rank, over a range of depths of equal rank, after \
-ordinary training"""
-    return _trained_lines(tables).assign(value=lambda rows: rows["slope"] / rows["rank"])
+def trained_slope_over_rank(tables: Tables, recipe: str) -> pd.DataFrame:
+    """slope of ‖θ‖² of {recipe} against L divided by the rank, over a range of depths of equal \
+rank"""
+    return _lines(tables, recipe).assign(value=lambda rows: rows["slope"] / rows["rank"])
 
 
 @quantity(needs=DEPTHS)
-def off_the_line(tables: Tables) -> pd.DataFrame:
-    """largest distance of ‖θ‖² from a straight line in L, divided by the range of ‖θ‖², after \
-ordinary training"""
-    return _trained_lines(tables).assign(value=lambda rows: rows["off"])
-
-
-@quantity(needs=DEPTHS)
-def trained_correlation_with_depth(tables: Tables) -> pd.Series:
-    """Spearman correlation of depth and rank after ordinary training (0 if all ranks are equal)"""
-    rows = nonempty(t.fitted(_trained(tables)), "network that fits")
-    by = rows.groupby("replicate")[["depth", "rank"]]
-    return by.apply(lambda group: group.corr(method="spearman").iloc[0, 1]).fillna(0)
+def off_the_line(tables: Tables, recipe: str) -> pd.DataFrame:
+    """largest distance of ‖θ‖² of {recipe} from a straight line in L, divided by the range of \
+‖θ‖², over a range of depths of equal rank"""
+    return _lines(tables, recipe).assign(value=lambda rows: rows["off"])
 
 
 @quantity(each=("L",), needs=DEPTHS)

@@ -24,7 +24,7 @@ from runner.core.studies import Context, Measured, Row, network_name
 from runner.networks.spectra import svdvals
 from runner.papers.bottleneck_structure import networks, theory
 from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
-from runner.papers.bottleneck_structure.bottleneck.latent import D_IN, D_OUT, Task, draw_task
+from runner.papers.bottleneck_structure.latent import D_IN, D_OUT, Task, draw_task
 from runner.papers.bottleneck_structure.minima import Minimum, Problem, minima
 from runner.papers.bottleneck_structure.networks import Network, differentiate
 from runner.papers.bottleneck_structure.recipes import RECIPES
@@ -65,6 +65,7 @@ class TrainedNetwork(OfNetwork, Row):
     imbalance: float  # relative imbalance of the parameters; 0 if balanced
     ntk_trace: float  # mean Tr Theta(x, x) over the training inputs
     jacobian: float  # largest ||J f(x)||_op over the training inputs
+    moved: float  # of a minimum: mean ||f(x) - g(x)||^2 on test inputs, g of the depth before
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,10 @@ class SingularValue(OfNetwork, Row):
 
 @dataclass(frozen=True)
 class LayerTail(OfNetwork, Row):
-    """One row per layer: Corollary 8's s_{k+1}(W_l alpha_{l-1}(X) / sqrt N), k the rank."""
+    """One row per layer: Corollary 8's s_{k+1}(W_l alpha_{l-1}(X) / sqrt N), k the rank.
+
+    Section 3.3 expects sigma(a) = a of the pre-activations a in the bottleneck.
+    """
 
     table: ClassVar[str] = "representation"
     keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate", "layer")
@@ -92,6 +96,7 @@ class LayerTail(OfNetwork, Row):
     layer: int  # index of the layer, 1 to L
     tail: float  # s_{k+1}(W_l alpha_{l-1}(X) / sqrt N)
     tail_with_bias: float  # s_{k+1}((W_l alpha_{l-1}(X) + b_l) / sqrt N); the proof drops b
+    negative: float  # ||sigma(a) - a||^2 / ||a||^2 of the pre-activations a at the training inputs
 
 
 Rows = Iterator[TrainedNetwork | SingularValue | LayerTail | TheoremCheck | Measured]
@@ -122,8 +127,10 @@ def run(config: Bottleneck, context: Context) -> Rows:
             starts = {L: list(networks) for L, networks in by_depth}
             task, tell = tasks[replicate], partial(_tell, bar, replicate)
             problem = Problem(task.x, task.y, config.ridge)
+            before = None
             for minimum in minima(starts, config.depths, problem, tell).values():
-                yield from measure(config, context, minimum, task, replicate)
+                yield from measure(config, context, minimum, task, replicate, before)
+                before = minimum.network
         return
     with context.progress(len(order), "measuring", unit="networks") as bar:
         for L, replicate, r in sorted(zip(depths, replicates, range(len(order)), strict=True)):
@@ -142,11 +149,17 @@ def _tell(bar: Progress, replicate: int, network: Network, loss: float) -> None:
 
 
 def measure(
-    config: Bottleneck, context: Context, minimum: Minimum, task: Task, replicate: int
+    config: Bottleneck,
+    context: Context,
+    minimum: Minimum,
+    task: Task,
+    replicate: int,
+    before: Network | None = None,
 ) -> Rows:
     """Yield all rows of one network.
 
-    minimum: the network, or the best network of its depth.
+    minimum: the network, or the best network of its depth. before: the best network of the next
+    smaller depth, if there is one.
     """
     network, x, y = minimum.network, task.x.mT, task.y.mT
     key = {"recipe": config.recipe, "depth": network.depth, "replicate": replicate}
@@ -164,6 +177,9 @@ def measure(
         imbalance=theory.imbalance(network),
         ntk_trace=float(theory.ntk_trace(network, derivatives, x).mean()),
         jacobian=float(svdvals(derivatives.jacobian)[:, 0].max()),
+        moved=network.cost(task.x_test.mT, before.activations(task.x_test.mT)[-1])
+        if before
+        else nan,
     )
     yield trained
     for layer, values in enumerate(spectra(network), start=1):
@@ -171,8 +187,12 @@ def measure(
             yield SingularValue(**key, layer=layer, index=index, singular_value=value)
     if 0 < (k := trained.rank) < min(D_IN, D_OUT, config.width):
         tails = [theory.representation_tail(network, x, k, biased) for biased in (False, True)]
-        for layer, (tail, with_bias) in enumerate(torch.stack(tails, 1).tolist(), start=1):
-            yield LayerTail(**key, rank=k, layer=layer, tail=tail, tail_with_bias=with_bias)
+        shares = theory.negative_shares(network, x)
+        for layer, (tail, with_bias, negative) in enumerate(
+            torch.stack([*tails, shares], 1).tolist(), start=1
+        ):
+            measured = {"tail": tail, "tail_with_bias": with_bias, "negative": negative}
+            yield LayerTail(**key, rank=k, layer=layer, **measured)
     if 0 < (k := trained.jacobian_rank) < min(D_IN, D_OUT):
         yield from theorem_rows(network, x[: config.points], k, replicate)
     name, now = network_name(config.recipe, depth=network.depth), partial(network.traced, x)

@@ -13,8 +13,15 @@ ENOUGH = 3
 """Smallest number of depths for a line."""
 DEPTHS_OF_EXPANSION = 5
 """Smallest number of depths for R1 + R2 / L, which has two coefficients."""
-POWERS = np.round(np.arange(0.2, 3.01, 0.02), 2)
-"""Powers of L among which the power of the norm is searched."""
+SHALLOWEST = 6
+"""Smallest depth that counts: best solutions of depth 3 to 5 have no bottleneck."""
+CLOSE_FIT = 0.02
+"""Training error below which a network fits as closely as weight decay allows.
+
+Rescaling the parameters of a minimum shows `mean <y - f, f> = lambda ||theta||^2 / L`, about lambda
+k (without biases). This is the scale of the error that weight decay causes on data without noise.
+The bound is ten times as large, with lambda = 0.001 and the rank k = 2 of the task.
+"""
 
 
 def at_ridge(metrics: pd.DataFrame) -> pd.DataFrame:
@@ -61,7 +68,6 @@ def fits(metrics: pd.DataFrame, depths: int) -> pd.DataFrame:
     - replicate, rank, first and last depth;
     - slope: of the line `slope L + intercept`;
     - off: change of the slope if each norm moves by the difference of its depth's two best losses;
-    - exponent: the p of POWERS for which `a + b L^p` fits best;
     - R1, R2: of the expansion `||theta||^2 - k L = R1 + R2 / L`;
     - left: the largest residual of this expansion, relative to the range of `||theta||^2 - k L`.
     """
@@ -77,10 +83,9 @@ def fits(metrics: pd.DataFrame, depths: int) -> pd.DataFrame:
         doubt = group.eval("loss / ridge * spread")
         weights = np.linalg.pinv(np.vander(L, 2))[0]
         slope, off = weights @ norm, np.abs(weights) @ doubt.fillna(doubt.max())
-        exponent = min(POWERS, key=lambda p: np.polyfit(L**p, norm, 1, full=True)[1].sum())
-        rows.append((replicate, rank, *L[[0, -1]], slope, off, exponent, R1, R2, left))
-    columns = ["replicate", "rank", "first", "last", "slope", "off", "exponent", "R1", "R2"]
-    return pd.DataFrame(rows, columns=[*columns, "left"])
+        rows.append((replicate, rank, *L[[0, -1]], slope, off, R1, R2, left))
+    columns = ["replicate", "rank", "first", "last", "slope", "off", "R1", "R2", "left"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def lines(metrics: pd.DataFrame) -> pd.DataFrame:

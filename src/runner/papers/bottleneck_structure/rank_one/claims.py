@@ -1,7 +1,7 @@
 """Statements of paper D about networks of rank 1 that fit data of a rank-2 function."""
 
 from runner.papers.bottleneck_structure.rank_one import quantities as q
-from runner.papers.bottleneck_structure.rank_one.tables import NORM_SLOPE, NTK_EXPONENT
+from runner.papers.bottleneck_structure.rank_one.tables import NORM_SLOPE
 from runner.results.claims import Claim, illustration
 
 CLAIMS = {
@@ -12,15 +12,6 @@ CLAIMS = {
             " the points",
             "paper D, sections 3.1 and 4.1",
             q.slope_of_fitting().below(0),
-        ),
-        illustration(
-            "ntk-lower-bound",
-            "the largest tangent kernel of rank-1 networks that fit N points of a rank-2 function"
-            " grows with N at least like Theorem 10's bound",
-            "paper D, Theorem 10 (loose bound; its proof assumes L above e^(c₁ + 1))",
-            q.slope("log_ntk_plus_excess").given("sizes >= 3").above(NTK_EXPONENT),
-            note="the bound is c L e^(L − ‖θ‖²) N^(4 − 4/k*) (c: a constant; L: depth; k* = 2: rank"
-            " of the function)",
         ),
         illustration(
             "norm-lower-bound",

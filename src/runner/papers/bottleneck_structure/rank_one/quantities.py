@@ -10,7 +10,6 @@ from runner.results.quantities import Tables, quantity
 PRINTED = {
     "excess": "‖θ‖² − L",
     "log_ntk": "log(largest Tr Θ / L)",
-    "log_ntk_plus_excess": "log(largest Tr Θ / L) + ‖θ‖² − L",
     "sizes >= 3": "networks of the task fit at three or more values of N",
 }
 """Printed names of columns and conditions."""
@@ -29,7 +28,7 @@ def slope(tables: Tables, column: str) -> pd.DataFrame:
     """slope of {column} against log N, over the networks that fit"""
     rows = interpolants(tables["metrics"])
     log_N, log_ntk = np.log(rows["samples"]), np.log(rows["ntk_trace"] / rows["depth"])
-    rows = rows.assign(log_N=log_N, log_ntk=log_ntk, log_ntk_plus_excess=log_ntk + rows["excess"])
+    rows = rows.assign(log_N=log_N, log_ntk=log_ntk)
     sizes = rows.groupby("replicate")["samples"].nunique()
     replicates = tables["metrics"]["replicate"].unique()
     columns = {"value": slopes(rows, "log_N", column), "sizes": sizes}

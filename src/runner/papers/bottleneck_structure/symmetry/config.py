@@ -23,11 +23,13 @@ class Symmetry(TrainingConfig):
     depth: int = parameter("L: depth of the network", 25, minimum=3, maximum=MOST)
     width: int = parameter("number of neurons in each hidden layer", 200, minimum=1)
     ridge: float = parameter(
-        "lambda: weight decay at the end of training (annealed: none for 200 steps, then up to"
-        " 5 lambda until 60 % of the steps, then lambda)",
-        2e-4,
-        minimum=0,
-        maximum=LARGEST_FACTOR,
+        "lambda: weight decay at the end of training", 2e-4, minimum=0, maximum=LARGEST_FACTOR
+    )
+    recipe: str = parameter(
+        "training procedure; constant: lambda from the first step; annealed: no weight decay for"
+        " 200 steps, then up to 5 lambda until 60 % of the steps, then lambda",
+        "annealed",
+        choices=("constant", "annealed"),
     )
     dimension: int = parameter("d: dimension of the vector v", 20, minimum=3)
     horizon: int = parameter("T: number of gradient-descent steps to predict", 20, minimum=1)

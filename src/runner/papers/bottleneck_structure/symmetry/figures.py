@@ -9,7 +9,12 @@ from matplotlib.patches import Circle
 
 from runner.papers.bottleneck_structure.looks import draw_spectra, name_spectra
 from runner.papers.bottleneck_structure.symmetry.config import DISTANCE_LAYER, PCA_LAYER, PIXEL
-from runner.papers.bottleneck_structure.symmetry.tables import FITTED, crossing, paths
+from runner.papers.bottleneck_structure.symmetry.tables import (
+    FITTED,
+    crossing,
+    of_recipe,
+    paths,
+)
 from runner.results import style
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.rows import Tables, select
@@ -60,6 +65,23 @@ def _rings(axes: Axes, distance: pd.DataFrame, size: float) -> None:
     axes.set(aspect="equal", anchor="NW", xticks=[], yticks=[])
 
 
+def _shown(tables: Tables) -> list[tuple[str, str, Tables]]:
+    """Return title, stage and tables of the rows of figure 2, the first one with large panels.
+
+    The first row has the networks trained with weight decay throughout, if there are any.
+    """
+    tables = {name: of_recipe(rows) for name, rows in tables.items()}
+    known = set(tables["metrics"]["recipe"])
+    parts = {
+        recipe: {name: rows[rows["recipe"] == recipe] for name, rows in tables.items()}
+        for recipe in ("constant", "annealed")
+        if recipe in known
+    }
+    first, *others = parts.values()
+    rows = [("", "trained", first), ("before training", "untrained", first)]
+    return rows + [("annealed training", "trained", other) for other in others]
+
+
 def _at(tables: Tables, layer: int, stage: str = "trained") -> pd.DataFrame:
     """Return the measures of the networks of a stage at a layer, or at the last layer."""
     rows = select(tables["metrics"], stage=stage)
@@ -76,48 +98,51 @@ def say_orbits(tables: Tables) -> str:
     """Return the headline: how near the points of one orbit are in the layer of panel (c)."""
     return (
         "The network learns the symmetry of the task: distances within an orbit are"
-        f" {_within(tables)} of the distances between orbits"
+        f" {_within(_shown(tables)[0][2])} of the distances between orbits"
     )
 
 
 def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure 2 of paper D for the first replicate, after and before training."""
-    picture = style.canvas(4.8)
-    shape = {"width_ratios": [1, 1.2, 0.95], "height_ratios": [1, 0.36]}
-    large, small = picture.subplots(2, 3, **shape)
+    """Draw figure 2 of paper D for the first replicate, after and before training.
 
-    def first(table: str, stage: str) -> pd.DataFrame:
-        return select(tables[table], stage=stage, replicate=0)
+    A third row has annealed training, if it is not in the first row.
+    """
+    shown = _shown(tables)
+    picture = style.canvas(3.5 + 1.3 * (len(shown) - 1))
+    shape = {"width_ratios": [1, 1.2, 0.95], "height_ratios": [1, *[0.36] * (len(shown) - 1)]}
+    grid = picture.subplots(len(shown), 3, **shape)
+    for (a, b, c), (title, stage, rows), thick in zip(grid, shown, (2.2, 1.4, 1.4), strict=False):
 
-    for (a, b, c), stage, thick in ((large, "trained", 2.2), (small, "untrained", 1.4)):
+        def first(table: str, stage: str = stage, rows: Tables = rows) -> pd.DataFrame:
+            return select(rows[table], stage=stage, replicate=0)
+
+        for axes in (a, b, c):
+            axes.set_title(title or " ", loc="left", size=SMALL, color=QUIET.ink)
         with or_empty(a):
-            spectrum = first("spectrum", stage)
+            spectrum = first("spectrum")
             draw_spectra(a, spectrum, RANK, thick)
             style.ticks(a.xaxis, [1, int(spectrum["layer"].max())])
             a.set_xlabel(r"layer $\ell$", size=SMALL)
         with or_empty(b):
-            _paths(b, first("embedding", stage), thick / 2)
+            _paths(b, first("embedding"), thick / 2)
+            if title:
+                b.set_xlabel(_crossing(first("embedding")), size=SMALL)
+                b.set_ylabel("")
         with or_empty(c):
-            _rings(c, first("distance", stage), size=2.7 * thick)
-    a, b, c = large
+            _rings(c, first("distance"), size=2.7 * thick)
+            c.set_xlabel(f"{WITHIN}: {_within(rows, stage)}", size=SMALL, loc="left")
+    a, b, c = grid[0]
+    trained = shown[0][2]
     with or_empty(a):
-        name_spectra(a, first("spectrum", "trained"), RANK)
+        name_spectra(a, select(trained["spectrum"], stage="trained", replicate=0), RANK)
     with or_empty(b):
-        words = f"{_crossing(first('embedding', 'trained'))}\nline: gradient descent, dot: start"
+        embedding = select(trained["embedding"], stage="trained", replicate=0)
+        words = f"{_crossing(embedding)}\nline: gradient descent, dot: start"
         QUIET.note(b, 0.03, 0.98, words, va="top")
     QUIET.note(b, 0.97, 0.05, "lighter: nearer to rotation axis w", ha="right")
     ORBIT.name(c, 0, 0, "orbit\nof $x_0$", linespacing=1.1)
-    words = f"plane orthogonal to w\ndark: near to $x_0$ (square)\n{WITHIN}: {_within(tables)}"
-    c.set_xlabel(words, size=SMALL)
-    with or_empty(small[2]):
-        small[2].set_xlabel(f"{WITHIN}: {_within(tables, 'untrained')}", size=SMALL, loc="left")
-    with or_empty(small[1]):
-        small[1].set_xlabel(_crossing(first("embedding", "untrained")), size=SMALL)
-    for axes in large:
-        axes.set_title(" ")
-    small[1].set_ylabel("")
-    for axes in small:
-        axes.set_title("before training", loc="left", size=SMALL, color=QUIET.ink)
+    words = f"plane orthogonal to w\ndark: near to $x_0$ (square)\n{WITHIN}: {_within(trained)}"
+    c.set_xlabel(words, size=SMALL, loc="center")
     style.panel(a, "a", "singular values", a.get_xlabel())
     style.panel(b, "b", f"layer {PCA_LAYER}: two components", b.get_xlabel())
     style.panel(c, "c", f"layer {DISTANCE_LAYER}: distance to $x_0$", c.get_xlabel())
@@ -232,8 +257,8 @@ FIGURES = [
         caption="A network predicts gradient descent; rotations about an axis w change nothing."
         " (a) shows the singular values by layer (band: all but two), (b) two principal"
         f" components of layer {PCA_LAYER}, a line a run, (c) distances to a point x₀ in layer"
-        f" {DISTANCE_LAYER}, orthogonal to w (dashed: orbit; percent: median network). Weight"
-        " decay is 0 for 200 steps, up to 5 λ until 60 %, then λ.",
+        f" {DISTANCE_LAYER}, orthogonal to w (dashed: orbit). Large panels: weight decay λ"
+        " throughout. Annealed training: 0 for 200 steps, up to 5 λ until 60 %, then λ.",
     ),
     Drawing(
         "bottleneck-symmetry",

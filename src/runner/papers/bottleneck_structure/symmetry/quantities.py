@@ -5,7 +5,12 @@ Each frame has the column `test_cost`, the test error of the trained network.
 
 import pandas as pd
 
-from runner.papers.bottleneck_structure.symmetry.tables import crossing, middle_layers, paths
+from runner.papers.bottleneck_structure.symmetry.tables import (
+    crossing,
+    middle_layers,
+    of_recipe,
+    paths,
+)
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import NoRows, nonempty, select
 
@@ -20,82 +25,88 @@ PRINTED = {
     "test_cost < 0.1": "the test error is below 0.1",
     "rank < 2": "the network has a rank below 2",
     "λ == λ.max()": "λ is the largest",
+    "constant": "networks with weight decay λ throughout",
+    "annealed": "networks after annealed training",
 }
 """Printed names of columns and conditions."""
 
 RUN = ["E", "λ", "replicate"]
-"""Columns that identify a trained network: ‖E‖ and λ of its run, and its replicate."""
+"""Columns that identify a network of one recipe: ‖E‖ and λ of its run, and its replicate."""
 
 
-def _read(tables: Tables, table: str, where: str = "") -> pd.DataFrame:
-    """Return a table with columns in the paper's notation."""
-    rows = tables[table].rename(columns={"noise": "E", "ridge": "λ"})
+def _read(tables: Tables, table: str, recipe: str, where: str = "") -> pd.DataFrame:
+    """Return the rows of a recipe, with columns in the paper's notation."""
+    rows = select(of_recipe(tables[table]), recipe=recipe)
+    rows = rows.rename(columns={"noise": "E", "ridge": "λ"})
     return nonempty(rows.query(where), f"networks where {where}") if where else rows
 
 
-def _networks(tables: Tables) -> pd.DataFrame:
-    return select(_read(tables, "networks"), stage="trained").set_index(RUN)
+def _networks(tables: Tables, recipe: str) -> pd.DataFrame:
+    return select(_read(tables, "networks", recipe), stage="trained").set_index(RUN)
 
 
 @quantity()
-def rank(tables: Tables, column: str, where: str = "") -> pd.DataFrame:
-    """{column} of the trained network"""
-    rows = select(_read(tables, "networks", where), stage="trained")
+def rank(tables: Tables, column: str, recipe: str, where: str = "") -> pd.DataFrame:
+    """{column} of {recipe}"""
+    rows = select(_read(tables, "networks", recipe, where), stage="trained")
     if column not in rows:
         raise NoRows(f"the tables are from an earlier version and have no column {column}")
     return rows.assign(value=rows[column])
 
 
 @quantity()
-def rank_by_gap(tables: Tables) -> pd.DataFrame:
-    """index after which the gap between singular values is largest, median over the middle half \
-of the layers"""
-    rows = middle_layers(select(_read(tables, "metrics"), stage="trained"))
-    rows = rows.assign(right=rows["rank_gap"] == 2, gap=rows["s2"] / rows["s3"])
+def rank_by_gap(tables: Tables, recipe: str) -> pd.DataFrame:
+    """index after which the gap between singular values of {recipe} is largest, median over the \
+middle half of the layers"""
+    rows = middle_layers(select(_read(tables, "metrics", recipe), stage="trained"))
+    rows = rows.assign(right=rows["rank_gap"] == 2, third=rows["s3"] > 0.1)
     by = rows.groupby(RUN).agg(
-        value=("rank_gap", "median"), right=("right", "mean"), gap=("gap", "min")
+        value=("rank_gap", "median"), right=("right", "mean"), third=("third", "mean")
     )
-    return by.join(_networks(tables)["test_cost"]).reset_index()
+    return by.join(_networks(tables, recipe)["test_cost"]).reset_index()
 
 
-def _stages(tables: Tables, layer: int, column: str, where: str = "") -> pd.DataFrame:
+def _stages(tables: Tables, layer: int, column: str, recipe: str, where: str = "") -> pd.DataFrame:
     """Return a column of a layer after and before training.
 
     layer: the last one if the network has fewer layers.
     """
-    rows = _read(tables, "metrics", where)
+    rows = _read(tables, "metrics", recipe, where)
     rows = select(rows, layer=min(layer, int(rows["layer"].max())))
     stages = rows.pivot(index=RUN, columns="stage", values=column)
-    return stages.join(_networks(tables)[["test_cost", "rank"]]).reset_index()
+    return stages.join(_networks(tables, recipe)[["test_cost", "rank"]]).reset_index()
 
 
 @quantity()
-def left_unexplained(tables: Tables, column: str, layer: int, where: str = "") -> pd.DataFrame:
-    """variance of {column} that two principal components of layer {layer} do not explain after \
-training / before training"""
-    rows = _stages(tables, layer, column, where)
+def left_unexplained(
+    tables: Tables, column: str, layer: int, recipe: str, where: str = ""
+) -> pd.DataFrame:
+    """variance of {column} that two principal components of layer {layer} of {recipe} do not \
+explain, after training / before training"""
+    rows = _stages(tables, layer, column, recipe, where)
     return rows.assign(value=(1 - rows["trained"]) / (1 - rows["untrained"]))
 
 
 @quantity(unit="ratio")
-def within_over_between(tables: Tables, column: str, layer: int) -> pd.DataFrame:
-    """mean distance in layer {layer} within an orbit / between orbits ({column})"""
-    rows = _stages(tables, layer, column)
+def within_over_between(tables: Tables, column: str, layer: int, recipe: str) -> pd.DataFrame:
+    """mean distance in layer {layer} of {recipe} within an orbit / between orbits ({column})"""
+    rows = _stages(tables, layer, column, recipe)
     return rows.assign(value=rows["trained"], before=rows["untrained"])
 
 
 @quantity(unit="difference")
-def gained(tables: Tables, column: str, layer: int) -> pd.DataFrame:
-    """{column} predicted from two principal components of layer {layer}, after training − before \
-training"""
-    rows = _stages(tables, layer, column)
-    return rows.assign(value=rows["trained"] - rows["untrained"])
+def gained(tables: Tables, column: str, layer: int, recipe: str) -> pd.DataFrame:
+    """{column} predicted from two principal components of layer {layer} of {recipe}, after \
+training − before training"""
+    rows = _stages(tables, layer, column, recipe)
+    rows = rows.assign(value=rows["trained"] - rows["untrained"])
+    return rows.merge(_crossings(tables, recipe), on=RUN, suffixes=("_r2", ""))
 
 
-def _crossings(tables: Tables) -> pd.DataFrame:
+def _crossings(tables: Tables, recipe: str) -> pd.DataFrame:
     """Count the pairs of paths that cross, by stage; `task`: in the true statistics."""
     rows = []
-    for key, points in _read(tables, "embedding").groupby(RUN):
+    for key, points in _read(tables, "embedding", recipe).groupby(RUN):
         stages = {stage: select(points, stage=stage) for stage in ("trained", "untrained")}
         true = paths(stages["trained"], ("axis", "orthogonal"))
         count = {stage: crossing(paths(stage_points)) for stage, stage_points in stages.items()}
@@ -103,19 +114,4 @@ def _crossings(tables: Tables) -> pd.DataFrame:
         rows.append(
             dict(zip(RUN, key, strict=True)) | count | {"task": crossing(true), "pairs": pairs}
         )
-    return pd.DataFrame(rows).join(_networks(tables)["test_cost"], on=RUN)
-
-
-@quantity(unit="ratio")
-def crossing_pairs(tables: Tables) -> pd.DataFrame:
-    """number of pairs of paths that cross after training / number that cross before training"""
-    rows = _crossings(tables)
-    return rows.assign(value=rows["trained"] / rows["untrained"])
-
-
-@quantity(unit="difference")
-def crossing_beyond_task(tables: Tables) -> pd.DataFrame:
-    """fraction of the pairs of paths that cross after training − fraction that cross in the true \
-statistics"""
-    rows = _crossings(tables)
-    return rows.assign(value=(rows["trained"] - rows["task"]) / rows["pairs"])
+    return pd.DataFrame(rows)

@@ -2,9 +2,10 @@
 
 A network of depth L gets v(0) and predicts C(v(1)), ..., C(v(T)) along gradient descent. The task
 has bottleneck rank 2: without the noise E it depends only on two summary statistics of v(0). Inputs
-are scaled as x = sqrt(d) v, targets are centered and scaled to E ||y||^2 = 1. Training is
-`annealed`: no weight decay for 200 steps, up to 5 lambda until 60 % of the steps, then lambda. The
-network is measured before training (`untrained`) and after it (`trained`).
+are scaled as x = sqrt(d) v, targets are centered and scaled to E ||y||^2 = 1. Training has weight
+decay lambda throughout (recipe `constant`), or is `annealed`: no weight decay for 200 steps, up to
+5 lambda until 60 % of the steps, then lambda. The network is measured before training (`untrained`)
+and after it (`trained`).
 """
 
 from collections.abc import Callable, Iterator
@@ -165,7 +166,7 @@ def draw_task(config: Symmetry, replicate: int) -> Task:
 
 def run(config: Symmetry, context: Context) -> Iterator[Row]:
     """Train all replicates together, and measure each network before and after training."""
-    R, recipe = config.replicates, RECIPES["annealed"]
+    R, recipe = config.replicates, RECIPES[config.recipe]
     tasks = [draw_task(config, replicate) for replicate in range(R)]
     stack = DepthStack(
         [config.depth] * R, config.width, config.dimension, config.horizon, context.device

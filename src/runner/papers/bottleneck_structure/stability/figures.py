@@ -1,0 +1,96 @@
+"""Draw the figure of study `stability`, which is also its preview."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from runner.results.drawing import Drawing, Finding, or_empty
+from runner.results.rows import Tables, select
+from runner.results.style import (
+    BLUE,
+    DASHED,
+    GREY,
+    INK,
+    QUIET,
+    SKY,
+    Look,
+    guide,
+    name_ends,
+    panel,
+    shades,
+    sheet,
+    ticks,
+)
+
+BEFORE = Look(GREY, "o", DASHED, hollow=True)
+
+
+def say_bounded(tables: Tables) -> str:
+    """Return the headline: kernel / L before, and after gradient descent at the largest rate."""
+    rows = select(tables["metrics"], task="figure-1")
+    by = (rows["ntk_trace"] / rows["depth"]).groupby(rows["rate"]).median()
+    return (
+        "Larger learning rates c/L force a smaller tangent kernel: at depths"
+        f" {rows['depth'].min()} to {rows['depth'].max()} Tr Θ / L falls from {by.iloc[0]:.0f} to"
+        f" {by.iloc[-1]:.0f}"
+    )
+
+
+def _lines(axes: Axes, rows: pd.DataFrame, x: str, y: str) -> None:
+    """Draw medians of y / L against x, a line for each value of the other of rate and depth."""
+    other = {"rate": "depth", "depth": "rate"}[x]
+    rows = rows.assign(height=rows[y] / rows["depth"])
+    rows = rows[np.isfinite(rows["height"]) & (rows["height"] > 0)]
+    colors, ends = shades(sorted({*rows[other]} - {0}), SKY, BLUE, INK), []
+    for value, networks in rows.groupby(other):
+        look = Look(colors[value]) if value else BEFORE
+        median = networks.groupby(x)["height"].median()
+        look.line(axes, median.index, median)
+        name = f"{ {'depth': 'L', 'rate': 'c'}[other] } = {value:g}" if value else "before"
+        ends.append((median.iloc[-1], name, look))
+    axes.set_yscale("log")
+    name_ends(axes, ends)
+
+
+def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Draw the curvature by rate on figure 1's task, and the kernel of Example 20's networks."""
+    metrics = tables["metrics"]
+    picture, ((left, right),) = sheet(gap=1.3, right=1.1)
+    rates = np.array(sorted({*metrics["rate"]} - {0}))
+    first = rates[0] / 2.2  # place of the networks before gradient descent
+    places = metrics["rate"].replace(0, first)
+    with or_empty(left):
+        fitting = metrics.assign(rate=places).query("train_cost < 0.1")
+        _lines(left, select(fitting, task="figure-1"), "rate", "curvature")
+        left.set(xscale="log", xlim=(first / 1.3, 1.3 * rates[-1]))
+        ticks(left.xaxis, [first, *rates], ["before", *map("{:g}".format, rates)])
+        guide(left, rates, 2 / rates)
+        QUIET.name_at(left, rates, 2 / rates, "edge of stability: 2/c", rates[1], (30, 6))
+    with or_empty(right):
+        rows = select(metrics, task="example-20").assign(curvature=metrics["ntk_trace"])
+        _lines(right, rows, "depth", "curvature")
+        ticks(right.xaxis, sorted(rows["depth"].unique()))
+    panel(left, "a", "figure 1's task: curvature / L", "c of the learning rate c/L")
+    panel(right, "b", "Example 20: Tr Θ / L", "depth L")
+    return picture, metrics
+
+
+HEADLINE = ["train_cost", "ntk_trace", "curvature", "distance"]
+
+FIGURES = [
+    Drawing(
+        "bottleneck-rates",
+        draw_rates,
+        whose="supplementary",
+        marks="lines: medians",
+        findings=[Finding(say_bounded, holds=["rate-bounds-kernel", "large-rate-small-kernel"])],
+        caption="Gradient descent takes steps at rates c/L from networks after annealed training"
+        " on figure 1's task, and from the explicit networks of Example 20. (a) shows the largest"
+        " curvature, 2 ‖Θ(X, X)‖ / N, divided by the depth L (Θ: tangent kernel; N: samples);"
+        " dotted: above 2/c gradient descent is unstable. (b) shows the trace of the kernel"
+        " divided by L. Networks that do not fit are not drawn in (a), zero networks not in (b).",
+    ),
+]
+
+overview = draw_rates

@@ -1,0 +1,64 @@
+"""Measure networks before and after gradient descent with the learning rate c/L.
+
+Rate 0 is the network before gradient descent. Networks that became zero or infinite have a
+curvature of nan and count as having left.
+"""
+
+import numpy as np
+import pandas as pd
+
+from runner.results.evidence import slopes
+from runner.results.quantities import Tables, quantity
+from runner.results.rows import nonempty, select
+
+PRINTED = {
+    "figure-1": "networks trained on figure 1's task",
+    "example-20": "Example 20's networks",
+    "ntk_trace": "Tr Θ (Θ: tangent kernel)",
+    "distance": "relative change of the middle layer's kernel matrix from the depth before",
+    "c > 0 and train_cost < 0.1": "the network fits after gradient descent",
+    "c == 0": "gradient descent has taken no step",
+    "L >= 12": "the depth is 12 or more",
+}
+"""Printed names of columns and conditions."""
+
+DEPTHS = {"depth": 3}
+FITS = "c > 0 and train_cost < 0.1"
+"""Networks after gradient descent that fit the data (training error below 0.1, as in figure 1)."""
+
+
+def _read(tables: Tables, task: str, where: str = "") -> pd.DataFrame:
+    """Return the networks of a task with columns in the paper's notation."""
+    rows = select(tables["metrics"], task=task)
+    rows = rows.assign(c=rows["rate"], L=rows["depth"])
+    return nonempty(rows.query(where), f"network where {where}") if where else rows
+
+
+@quantity(each=("c",))
+def rate_times_curvature(tables: Tables, task: str) -> pd.DataFrame:
+    """learning rate × largest curvature 2 ‖Θ(X, X)‖ / N of {task}, after gradient descent"""
+    rows = _read(tables, task).query("c > 0")
+    value = rows["c"] / rows["L"] * rows["curvature"]
+    return nonempty(rows.assign(value=value)[np.isfinite(value)], "network that is not zero")
+
+
+@quantity(each=("c",), unit="exponent", needs=DEPTHS)
+def growth(tables: Tables, column: str, task: str, where: str = FITS) -> pd.DataFrame:
+    """exponent p of {column} ∝ Lᵖ, of {task}"""
+    by = _read(tables, task, where).dropna(subset=column).groupby("c")
+    parts = {c: slopes(rows, "L", column, log=True) for c, rows in by}
+    return pd.concat(parts, names=["c"]).rename("value").reset_index()
+
+
+@quantity(each=("L",), unit="ratio")
+def after_over_before(tables: Tables, column: str, task: str) -> pd.DataFrame:
+    """{column} of {task} after gradient descent at the largest c / before"""
+    key, rows = ["L", "replicate"], _read(tables, task)
+    after = rows[rows["c"] == rows["c"].max()].set_index(key)[column]
+    return (after / rows[rows["c"] == 0].set_index(key)[column]).rename("value").reset_index()
+
+
+@quantity(each=("c",))
+def cost_after(tables: Tables, task: str, where: str) -> pd.DataFrame:
+    """training error of {task} after gradient descent"""
+    return _read(tables, task, where).query("c > 0").assign(value=lambda rows: rows["train_cost"])

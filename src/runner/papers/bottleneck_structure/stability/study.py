@@ -1,0 +1,179 @@
+"""Study `stability`: paper D, abstract and section 4.
+
+The paper says that learning rates of order 1/L force the tangent kernel to be of order L, and that
+representations then converge as the depth L grows. Gradient descent with the learning rate c/L can
+stay near a network only if the largest curvature, about `2 ||Theta(X, X)|| / N`, is at most 2 L/c.
+
+Gradient descent starts from networks after annealed training on the task of figure 1, and from the
+explicit networks of Example 20 (with gamma = 0.6), whose representations grow without bound. All
+networks descend together, each with its learning rate.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import nan
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.core.studies import Context, Row
+from runner.papers.bottleneck_structure import theory
+from runner.papers.bottleneck_structure.latent import D_IN, D_OUT, draw_task
+from runner.papers.bottleneck_structure.networks import Inputs, Network, differentiate
+from runner.papers.bottleneck_structure.recipes import RECIPES
+from runner.papers.bottleneck_structure.spectra import jacobian_ranks
+from runner.papers.bottleneck_structure.stability.config import Stability
+from runner.papers.bottleneck_structure.stack import DepthStack
+from runner.papers.bottleneck_structure.training import Batch, RidgeTrainer, start
+
+LATENT_RANK = 2
+"""Rank of the task of figure 1."""
+GAMMA = 0.6
+"""Exponent of Example 20's epsilon = L^-gamma."""
+ITERATIONS = 30
+"""Steps of the power iteration for the norm of the tangent kernel."""
+
+Key = tuple[int, int]
+"""Depth and replicate."""
+
+
+@dataclass(frozen=True)
+class StableNetwork(Row):
+    """One row per task, depth, rate and replicate, after gradient descent."""
+
+    table: ClassVar[str] = "metrics"
+    keys: ClassVar[tuple[str, ...]] = ("task", "depth", "rate", "replicate")
+
+    task: str  # figure-1 or example-20
+    depth: int  # L, number of layers
+    rate: float  # c of the learning rate c/L; 0: before gradient descent
+    replicate: int
+    train_cost: float  # (1/N) sum_i ||f(x_i) - y_i||^2; the zero network costs 1 or 0.3
+    ntk_trace: float  # mean Tr Theta(x, x) over the training inputs
+    curvature: float  # 2 ||Theta(X, X)||_op / N
+    constant: float  # the bound of Theorem 7 divided by L, median over the training inputs
+    distance: float  # ||K - K'|| / ||K'||, K of alpha_{L/2}(X), K' at the next smaller depth
+
+
+def run(config: Stability, context: Context) -> Iterator[StableNetwork]:
+    """Train on the task of figure 1, take steps of gradient descent, and measure."""
+    order = [(L, r) for L in sorted(config.depths, reverse=True) for r in range(config.replicates)]
+    for task, data in (("figure-1", latent_data(config)), ("example-20", example_data(config))):
+        batch = tuple(torch.stack([part[r] for _, r in order]).float() for part in data)
+        x, y = (part.to(context.device) for part in batch)
+        if task == "figure-1":
+            networks = trained(config, context, order, (x, y))
+        else:
+            networks = {(L, r): theory.divergent_network(L, L**-GAMMA) for L, r in order}
+        after = descended(config, context, networks, (x, y))
+        for rate in (0.0, *config.rates):
+            kernels: dict[int, Tensor] = {}
+            for L, r in reversed(order):
+                network = after.get((L, r, rate), networks[L, r])
+                key = {"task": task, "depth": L, "rate": rate, "replicate": r}
+                inputs, targets = (part[r].mT for part in data)
+                yield measure(key, network, inputs, targets, kernels)
+
+
+def latent_data(config: Stability) -> Batch:
+    """Return inputs and targets of the task of figure 1, for all replicates."""
+    streams = (config.stream(r, "data") for r in range(config.replicates))
+    tasks = [draw_task(LATENT_RANK, config.samples, 1, stream) for stream in streams]
+    return torch.stack([task.x for task in tasks]), torch.stack([task.y for task in tasks])
+
+
+def example_data(config: Stability) -> Batch:
+    """Return points of [0, 1]^3 and Example 20's function (x, y, z + relu(x - y)) there."""
+    streams = (config.stream(r, "points") for r in range(config.replicates))
+    drawn = [torch.rand(3, config.samples, generator=s, dtype=torch.float64) for s in streams]
+    x = torch.stack(drawn)
+    y = x.clone()
+    y[:, 2] += (x[:, 0] - x[:, 1]).relu()
+    return x, y
+
+
+def trained(
+    config: Stability, context: Context, order: list[Key], batch: Batch
+) -> dict[Key, Network]:
+    """Return networks after annealed training by Adam."""
+    depths, replicates = map(list, zip(*order, strict=True))
+    stack = DepthStack(depths, config.width, D_IN, D_OUT, context.device)
+    recipe = RECIPES["annealed"]
+    start(stack, replicates, recipe, config.stream)
+    trainer = RidgeTrainer(stack, recipe, config.ridge, recipe.learning_rate, config.steps)
+    trainer.run(lambda block: [batch], context)
+    return {key: stack.network(n) for n, key in enumerate(order)}
+
+
+def descended(
+    config: Stability, context: Context, networks: dict[Key, Network], batch: Batch
+) -> dict[tuple[int, int, float], Network]:
+    """Return the networks after gradient descent with weight decay, by depth, replicate and c.
+
+    networks: in the order of the batch, deepest first.
+    """
+    rates = config.rates
+    order = [(*key, c) for key in networks for c in rates]
+    x, y = (part.repeat_interleave(len(rates), 0) for part in batch)
+    depths, width = [L for L, _, _ in order], max(len(n.biases[0]) for n in networks.values())
+    stack = DepthStack(depths, max(width, 4), x.shape[1], y.shape[1], context.device)
+    for n, (L, r, _) in enumerate(order):
+        stack.load(n, networks[L, r])
+    each = torch.tensor([c / L for L, _, c in order], device=context.device)
+    parts = (*stack.W, *stack.b)
+    step = torch.cat([each[: len(W), None, None].expand_as(W).flatten() for W in parts])
+    with context.progress(config.descent_steps, "gradient descent") as bar:
+        for _ in range(config.descent_steps):
+            bar.update(cost=stack.descend(x, y))
+            gradient = stack.gradient.add_(stack.parameters, alpha=2 * config.ridge)
+            stack.parameters.addcmul_(step, gradient, value=-1)
+    return {key: stack.network(n) for n, key in enumerate(order)}
+
+
+def kernel_norm(network: Network, x: Inputs) -> float:
+    """Return `||Theta(X, X)||_op` of the (N d_out)-square matrix, by power iteration.
+
+    Each layer adds `(J_l(x_i) J_l(x_j)^T) alpha_{l-1}(x_i)^T alpha_{l-1}(x_j)` with `J_l =
+    J(alpha~_l -> f)`: derivatives by the weights, as in Appendix B. nan if the kernel is zero.
+    """
+    derivatives = differentiate(network, x)
+    layers = list(zip(network.activations(x)[:-1], derivatives.outer, strict=True))
+    v = torch.ones(derivatives.jacobian.shape[:2], dtype=x.dtype)
+    for _ in range(ITERATIONS):
+        v = v / v.norm()
+        sums = [torch.einsum("ion,io,ip->np", J, v, a) for a, J in layers]
+        pairs = zip(layers, sums, strict=True)
+        v = sum(torch.einsum("ion,np,ip->io", J, s, a) for (a, J), s in pairs)
+    return float(v.norm())
+
+
+def measure(
+    key: dict,
+    network: Network,
+    x: Inputs,
+    y: Float[Tensor, "N d_out"],
+    kernels: dict[int, Tensor],
+) -> StableNetwork:
+    """Return the row of a network.
+
+    kernels: by replicate, the kernel matrix of the middle layer at the depth before; it is replaced
+    by the matrix of this network.
+    """
+    derivatives, L, norm = differentiate(network, x), network.depth, network.parameter_norm()
+    k = max(1, int(jacobian_ranks(derivatives.jacobian).max()))
+    trace = theory.ntk_trace(network, derivatives, x)
+    determinant = theory.log_pseudo_determinant(derivatives.jacobian, k)
+    middle = network.activations(x)[L // 2]
+    kernel, before = middle @ middle.mT, kernels.get(key["replicate"])
+    kernels[key["replicate"]] = kernel
+    bound = theory.activation_bound(trace, norm - k * L, determinant, k)
+    return StableNetwork(
+        **key,
+        train_cost=network.cost(x, y),
+        ntk_trace=float(trace.mean()),
+        curvature=2 * kernel_norm(network, x) / len(x),
+        constant=float(bound.median()) / L,
+        distance=nan if before is None else float((kernel - before).norm() / before.norm()),
+    )

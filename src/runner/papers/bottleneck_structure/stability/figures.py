@@ -66,7 +66,7 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         left.set(xscale="log", xlim=(first / 1.3, 1.3 * rates[-1]))
         ticks(left.xaxis, [first, *rates], ["before", *map("{:g}".format, rates)])
         guide(left, rates, 2 / rates)
-        QUIET.name_at(left, rates, 2 / rates, "edge of stability: 2/c", rates[1], (30, 6))
+        QUIET.name_at(left, rates, 2 / rates, "edge: 2/c", rates[-2], (10, 4), ha="left")
     with or_empty(right):
         rows = select(metrics, task="example-20").assign(curvature=metrics["ntk_trace"])
         _lines(right, rows, "depth", "curvature")
@@ -84,7 +84,7 @@ FIGURES = [
         draw_rates,
         whose="supplementary",
         marks="lines: medians",
-        findings=[Finding(say_bounded, holds=["rate-bounds-kernel", "large-rate-small-kernel"])],
+        findings=[Finding(say_bounded, holds=["large-rate-small-kernel"])],
         caption="Gradient descent takes steps at rates c/L from networks after annealed training"
         " on figure 1's task, and from the explicit networks of Example 20. (a) shows the largest"
         " curvature, 2 ‖Θ(X, X)‖ / N, divided by the depth L (Θ: tangent kernel; N: samples);"

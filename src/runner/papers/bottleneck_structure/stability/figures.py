@@ -27,13 +27,14 @@ BEFORE = Look(GREY, "o", DASHED, hollow=True)
 
 
 def say_bounded(tables: Tables) -> str:
-    """Return the headline: kernel / L before, and after gradient descent at the largest rate."""
+    """Return the headline: kernel / L before, and at the largest rate at which all networks fit."""
     rows = select(tables["metrics"], task="figure-1")
     by = (rows["ntk_trace"] / rows["depth"]).groupby(rows["rate"]).median()
+    rate = by.index[(rows.groupby("rate")["train_cost"].max() < 0.1)].max()
     return (
         "Larger learning rates c/L force a smaller tangent kernel: at depths"
         f" {rows['depth'].min()} to {rows['depth'].max()} Tr Θ / L falls from {by.iloc[0]:.0f} to"
-        f" {by.iloc[-1]:.0f}"
+        f" {by[rate]:.0f} (c = {rate:g})"
     )
 
 

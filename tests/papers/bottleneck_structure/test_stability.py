@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from in_memory import context, tables_of
+from in_memory import context, tables_of, verdicts
 
 from runner.papers.bottleneck_structure.networks import Network, random_network
 from runner.papers.bottleneck_structure.stability.config import Stability
@@ -72,3 +72,36 @@ def test_quantities_of_known_networks(metrics):
     before = growth("ntk_trace", "figure-1", "c == 0").measure(tables)["value"]
     assert before.tolist() == pytest.approx([2.0] * 2)
     assert set(rate_times_curvature("figure-1").measure(tables)["value"].round(9)) == {0.4}
+
+
+@pytest.fixture
+def both() -> pd.DataFrame:
+    """Eight replicates of both tasks as the paper expects them; kernel and change fall with c."""
+    index = pd.MultiIndex.from_product(
+        [["figure-1", "example-20"], [6, 12, 24], [0.0, 0.1, 0.4], range(8)]
+    )
+    rows = index.to_frame(index=False, name=["task", "depth", "rate", "replicate"])
+    depth, before, ours = rows["depth"], rows["rate"] == 0, rows["task"] == "figure-1"
+    return rows.assign(
+        train_cost=np.where(ours | before, 0.01, 0.05),
+        ntk_trace=np.where(ours, depth**0.5 / (1 + rows["rate"]), depth**3.0),
+        curvature=depth / rows["rate"].where(~before, 0.02),
+        distance=(1 / depth).where(depth > 6),
+    )
+
+
+@pytest.mark.parametrize(
+    ("claim", "column", "change"),
+    [
+        ("rate-bounds-kernel", "curvature", lambda rows: 3 * rows["curvature"]),
+        ("large-rate-small-kernel", "ntk_trace", lambda rows: 1 / rows["ntk_trace"]),
+        ("kernel-of-order-depth", "ntk_trace", lambda rows: rows["ntk_trace"] ** 4),
+        ("representations-converge", "distance", lambda rows: 1 / rows["distance"]),
+        ("divergent-networks-are-narrow", "ntk_trace", lambda rows: 1 / rows["ntk_trace"]),
+        ("divergent-networks-are-left", "train_cost", lambda rows: 0 * rows["train_cost"]),
+    ],
+)
+def test_every_claim_about_rates_holds_and_fails(both, claim, column, change):
+    assert verdicts("bottleneck-rates", {"metrics": both}, claim) == {claim: "holds"}
+    altered = both.assign(**{column: change})
+    assert verdicts("bottleneck-rates", {"metrics": altered}, claim) == {claim: "fails"}

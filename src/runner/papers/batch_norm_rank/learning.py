@@ -32,7 +32,7 @@ END_OF_GRID = {
 
 
 def end_of_grid(rate: float, offered: Iterable[float]) -> str:
-    """Return `smallest` or `largest` if a learning rate is an end of its grid, else nothing.
+    """Return `smallest` or `largest` if a learning rate is an end of its grid, else an empty text.
 
     offered: the learning rates of the grid; a grid of one has no ends.
     """
@@ -53,20 +53,24 @@ NOTHING_LEARNED |= dict.fromkeys(("train_loss", "test_loss"), np.inf)
 
 
 def with_divergence(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows of training with networks without finite loss replaced by NOTHING_LEARNED."""
+    """Return rows of training in which diverged networks have the values of NOTHING_LEARNED.
+
+    A network counts as diverged in a row if the `train_loss` of this row is not finite.
+    """
     diverged = ~np.isfinite(rows["train_loss"].astype(float))
     columns = [name for name in NOTHING_LEARNED if name in rows]
     return rows.assign(**{n: rows[n].mask(diverged, NOTHING_LEARNED[n]) for n in columns})
 
 
 def least_lead(ranks: pd.DataFrame) -> pd.Series:
-    """Return for each replicate the least log2(larger rank / smaller rank) of two networks.
+    """Return for each replicate the least log2 ratio of the ranks of two networks.
 
-    The minimum is over all epochs after epoch 0 and all pairs. A result below 0 means that the
-    order of a pair has changed. Epoch 0 decides which of two networks has the larger rank. Pairs
-    with equal ranks at epoch 0 are excluded.
+    The numerator is the rank of the network with the larger rank at epoch 0. The minimum is over
+    all later epochs and all pairs of networks. A result below 0 means that the order of a pair has
+    changed. Pairs with equal ranks at epoch 0 are excluded.
 
-    ranks: a column for each network, by replicate and epoch.
+    ranks: a column for each network, by replicate and epoch. Raises NoRows if there is only one
+    network.
     """
     if ranks.shape[1] < 2:
         raise NoRows("the order of the ranks needs two networks to compare")

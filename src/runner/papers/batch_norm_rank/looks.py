@@ -35,7 +35,10 @@ NORMALIZATIONS = {
 
 
 def look(method: str, steps: int = 0) -> Look:
-    """Return the look of a method. steps: number of pre-training steps, 0 without pre-training."""
+    """Return color, marker and dashes of a method.
+
+    steps: number of pre-training steps, 0 without pre-training.
+    """
     looks = METHODS | CONTROLS
     return looks.get(method) or PRETRAINED.get(steps) or Look(style.BROWN, "p")
 

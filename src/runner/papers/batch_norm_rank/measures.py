@@ -18,16 +18,20 @@ class Ranks:
     """Ranks of R matrices, on the CPU. The ranks of a matrix that is not finite are nan."""
 
     matrix_rank: Float[Tensor, " R"]
-    """Number of singular values above `sigma_max d eps`, eps of the dtype (footnote 2)."""
+    """Number of singular values above `d eps` times the largest, eps of the dtype (footnote 2)."""
     soft_rank: Float[Tensor, " R"]
-    """`rank_tau` (Eq. 3) of the matrix scaled to `Tr M = d`, like a normalized matrix."""
+    """Soft rank `rank_tau` (Eq. 3) of the matrix H, scaled so that `H H^T / N` has the trace d."""
     rank_bound: Float[Tensor, " R"]
     """Lower bound `r` of the rank (Eq. 4)."""
 
 
 @torch.no_grad()
 def ranks(H: Float[Tensor, "R d N"], tau: float = 0.5) -> Ranks:
-    """Return rank, soft rank at `tau` and r of each matrix, from one set of singular values."""
+    """Return rank, soft rank and r of each matrix, all from one computation of singular values.
+
+    H: hidden representations of R networks, with d units as rows and N samples as columns. tau:
+    threshold of the soft rank.
+    """
     d = H.shape[1]
     finite = H.isfinite().all(dim=-1).all(dim=-1)
     sigma = singular_values(H.where(finite[:, None, None], 0.0))
@@ -44,11 +48,11 @@ def ranks(H: Float[Tensor, "R d N"], tau: float = 0.5) -> Ranks:
 
 
 def singular_values(H: Float[Tensor, "R d N"]) -> Float[Tensor, "R k"]:
-    """Return singular values in descending order, in float64.
+    """Return the singular values of each matrix in descending order, in float64.
 
-    Singular values of a float32 matrix below 1e-7 of the largest are rounding. Float64 still
-    resolves their squares. Hence the eigenvalues of the Gram matrix suffice and cost less than an
-    SVD.
+    For a float32 matrix they are computed from the eigenvalues of its Gram matrix, which costs less
+    than an SVD. This is precise enough. Singular values below 1e-7 of the largest are rounding in
+    float32, and float64 still resolves their squares.
     """
     if H.dtype == torch.float64:
         return torch.linalg.svdvals(H)
@@ -59,7 +63,8 @@ def singular_values(H: Float[Tensor, "R d N"]) -> Float[Tensor, "R k"]:
 def root_mean_square(H: Float[Tensor, "R d N"]) -> Float[Tensor, " R"]:
     """Return the root mean square of the entries of each matrix, in float64.
 
-    Scaling keeps squares within the range of float64.
+    The entries are scaled before they are squared, so that the squares stay within the range of
+    float64.
     """
     largest = H.double().abs().amax(dim=(1, 2)).clamp(min=torch.finfo(torch.float64).tiny)
     power = torch.frexp(largest).mantissa / largest  # a power of two, which rounds nothing
@@ -67,7 +72,10 @@ def root_mean_square(H: Float[Tensor, "R d N"]) -> Float[Tensor, " R"]:
 
 
 def measured_layers(depth: int) -> set[int]:
-    """Return the layers whose rank is recorded: 0 to 64, then geometrically spaced layers."""
+    """Return the layers whose rank is recorded: 0 to 64, then geometrically spaced layers.
+
+    Layer 0 is the input. The last layer, `depth`, is always included.
+    """
     layers = set(range(min(depth, EVERY_LAYER_UP_TO) + 1))
     position = float(EVERY_LAYER_UP_TO)
     while position < depth:
@@ -83,14 +91,18 @@ def ranks_by_layer(
     tau: float,
     tick: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[int, Mapping[str, Float[Tensor, " R"]]]]:
-    """Yield layer, ranks and `root_mean_square` of `H_l` for the measured layers; 0 is the input.
+    """Yield the number of each measured layer, and measures of its hidden representations H_l.
 
-    Batch normalization uses the statistics of these N inputs. Without biases and normalization the
-    representations grow or shrink geometrically. Each layer is then divided by its root mean square
-    before the next one. This keeps deep products within the range of the dtype and changes no rank.
-    The yielded `root_mean_square` is that of the undivided `H_l`. Zero representations remain zero.
+    Layer 0 is the input. The measures are those of `Ranks`, and `root_mean_square` of H_l. Batch
+    normalization uses the statistics of these N inputs.
 
-    tick: called after every layer.
+    Without biases and normalization, the representations grow or shrink geometrically. Each layer
+    is then divided by its root mean square before the next layer is computed. This keeps deep
+    products within the range of the dtype and changes no rank. The yielded `root_mean_square` is
+    that of the undivided H_l. Zero representations remain zero.
+
+    x: inputs of each network, samples as rows. tau: threshold of the soft rank. tick: called after
+    every layer.
     """
     measured, rescale = measured_layers(network.depth), network.homogeneous
     H, scale = x.mT, torch.ones(len(network), dtype=torch.float64, device=x.device)
@@ -109,7 +121,10 @@ def ranks_by_layer(
 
 @torch.no_grad()
 def last_hidden(network: MLP, x: Float[Tensor, "R N features"]) -> Float[Tensor, "R d N"]:
-    """Return `H_L`. Batch normalization uses the statistics of these N inputs."""
+    """Return the representations in the last hidden layer, with the N samples as columns.
+
+    Batch normalization uses the statistics of these N inputs.
+    """
     H = x.mT
     for H in network.hidden(x, "probe"):  # noqa: B007 (only the last one is wanted)
         pass

@@ -31,7 +31,9 @@ def starting_stack(
 ) -> MLP:
     """Return one initialized network per replicate.
 
-    A replicate's random draws are the same for every normalization.
+    A replicate's random draws are the same for every normalization. features, classes: numbers of
+    inputs and outputs. skip: weight gamma of the residual branch; inf: no skip connection. Raises
+    InputError for an unknown initialization, activation or normalization.
     """
     sizes = [features, *[config.width] * config.depth, classes]
     streams = [config.stream(replicate, "initialisation") for replicate in replicates]
@@ -49,8 +51,9 @@ def drawn_stack(
 ) -> MLP:
     """Return one initialized network per random stream.
 
-    sizes: numbers of inputs, hidden units by layer, and outputs. Raises InputError for an unknown
-    initialization, activation or normalization.
+    sizes: numbers of inputs, hidden units by layer, and outputs. skip: weight gamma of the residual
+    branch; inf: no skip connection. Raises InputError for an unknown initialization, activation or
+    normalization.
     """
     weights, biases = draw(init, sizes, streams, dtype)
     for W in weights if init == "gain" else ():
@@ -61,22 +64,22 @@ def drawn_stack(
 def group(network: MLP, rates: list[float], replicates: range) -> Group:
     """Return one copy of each network for each learning rate, to be trained together.
 
-    The copies are ordered like `product(rates, replicates)`.
+    The copies are ordered like `product(rates, replicates)`. replicates: the replicate of each
+    network.
     """
     chosen = torch.arange(len(replicates)).repeat(len(rates))
     of_networks = torch.tensor(rates).repeat_interleave(len(replicates))
     return Group(network.select(chosen), of_networks, torch.tensor(replicates).repeat(len(rates)))
 
 
-def last_ranks(
-    network: MLP, x: Float[Tensor, "*R N features"], tau: float
-) -> dict[str, Float[Tensor, " R"]]:
-    """Return rank and r of the last hidden layer of each network, named like columns of a table.
+def last_ranks(network: MLP, x: Float[Tensor, "*R N features"]) -> dict[str, Float[Tensor, " R"]]:
+    """Return the rank of the last hidden layer and its lower bound r, for each network.
 
-    x: inputs, common to all networks or one set for each network.
+    The keys are the columns `rank` and `rank_bound` of the tables. x: inputs, common to all
+    networks or one set for each network.
     """
     inputs = x.to(network.parameters["W1"].dtype).expand(len(network), -1, -1)
-    measured = ranks(last_hidden(network, inputs), tau)
+    measured = ranks(last_hidden(network, inputs))
     return {"rank": measured.matrix_rank, "rank_bound": measured.rank_bound}
 
 
@@ -94,7 +97,8 @@ def hand_over(
 ) -> Iterator[Measured]:
     """Yield the measures of `Context.hand_over` for each network; the networks are replicates.
 
-    x: inputs, common to all networks or one set for each network.
+    name: common name of the networks, without the width. x: inputs, common to all networks or one
+    set for each network.
     """
     d, _ = network.parameters["W1"].shape[1:]
     inputs = x.to(network.parameters["W1"].dtype).expand(len(network), -1, -1)

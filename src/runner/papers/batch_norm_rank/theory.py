@@ -48,17 +48,18 @@ normalized networks grow exponentially for every initialization and activation.
 
 
 def orthogonality_gap(rank_bound: float, samples: int) -> float:
-    """Return the orthogonality gap of N samples, `||H^T H / ||H||_F^2 - I / N||_F`, from `r(H)`.
+    """Return the orthogonality gap `||H^T H / ||H||_F^2 - I / N||_F` of the columns of H (d, N).
 
-    The squared gap is `1/r - 1/N`: `Tr(H^T H) = ||H||_F^2`, and `1/r = ||H^T H||_F^2 / ||H||_F^4`.
-    It is zero if all samples are orthogonal and equally long. Source: Daneshmand, Joudaki and Bach
-    2021 (Batch Normalization Orthogonalizes Representations in Deep Random Networks), Section 3.
+    The columns are N samples. The gap is zero if all samples are orthogonal and equally long. The
+    squared gap is `1/r - 1/N` with r = r(H), the argument `rank_bound`. This holds because `Tr(H^T
+    H) = ||H||_F^2` and `1/r = ||H^T H||_F^2 / ||H||_F^4`. Source: Daneshmand, Joudaki and Bach 2021
+    (Batch Normalization Orthogonalizes Representations in Deep Random Networks), Section 3.
     """
     return sqrt(max(0.0, 1 / rank_bound - 1 / samples))
 
 
 def second_moment(H: Float[Tensor, "*stack d N"]) -> Float[Tensor, "*stack d d"]:
-    """Return `M(H) = H H^T / N` (Eq. 2)."""
+    """Return the second moments of the rows of H, `M(H) = H H^T / N` (Eq. 2)."""
     return H @ H.mT / H.shape[-1]
 
 
@@ -85,10 +86,11 @@ def soft_rank(H: Float[Tensor, "*stack d N"], tau: float) -> Int[Tensor, "*stack
 
 
 def rank_bound(H: Float[Tensor, "*stack d N"]) -> Float[Tensor, "*stack"]:
-    """Return `r(H) = Tr(M)^2 / ||M||_F^2` (Eq. 4), differentiable in `H`.
+    """Return `r(H) = Tr(M)^2 / ||M||_F^2` (Eq. 4) with `M = H H^T / N`, a lower bound of the rank.
 
     Lemma 1: `rank(H) >= r(H)`, and `rank_tau(H) >= (1 - tau)^2 r(H)` for normalized `H`. `r` does
-    not depend on the scale of `H`. It is nan if `H` is zero or not finite.
+    not depend on the scale of `H`, and is differentiable in `H`. It is nan if `H` is zero or not
+    finite.
     """
     M = _smaller_gram(_of_order_one(H, (-2, -1)))
     return trace(M).square() / M.square().sum(dim=(-2, -1))
@@ -120,9 +122,10 @@ def trace(M: Float[Tensor, "*stack d d"]) -> Float[Tensor, "*stack"]:
 def count_above(M: Float[Tensor, "stack k k"], tau: float) -> Float[Tensor, " stack"]:
     """Return how many eigenvalues of the symmetric `M` are at least `tau`, without computing them.
 
-    By Sylvester's law of inertia this is the number of positive pivots of `M - tau I = L D L^T`.
-    Pivoting (Bunch-Kaufman) may leave 2 x 2 blocks in `D`. Each block has one eigenvalue of either
-    sign and is marked by two negative entries of `pivots`. nan if `M` is not finite.
+    By Sylvester's law of inertia this is the number of pivots in `M - tau I = L D L^T` that are not
+    negative. Pivoting (Bunch-Kaufman) may leave 2 x 2 blocks in `D`. Each block has one eigenvalue
+    of either sign and is marked by two negative entries of `pivots`. The count is nan if `M` is not
+    finite.
     """
     shifted = M - tau * torch.eye(M.shape[-1], dtype=M.dtype, device=M.device)
     LD, pivots, _ = torch.linalg.ldl_factor_ex(shifted)
@@ -135,7 +138,10 @@ def count_above(M: Float[Tensor, "stack k k"], tau: float) -> Float[Tensor, " st
 def regularity_terms(
     M: Float[Tensor, "*stack d d"],
 ) -> tuple[Float[Tensor, "*stack"], Float[Tensor, "*stack"]]:
-    """Return `Tr(diag(M^2)^2)` and `Tr(M^3)`; alpha is the ratio of their expectations (Def. 3)."""
+    """Return `Tr(diag(M^2)^2)` and `Tr(M^3)` of second moments M.
+
+    The ratio of their expectations is the regularity constant alpha (Definition 3).
+    """
     M2 = M @ M
     return M2.diagonal(dim1=-2, dim2=-1).square().sum(dim=-1), (M2 * M).sum(dim=(-2, -1))
 
@@ -143,8 +149,11 @@ def regularity_terms(
 def frobenius_change(M: Float[Tensor, "*stack d d"]) -> Float[Tensor, "*stack"]:
     """Return `delta_F(M)`, the leading change of `||M||_F^2` over one layer (Lemma 7, Eq. 43).
 
-    `E_W ||M_+||_F^2 - ||M||_F^2 = gamma^2 delta_F(M) + O(gamma^3)` for normalized `M`, with
-    `delta_F(M) = 2 d^2 - 2 ||M||_F^2 - 8 Tr(M^3) + 8 Tr(diag(M^2)^2)`.
+    M holds the second moments of normalized representations, and M_+ those of the next layer. With
+    the weight gamma of the residual branch and random weights W,
+
+        E_W ||M_+||_F^2 - ||M||_F^2 = gamma^2 delta_F(M) + O(gamma^3),
+        delta_F(M) = 2 d^2 - 2 ||M||_F^2 - 8 Tr(M^3) + 8 Tr(diag(M^2)^2).
     """
     diagonal, cubic = regularity_terms(M)
     d = M.shape[-1]
@@ -152,9 +161,10 @@ def frobenius_change(M: Float[Tensor, "*stack d d"]) -> Float[Tensor, "*stack"]:
 
 
 def frobenius_change_of_spectrum(eigenvalues: Float[Tensor, "*stack d"]) -> Float[Tensor, "*stack"]:
-    """Return `delta_F(lambda)` if all rows of `M` have the same norm (Proposition 8, Eq. 45).
+    """Return `delta_F` of Lemma 7 if all rows of `M` have the same norm (Proposition 8, Eq. 45).
 
-    `delta_F(lambda) = 2 d^2 - 2 ||lambda||_2^2 - 8 ||lambda||_3^3 + 8 ||lambda||_2^4 / d`.
+    It then depends only on the eigenvalues lambda of `M`: `delta_F(lambda) = 2 d^2 - 2
+    ||lambda||_2^2 - 8 ||lambda||_3^3 + 8 ||lambda||_2^4 / d`.
     """
     d = eigenvalues.shape[-1]
     square, cube = eigenvalues.square().sum(dim=-1), eigenvalues.pow(3).sum(dim=-1)
@@ -164,8 +174,9 @@ def frobenius_change_of_spectrum(eigenvalues: Float[Tensor, "*stack d"]) -> Floa
 def frobenius_bound(width: float, alpha: float, as_printed: bool = True) -> float:
     """Return the upper bound `d^{3/2} / sqrt(1 - alpha)` on the invariant `E ||M||_F^2` (Eq. 50).
 
-    as_printed: if false, keep the factor 4 that (55) loses, which halves the bound. Raises
-    InputError unless `alpha < 1`.
+    The expectation is over the invariant distribution of deep layers. width: d. alpha: regularity
+    constant (Definition 3). as_printed: if false, keep the factor 4 that (55) loses, which halves
+    the bound. Raises InputError unless `alpha < 1`.
     """
     if not alpha < 1:
         raise InputError(f"alpha={alpha}: Lemma 13 needs a regularity constant below one")
@@ -177,19 +188,21 @@ def rank_bound_theorem(
 ) -> float:
     """Return Theorem 14's lower bound on the mean of `rank_tau` over depth (Eq. 58).
 
-    The bound is `(1 - tau)^2 sqrt((1 - alpha) d)`; at `tau = 0` it bounds the mean of `r`.
-    as_printed: if false, keep the factor 4 that (55) loses, which doubles the bound. Raises
-    InputError unless `alpha < 1`.
+    The bound is `(1 - tau)^2 sqrt((1 - alpha) d)`; at `tau = 0` it bounds the mean of `r`. width:
+    d. alpha: regularity constant (Definition 3). as_printed: if false, keep the factor 4 that (55)
+    loses, which doubles the bound. Raises InputError unless `alpha < 1`.
     """
     return (1 - tau) ** 2 * width**2 / frobenius_bound(width, alpha, as_printed)
 
 
 def lyapunov_gap_ginibre(width: int) -> float:
-    """Return `lambda_1 - lambda_2`, the growth rate of `log(sigma_1 / sigma_2)` of `W_l ... W_1`.
+    """Return the gap of the two largest Lyapunov exponents of products of Gaussian matrices.
 
-    The weights are iid standard Gaussian, without skip connections. The unit is nats per layer:
-    `(psi(d / 2) - psi((d - 1) / 2)) / 2` with the digamma function `psi` (Newman 1986; the paper
-    cites Forrester [11] for the complex counterpart). Raises InputError for `width < 2`.
+    The product `W_l ... W_1` has iid standard Gaussian weights and no skip connections. Its largest
+    singular values are sigma_1 and sigma_2. The gap `lambda_1 - lambda_2` is the rate at which
+    `log(sigma_1 / sigma_2)` grows with l, in nats per layer. It is `(psi(d / 2) - psi((d - 1) / 2))
+    / 2` at width d, with the digamma function `psi` (Newman 1986). The paper cites Forrester [11]
+    for the complex counterpart. Raises InputError for `width < 2`.
     """
     _check_two_values(width)
     with mpmath.workdps(DIGITS):  # the difference is about 1 / d
@@ -202,14 +215,15 @@ def lyapunov_gap(
 ) -> tuple[float, float]:
     """Return the gap of the two largest Lyapunov exponents, and its standard error.
 
-    The exponents `lambda_1 >= lambda_2` are those of products of `I + gamma W` with Gaussian `W`;
-    skip: gamma. Rotations `U (.) U^T` do not change the distribution of `I + gamma W`. The growth
-    of a vector's length and of a parallelogram's area are therefore iid over layers, and the first
-    two basis vectors are enough: `lambda_1 = E log |A e_1|` and
-    `lambda_1 + lambda_2 = E log area(A e_1, A e_2)`, `A = I + gamma W`. The expectations are Monte
-    Carlo means over `samples` draws of the two columns, in float64. Terms that are linear or
-    quadratic in `W` with mean zero are subtracted (control variates). Raises InputError for
-    `width < 2`.
+    The exponents `lambda_1 >= lambda_2` are those of products of matrices `A = I + gamma W` with
+    Gaussian `W (d, d)`. width: d. skip: gamma. samples: number of draws.
+
+    Rotations `U A U^T` do not change the distribution of `A`. The growth of a vector's length and
+    of a parallelogram's area are therefore iid over layers. The first two basis vectors are enough:
+    `lambda_1 = E log |A e_1|` and `lambda_1 + lambda_2 = E log area(A e_1, A e_2)`. The
+    expectations are Monte Carlo means over draws of these two columns, in float64. Terms that are
+    linear or quadratic in `W` with mean zero are subtracted (control variates). Raises InputError
+    for `width < 2`.
     """
     _check_two_values(width)
     W = torch.empty(samples, width, 2, dtype=torch.float64)

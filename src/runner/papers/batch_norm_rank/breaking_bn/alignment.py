@@ -7,7 +7,7 @@ from torch import Tensor
 
 @torch.no_grad()
 def gradient_alignment(H: Float[Tensor, "N d"], errors: Float[Tensor, "N k"]) -> Float[Tensor, ""]:
-    """Return the mean absolute cosine of the gradients of two images, last layer (Proposition 19).
+    """Return the mean absolute cosine of two images' gradients by the last layer (Proposition 19).
 
     The gradient of sample i for neuron k of the classifier is `errors[i, k] H[i]` (Eq. 97), so no
     backward pass is needed. The mean is taken over neurons and pairs of samples, in float64. Zero

@@ -36,7 +36,7 @@ ARCHITECTURES = {"vgg19": "VGG-19", "resnet50": "ResNet-50"}
 def curves(tables: Tables) -> pd.DataFrame:
     """Return median and range of every measure by method and epoch, at each method's chosen rate.
 
-    The column `end_of_grid` says whether this learning rate is the smallest or largest offered.
+    The column `end_of_grid` is `smallest` or `largest` if this learning rate is an end of its grid.
     """
     keys = ["method", "learning_rate", "epoch", "steps"]
     return spread(paths(tables), keys, COLUMNS).merge(chosen_rates(tables))
@@ -70,9 +70,10 @@ def _lines(
 def draw(
     tables: Tables, columns: tuple[str, ...], x: str = "epoch", methods: list[str] = CENTRED
 ) -> tuple[Figure, pd.DataFrame]:
-    """Draw one panel for each measure and one line for each method.
+    """Draw a panel for each column and in it a line for each method; return picture and numbers.
 
-    x: the column on the x-axis, `epoch` or `steps`.
+    columns: the measures to draw, at most four. x: the column on the x-axis, `epoch` or `steps`.
+    methods: the methods to draw. The returned numbers are those of all methods.
     """
     drawn = curves(tables)
     shown = nonempty(drawn[drawn["method"].isin(methods)], "curve of the figure")
@@ -84,7 +85,10 @@ def draw(
 
 
 def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure 10: accuracy, accuracy near chance level, and alignment of the gradients."""
+    """Draw figure 10: accuracy, accuracy near chance level, and alignment of the gradients.
+
+    Returns the picture and the drawn numbers.
+    """
     drawn, training = curves(tables), tables["training"]
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.75, right=1.15, sharex=True)
     _lines(left, "a", drawn, "train_accuracy", chance="")
@@ -138,7 +142,10 @@ def _end(tables: Tables, method: str, column: str = "train_accuracy") -> float:
 
 
 def say_broken(tables: Tables) -> str:
-    """Return the headline: the accuracies from an asymmetric and from the usual initialization."""
+    """Return the headline: the accuracies from an asymmetric and from the usual initialization.
+
+    Raises NoRows if one of both methods was not run.
+    """
     broken, usual = _end(tables, "batch_norm_asymmetric"), _end(tables, "batch_norm")
     return (
         f"An asymmetric initialization breaks batch norm: {_network(tables)} stays near chance"
@@ -147,7 +154,10 @@ def say_broken(tables: Tables) -> str:
 
 
 def say_centring(tables: Tables, verdict: str) -> str:
-    """Return the headline: the accuracy without mean subtraction, and whether the claim holds."""
+    """Return the headline: the accuracy without mean subtraction, and whether the claim holds.
+
+    verdict: that of the claim, `holds` or `undecided`. Raises NoRows if a method was not run.
+    """
     without, norm = _end(tables, "batch_norm_no_mean"), _end(tables, "batch_norm")
     if verdict == "holds":
         return f"Without mean subtraction, batch norm learns equally well (accuracy {without:.2f})"
@@ -170,7 +180,10 @@ def say_parallel(tables: Tables) -> str:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the preview of one run: accuracy, rank, r and alignment through training."""
+    """Draw the preview of one run: accuracy, rank, r and alignment through training.
+
+    The returned table has each method's medians before training (`_before`) and in the last epoch.
+    """
     columns = ("train_accuracy", "rank", "rank_bound", "gradient_alignment")
     picture, drawn = draw(tables, columns, methods=list(METHODS))
     before = drawn.loc[drawn["epoch"] == 0, ["method", *BEFORE]]

@@ -68,14 +68,20 @@ def accuracy_ahead(tables: Tables, one: str, other: str) -> pd.Series:
 
 @quantity()
 def learned(tables: Tables, method: str, when: str = LAST) -> pd.DataFrame:
-    """learned fraction, (accuracy − 0.1) / 0.9, of {method} {when}"""
+    """learned fraction, (accuracy − 0.1) / 0.9, of {method} {when}
+
+    when: LAST, or other printed words for all epochs after epoch 0.
+    """
     share = _learned(tables, method)
     return _beside_fit(tables, share.tail(1) if when == LAST else share)
 
 
 @quantity(unit="difference")
 def gained_by_centring(tables: Tables, when: str = LAST) -> pd.DataFrame:
-    """learned fraction with mean subtraction − learned fraction without it, {when}"""
+    """learned fraction with mean subtraction − learned fraction without it, {when}
+
+    when: LAST, or other printed words for the mean over all epochs after epoch 0.
+    """
     gap = _learned(tables, "batch_norm") - _learned(tables, "batch_norm_no_mean")
     return _beside_fit(tables, gap.tail(1) if when == LAST else gap.mean().to_frame().T)
 
@@ -97,10 +103,13 @@ def alignment_before(tables: Tables, one: str, other: str) -> pd.Series:
 def distance_of_paths(tables: Tables) -> pd.Series:
     """distance of log accuracies, plain networks: images to random pixels / between two replicates
 
-    The distance is averaged over all epochs; accuracy zero counts as 1e-4. The networks of one
-    replicate, on images and on random pixels, share initialization and order of the data. Two
-    replicates share neither. The replicates' mean distances share pairs, so the sign test on them
-    is approximate.
+    Each replicate has a network on images and one on random pixels. Their distance is divided by
+    the mean distance of the network on images from those of the other replicates.
+
+    A distance is the mean over the epochs after training begins of |difference of log accuracies|.
+    Accuracies below 1e-4 count as 1e-4. The two networks of a replicate share initialization and
+    order of the data; replicates share neither. The distance of two replicates enters the
+    denominators of both, so the sign test over replicates is approximate.
     """
     images, noise = (
         np.log(_of(tables, method, "train_accuracy").drop(index=0).clip(lower=1e-4))

@@ -45,8 +45,9 @@ ARCHITECTURES = {"vgg19": VGG19, "resnet50": ResNet50}
 class Method:
     """A method: the network's normalization, initialization, learning rate and images.
 
-    rate_of: the method whose learning rate is used, multiplied by `faster`; empty: the method's
-    own.
+    faster: factor on the learning rate. random_pixels: whether pixels are random. rate_of: the
+    method whose learning rate is used, multiplied by `faster`; if empty, this method's learning
+    rate is chosen from the grid.
     """
 
     normalization: str
@@ -116,7 +117,10 @@ class TrainedEpoch(TrialEpoch):
 
 
 def run(config: Config, context: Context) -> Iterator[UntrainedNetwork | TrialEpoch | Measured]:
-    """Train the networks one after the other; measure the judged ones before training, too."""
+    """Train the networks one after the other; yield rows, and the measures of `Context.hand_over`.
+
+    Networks of the judged replicates are measured before training, too.
+    """
     rate_of = {name: lookup("methods", name, METHODS).rate_of or name for name in config.methods}
     judged = range(config.replicates)
     tasks = trials(config, dict.fromkeys(rate_of.values()))
@@ -144,7 +148,8 @@ def run(config: Config, context: Context) -> Iterator[UntrainedNetwork | TrialEp
 def images(config: Config, context: Context, random_pixels: bool) -> Dataset:
     """Return the study's images on the device, each channel with mean zero and variance one.
 
-    Raises InputError if the images are unavailable or fewer than `samples`.
+    random_pixels: whether to replace the pixels by random ones. Raises InputError if the images are
+    unavailable or fewer than `samples`.
     """
     data = training_images(config, context)
     probed(config, data)  # raises an error now, not when networks are measured
@@ -156,13 +161,19 @@ def images(config: Config, context: Context, random_pixels: bool) -> Dataset:
 
 
 def new_network(config: Config, name: str, channels: int, classes: int) -> ConvolutionalClassifier:
-    """Return an uninitialized network of a method for images with `channels` channels."""
+    """Return an uninitialized network of a method for images with `channels` channels.
+
+    name: the method's name. Raises InputError for an unknown architecture.
+    """
     architecture = lookup("architecture", config.architecture, ARCHITECTURES)
     return architecture(channels, classes, METHODS[name].normalization, config.multiplier)
 
 
 def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn.Module:
-    """Return a stored network as a torch module. network: the network's stored name."""
+    """Return a stored network as a torch module.
+
+    network: the network's stored name. tensors: its stored tensors by name.
+    """
     first = next(W for W in tensors.values() if W.ndim == 4)
     classes = len(tensors["classifier.weight"])
     module = new_network(config, network.partition("/")[0], first.shape[1], classes)
@@ -182,7 +193,9 @@ def start(
 ) -> ConvolutionalTrainer:
     """Return the trainer of a newly initialized network.
 
-    data: the images by whether their pixels are random. rate: learning rate of the grid.
+    data: the images, by whether their pixels are random. task: method and replicate. rate: learning
+    rate of the grid, which the method's `faster` multiplies. Raises InputError for an unknown
+    architecture.
     """
     method, replicate = METHODS[task.method], task.replicate
     method_data = data[method.random_pixels]
@@ -201,7 +214,7 @@ def start(
 def last_layer(
     network: ConvolutionalClassifier, on: Images
 ) -> tuple[Float[Tensor, "N d"], Float[Tensor, "N classes"]]:
-    """Return last hidden representations and the errors `softmax - one-hot` of the logits.
+    """Return last hidden representations, and the errors `softmax - one-hot` of the logits.
 
     Batch normalization uses the statistics of the images `on`.
     """

@@ -35,7 +35,7 @@ def paths(tables: Tables) -> pd.DataFrame:
 def chosen_rates(tables: Tables) -> pd.DataFrame:
     """Return each method's learning rate, and `end_of_grid`: `smallest`, `largest` or empty.
 
-    The column is empty for methods whose learning rate is derived from another method's.
+    `end_of_grid` is empty for methods whose learning rate is derived from another method's.
     """
     rates = tables["training"].groupby("method", sort=False)["learning_rate"].first().reset_index()
     tried = tables.get("selection", tables["training"]).groupby("method")["learning_rate"].unique()

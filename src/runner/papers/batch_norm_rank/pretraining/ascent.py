@@ -24,11 +24,17 @@ from runner.networks.mlp import MLP
 from runner.papers.batch_norm_rank import theory
 
 Move = Callable[[Sequence[Tensor], Sequence[Tensor]], None]
-"""Step in place; arguments: parameters (W, b) of a layer, and the gradient of r by them."""
+"""Function that takes one step in place.
+
+Its arguments are the parameters (W, b) of a layer, and the gradient of r by them.
+"""
 
 
 def pre_activation(network: MLP, layer: int, H: Float[Tensor, "R _ N"]) -> Float[Tensor, "R d N"]:
-    """Return `Z_l = W_l H_{l-1} + b_l`."""
+    """Return the pre-activations `Z_l = W_l H_{l-1} + b_l` of a layer l.
+
+    layer: l, from 1. H: representations `H_{l-1}` one layer below, the N samples as columns.
+    """
     W, b = (network.parameters[f"{name}{layer}"] for name in ("W", "b"))
     return torch.baddbmm(b[..., None], W, H)
 
@@ -36,8 +42,10 @@ def pre_activation(network: MLP, layer: int, H: Float[Tensor, "R _ N"]) -> Float
 def r_and_gradient(
     H: Float[Tensor, "R d N"],
 ) -> tuple[Float[Tensor, " R"], Float[Tensor, "R d N"]]:
-    """Return r and `dr / dH = (4 T / (N F^2)) (H - (T / F^2) M H)`, where `T = Tr M`,
-    `F = ||M||_F`.
+    """Return r of each matrix H, and the gradient of r by H.
+
+    r is the lower bound of the rank of H. Let `M = H H^T / N`, `T = Tr M` and `F = ||M||_F`. Then r
+    is `T^2 / F^2`, and its gradient is `(4 T / (N F^2)) (H - (T / F^2) M H)`.
     """
     M = theory.second_moment(H)
     T, square = theory.trace(M)[:, None, None], M.square().sum((1, 2))[:, None, None]
@@ -55,10 +63,13 @@ def descend(
     *,
     activated: bool,
 ) -> None:
-    """Take one step of gradient descent on `r^power` over layers 1..layer, in place.
+    """Take one step of gradient descent on `r^power`, in place, in layers 1 to `layer`.
 
-    activated: if true, r is of `H_layer` and biases are trained, too; else r is of `Z_layer` and
-    only weights are trained. Raises InputError for networks whose gradient is not implemented here.
+    r is the lower bound of the rank of the last of these layers. X: inputs, the N samples as
+    columns. step: step size. activated: whether r is that of the layer's outputs, and biases are
+    trained, too. Otherwise r is that of the pre-activations, and only weights are trained. Raises
+    InputError for skip connections, normalization, and activations without a written-out
+    derivative.
     """
     derivative = _derivative(network)
     hidden = [X]
@@ -108,10 +119,12 @@ def raise_layer_wise(
     *,
     unit_scale: bool,
 ) -> Iterator[int]:
-    """Take `steps` (T) steps on `r(H_l(X_k))`, k = 1..M, for one layer after the other, in place.
+    """Raise r of each hidden layer in place, one layer after the other; yield each finished layer.
 
-    Yields the number of each finished layer. With `unit_scale` the layer is then scaled to root
-    mean square one on its minibatches. Raises InputError for networks that `descend` refuses, too.
+    Each layer takes `steps` steps on each minibatch, with the gradient of r of its outputs H_l.
+    minibatches: inputs, the N samples as columns. move: takes one step. unit_scale: whether each
+    finished layer is scaled to root mean square one on the minibatches. Raises InputError for
+    networks that `descend` refuses, too.
     """
     derivative, hidden = _derivative(network), list(minibatches)
     for layer in range(1, network.depth + 1):
@@ -140,7 +153,8 @@ def turn(theta: Sequence[Tensor], gradient: Sequence[Tensor], angle: float) -> N
     """Rotate the parameters in place by an angle towards the gradient g.
 
     `theta <- cos(angle) theta + sin(angle) ||theta|| g / ||g||`. The norm of theta does not change
-    if g is orthogonal to theta. Parameters with zero gradient do not change.
+    if g is orthogonal to theta. Networks whose gradient is zero do not change. Entries of g that
+    are not finite count as zero. angle: in radians.
     """
     length, slope = _norm(theta), _norm(gradient)
     eta, moves = torch.tensor([angle]), slope > 0
@@ -158,5 +172,8 @@ def _norm(tensors: Sequence[Tensor]) -> Float[Tensor, " R"]:
 
 
 def along(values: Float[Tensor, " R"], like: Float[Tensor, "R *axes"]) -> Tensor:
-    """Return one value per network, shaped so that it broadcasts over the tensor `like`."""
+    """Return one value per network, shaped so that it broadcasts over the tensor `like`.
+
+    values: a value for each of the R networks.
+    """
     return values.view(-1, *[1] * (like.ndim - 1))

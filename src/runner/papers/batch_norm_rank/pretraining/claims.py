@@ -25,7 +25,11 @@ AS_LONG = "M >= 1000"
 
 
 def advantage(name: str, statement: str, column: str, source: str, than: str) -> Claim:
-    """Return the claim that the deepest pre-trained networks are better than others in a column."""
+    """Return the claim that the deepest pre-trained networks are better than others in a column.
+
+    name, statement, source: of the claim. column: a name in `quantities.COLUMNS`. than: the method
+    of the other networks.
+    """
     rule = ahead("pretrained", than, column).given(AS_LONG).above(0)
     return Claim(name, statement, source, rule, needs={"depth": 3})
 
@@ -173,7 +177,10 @@ CONTROLS = [
 
 
 def helps_against(name: str, others: str, network: str) -> Claim:
-    """Return the additional claim that the deepest networks learn faster after pre-training."""
+    """Return the additional claim that the deepest networks learn faster after pre-training.
+
+    name: of the claim. others: the compared networks, in words. network: their method.
+    """
     statement = (
         f"on every dataset the deepest plain networks learn faster after pre-training than {others}"
     )

@@ -69,8 +69,8 @@ def curves(tables: Tables) -> pd.DataFrame:
 def advantages(tables: Tables, columns: Sequence[str]) -> pd.DataFrame:
     """Return how much better pre-trained networks are than each other network, by depth and epoch.
 
-    The columns hold median and range over replicates, positive if the pre-trained network is
-    better.
+    The numbers are median and range over replicates of the difference in each of `columns`. They
+    are positive if the pre-trained network is better. Raises NoRows without pre-trained networks.
     """
     rows, keys = at_chosen_rates(tables).replace(np.inf, np.nan), ["depth", "epoch", "replicate"]
     ours = nonempty(rows[rows["method"] == "pretrained"], "pre-trained networks")
@@ -110,7 +110,11 @@ def _lines(
 def draw_by_depth(
     tables: Tables, first: str, columns: Sequence[str]
 ) -> tuple[Figure, pd.DataFrame]:
-    """Draw figures 4, 11 and 12: a column of panels per depth, differences below networks."""
+    """Draw figure 4, 11 or 12, with a column of panels for each depth; return picture and numbers.
+
+    first: the measure in the top row. columns: the measures in the rows below. These rows show the
+    differences to pre-trained networks, positive if pre-training is better.
+    """
     drawn, letters = curves(tables), iter(ascii_lowercase)
     trained, depths = drawn[drawn["epoch"] > 0], sorted(set(drawn["depth"]))
     size = {"height": 3.4 + 2.55 * len(columns), "left": 1.25, "right": 1.3, "between": 1.0}
@@ -217,7 +221,7 @@ def _scale(row: Sequence[Axes], values: pd.Series) -> Callable:
 def say_by_depth(tables: Tables, first: str) -> str:
     """Return the caption of figures 4, 11 and 12: panels, lines, bands, learning rates.
 
-    first: the measure in the top row
+    first: the measure in the top row.
     """
     return (
         f"The top row shows the {MEASURES[first]} by epoch. Rows below show differences to the"
@@ -245,7 +249,7 @@ def _rates(tables: Tables) -> str:
 def middle(rows: pd.DataFrame, network: str, column: str) -> float:
     """Return the median of a column over the deepest networks of protocol `authors`.
 
-    network: the networks' name.
+    network: the networks' name. Raises NoRows if they were not run.
     """
     return float(named(of_protocol(deepest(rows), "authors"), network)[column].median())
 
@@ -257,7 +261,10 @@ ENOUGH = 1000
 def say_helps(tables: Tables, column: str, helps: str, beats: str) -> str:
     """Return the headline: whether pre-training helps plain networks and beats batch norm.
 
-    The headline also says if plain networks end better than batch norm in every replicate.
+    helps, beats: both parts of the sentence, values of HELPS and BEATS. If pre-training beats batch
+    norm and plain networks end better than batch norm in every replicate, the headline names this.
+    It is empty if pre-training is shorter than ENOUGH minibatches, or a median is not finite.
+    Raises NoRows if a network was not run.
     """
     rows = last_epochs(tables)
     ours, plain = (middle(rows, name, column) for name in ("pretrained", "vanilla"))
@@ -280,10 +287,10 @@ def _ahead_in_all(rows: pd.DataFrame, network: str, than: str, column: str) -> b
 
 
 def say_slower(tables: Tables, column: str) -> str:
-    """Return the headline: short pre-training slows deep networks, or an empty string.
+    """Return the headline: short pre-training slows deep networks; else an empty text.
 
-    Short means shorter than the authors'. Networks are slower if their mean over epochs is worse in
-    every replicate.
+    Short means below ENOUGH minibatches. Networks are slower if their mean of a column over the
+    epochs is worse in every replicate. Raises NoRows if a network was not run.
     """
     rows = through_training(tables)
     ours, plain = (middle(rows, name, column) for name in ("pretrained", "vanilla"))
@@ -297,7 +304,12 @@ def say_slower(tables: Tables, column: str) -> str:
 
 
 def say_against_batch_norm(tables: Tables, column: str, words: str) -> str:
-    """Return how the deepest pre-trained networks compare with batch norm, over all epochs."""
+    """Return the headline: how the deepest pre-trained networks compare with batch norm.
+
+    column: the compared measure, averaged over the epochs. words: the comparison, with `{numbers}`
+    for both medians. The headline is empty if a median is not finite. Raises NoRows if a network
+    was not run.
+    """
     rows = through_training(tables)
     ours, other = (middle(rows, name, column) for name in ("pretrained", "batch_norm"))
     if not np.isfinite([ours, other]).all():
@@ -307,7 +319,11 @@ def say_against_batch_norm(tables: Tables, column: str, words: str) -> str:
 
 
 def say_ends(tables: Tables, column: str) -> str:
-    """Return the headline: the last values after short pre-training and without pre-training."""
+    """Return the headline: the last values after short pre-training and without pre-training.
+
+    It is empty if pre-training has ENOUGH minibatches or more, or a median is not finite. Raises
+    NoRows if a network was not run.
+    """
     rows = last_epochs(tables)
     ours, plain = (middle(rows, name, column) for name in ("pretrained", "vanilla"))
     M = rows["pretraining_steps"].max()
@@ -345,7 +361,10 @@ NEAR_CHANCE, AT_CHANCE = 0.02, "plain = chance"
 
 
 def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure 6: accuracy and mean r by epoch."""
+    """Draw figure 6: accuracy and mean r by epoch.
+
+    Returns the picture and the drawn numbers.
+    """
     drawn = deepest(curves(tables))
     picture, ((left, right),) = sheet(gap=1.55, right=1.15)
     left.set_ylim(0, 1.03)
@@ -372,7 +391,8 @@ def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 def say_more(tables: Tables, more: str) -> str:
     """Return the headline: accuracies after 75 steps of pre-training on each layer, and without.
 
-    more: end of the headline, by the verdict of the claim `more-is-better`.
+    more: end of the headline, by the verdict of the claim `more-is-better`. Raises NoRows if a
+    network was not run.
     """
     ends = last_epochs(tables)
     most, plain = (middle(ends, name, "train_accuracy") for name in ("M = 75", "vanilla"))
@@ -429,7 +449,11 @@ NEAR = 0.12
 
 
 def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the training accuracy against r before training, a marker for each initialization."""
+    """Draw the training accuracy against r before training, a marker for each initialization.
+
+    Returns the picture, and median and range of each initialization. Raises NoRows without
+    networks.
+    """
     rows, keys = ordered(tables), ["protocol", *VARIANT]
     groups = {key: group for way in STARTS for key, group in rows.groupby(keys) if key[:2] == way}
     twins = _twins([*groups])
@@ -504,7 +528,10 @@ def _twins(kinds: list[Kind]) -> list[tuple[Kind, Kind]]:
 
 
 def say_scale(tables: Tables, verdict: str) -> str:
-    """Return the headline: whether the rank helps networks with weights of equal norm."""
+    """Return the headline: whether the rank helps networks with weights of equal norm.
+
+    verdict: that of the claim `rank-beyond-scale`. Raises NoRows if a network was not run.
+    """
     ends = last_epochs(tables)
     ours, same = (f"{middle(ends, n, 'train_accuracy'):.2f}" for n in ("M = 75", "scale_matched"))
     if verdict == "holds":
@@ -523,7 +550,11 @@ RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 5, 10, 20)
 
 
 def draw_against(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the ratio of losses, other networks / pre-trained networks, against depth."""
+    """Draw the ratio of losses, other networks / pre-trained networks, against depth.
+
+    Returns the picture, and median and range of each ratio. Raises NoRows without pre-trained
+    networks.
+    """
     rows = against_pretraining(tables)
     shown = rows["ratio"][rows["ratio"] <= MOST]
     low, top = (shown.min(), shown.max()) if len(shown) else (1, 1)
@@ -578,7 +609,10 @@ def caption_against(tables: Tables) -> str:
 
 
 def say_against(tables: Tables, helps: str, beats: str) -> str:
-    """Return the headline: whether deep pre-trained networks beat plain and scale-matched ones."""
+    """Return the headline: whether deep pre-trained networks beat plain and scale-matched ones.
+
+    helps, beats: both parts of the sentence, values of HELPS and AT_EQUAL_SIZE.
+    """
     rows = tables["training"]
     everywhere = " on every dataset" * (rows["data"].nunique() > 1)
     return f"At depth {rows['depth'].max()} {helps}{everywhere}; {beats.format(every=everywhere)}"
@@ -601,7 +635,11 @@ def against_findings() -> Iterator[Finding]:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure 6 of one run as its preview; return first and last values of each network."""
+    """Draw figure 6 of one run as its preview; return the picture and a table.
+
+    The table has each network's medians over replicates: r before training, and results of the last
+    epoch.
+    """
     picture, _ = draw_rank_and_accuracy(tables)
     rows = ordered(tables)
     shown = rows.groupby([*VARIANT, "learning_rate"], sort=False).median(numeric_only=True)

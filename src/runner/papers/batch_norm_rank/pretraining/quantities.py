@@ -73,7 +73,11 @@ def _of_network(values: pd.Series, rows: pd.DataFrame, network: str) -> pd.DataF
 def ahead(
     tables: Tables, network: str, than: str, column: str, protocol: str = "authors"
 ) -> pd.DataFrame:
-    """advantage of {network}, compared with {than}, in {column} at the largest depth"""
+    """advantage of {network}, compared with {than}, in {column} at the largest depth
+
+    It is positive if `network` is better: its loss is lower, or its accuracy or r is higher. Losses
+    and accuracies are means over all epochs of training.
+    """
     return _lead(deepest(_rows(tables, column, protocol)), network, than, column)
 
 
@@ -85,7 +89,12 @@ def raised(tables: Tables, network: str, column: str) -> pd.DataFrame:
 
 @quantity(unit="difference", needs={"depth": 3})
 def slowed_less(tables: Tables, network: str, than: str) -> pd.DataFrame:
-    """rise of the training loss from the smallest to the largest depth, {than} − {network}"""
+    """rise of the training loss from the smallest to the largest depth, {than} − {network}
+
+    A network's rise is its training loss, averaged over epochs, at the largest depth minus that at
+    the smallest. The value is the rise of `than` minus the rise of `network`, for each replicate.
+    It is positive if depth slows `network` less.
+    """
     rows = _rows(tables, "training loss", "authors")
     ends = rows["depth"].min(), rows["depth"].max()
 

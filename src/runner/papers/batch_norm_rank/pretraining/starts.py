@@ -33,7 +33,7 @@ class TanhBatchNorm(MLP):
 def draw_glorot(network: MLP, streams: list[Generator]) -> None:
     """Draw weights `N(0, 2 / (in + out))` in place; biases do not change.
 
-    streams: one for each network.
+    in, out: numbers of inputs and outputs of a layer. streams: one for each network.
     """
     for layer in range(1, network.depth + 2):
         W = network.parameters[f"W{layer}"]
@@ -43,7 +43,10 @@ def draw_glorot(network: MLP, streams: list[Generator]) -> None:
 
 
 def draw_positive(network: MLP, largest: float, streams: list[Generator]) -> None:
-    """Draw all parameters uniform on [0, largest] in place, including those of normalization."""
+    """Draw all parameters uniform on [0, largest] in place, including those of normalization.
+
+    streams: one for each network.
+    """
     for tensor in network.parameters.values():
         for r, stream in enumerate(streams):
             drawn = torch.rand(tensor.shape[1:], generator=stream, dtype=torch.float64)
@@ -52,7 +55,7 @@ def draw_positive(network: MLP, largest: float, streams: list[Generator]) -> Non
 
 @torch.no_grad()
 def sizes(network: MLP, X: Float[Tensor, "R features N"]) -> Iterator[Float[Tensor, " R"]]:
-    """Yield the root mean square of `H_1`, `H_2`, ... on X."""
+    """Yield the root mean square of each hidden layer's outputs on the inputs X, by network."""
     for H in network.hidden(X.mT):
         yield H.square().mean(dim=(1, 2)).sqrt()
 
@@ -61,9 +64,10 @@ def sizes(network: MLP, X: Float[Tensor, "R features N"]) -> Iterator[Float[Tens
 def scale_layers(
     network: MLP, X: Float[Tensor, "R features N"], wanted: list[Float[Tensor, " R"]]
 ) -> None:
-    """Scale weights and biases in place so that `H_l` has a given root mean square on X.
+    """Scale weights and biases in place so that each layer's outputs have a given root mean square.
 
-    wanted: the root mean squares. Layers are scaled one after the other: a factor on a ReLU layer
+    X: the inputs, the N samples as columns. wanted: the root mean squares on X of each layer, for
+    each of the R networks. Layers are scaled one after the other: a factor on a ReLU layer
     multiplies its output. Layers whose output on X is zero do not change.
     """
     H = X
@@ -78,14 +82,16 @@ def scale_layers(
 
 @torch.no_grad()
 def orthogonalise(network: MLP, X: Float[Tensor, "R features N"], power: float) -> None:
-    """Orthogonalize in place as Daneshmand, Joudaki and Bach (2021) published.
+    """Orthogonalize the weights in place, as Daneshmand, Joudaki and Bach (2021) published.
 
-    `W_l = U[:d] S^{-power} V^T` with `H_{l-1}^T = U S V^T` on X, for l > 1, scaled so that
-    `W_l H_{l-1}` has Frobenius norm one. There are no biases. The first layer is Glorot uniform
-    times sqrt 2, as in the published code. Singular values that are zero up to rounding are
-    excluded; the published code divides by them.
+    Let `U S V^T` be the singular value decomposition of `H_{l-1}^T`, the representations one layer
+    below l > 1 on X. Then `W_l = U[:d] S^{-power} V^T`, scaled so that `W_l H_{l-1}` has Frobenius
+    norm one. Biases become zero. The first layer is Glorot uniform times sqrt 2, as in the
+    published code. Singular values that are zero up to rounding are excluded; the published code
+    divides by them.
 
-    power: 1 in the published code of MLPs, 1/2 in its code of convolutional networks.
+    X: inputs, the N samples as columns. power: 1 in the published code of MLPs, 1/2 in its code of
+    convolutional networks.
     """
     p = network.parameters
     for layer in range(1, network.depth + 2):

@@ -126,9 +126,10 @@ class Task(NamedTuple):
     def minibatches(
         self, M: int, purpose: str, size: int | None = None
     ) -> list[Float[Tensor, "R features N"]]:
-        """Return M minibatches of N or `size` training images, drawn with replacement.
+        """Return M minibatches of training images, drawn with replacement for each replicate.
 
-        Each replicate has separate minibatches.
+        purpose: names the random streams. size: number N of images in a minibatch, by default
+        `pretraining_batch_size`.
         """
         images, shape = self.data.train.flat(), (M, size or self.config.pretraining_batch_size)
         streams = self.streams(purpose)
@@ -136,9 +137,10 @@ class Task(NamedTuple):
         return [images[of_batch].mT for of_batch in chosen.to(images.device).unbind(1)]
 
     def passing(self, M: int) -> Float[Tensor, "R features N"]:
-        """Return minibatch M = 1, 2, ... of the authors' code for figure 4.
+        """Return minibatch number M = 1, 2, ... of pre-training in the authors' code for figure 4.
 
-        The code shuffles the images once, drops the first minibatch, and repeats the rest.
+        The code shuffles the images once, drops the first minibatch, and repeats the rest. Each of
+        the R replicates has a separate order.
         """
         images, N = self.data.train.flat(), self.config.pretraining_batch_size
         streams = self.streams("passing")
@@ -149,7 +151,11 @@ class Task(NamedTuple):
 
 
 def run(config: Config, context: Context) -> Iterator[LayerRank | TrainedEpoch | Measured]:
-    """Choose the step, pre-train, measure ranks, train; yield the rows."""
+    """Pre-train networks, measure their ranks and train them; yield the rows.
+
+    The step size of pre-training is chosen first, on the selection replicates. A run that continues
+    from a checkpoint goes on with training.
+    """
     config = config.settled()
     data = images_of(config, context).to(context.device)
     R, S = config.replicates, config.selection_replicates if config.chooses else 0
@@ -166,14 +172,20 @@ def run(config: Config, context: Context) -> Iterator[LayerRank | TrainedEpoch |
 
 
 def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn.Module:
-    """Return a stored network as a torch module. network: the network's stored name."""
+    """Return a stored network as a torch module.
+
+    network: the network's stored name. tensors: its stored tensors by name.
+    """
     normalized = network.startswith("batch_norm")
     activation = "tanh" if normalized and config.way == "fig6" else "relu"
     return modules.mlp(tensors, activation, "batch" if normalized else "none")
 
 
 def images_of(config: Config, context: Context) -> Dataset:
-    """Return the images with the protocol's pixels: 0 to 255, 0 to 1, or standardized."""
+    """Return the images with the protocol's pixels: 0 to 255, 0 to 1, or standardized.
+
+    Raises InputError for an unknown protocol or script, or if the images are unavailable.
+    """
     if not lookup("protocol", config.protocol, {"authors": True, "text": False, "ours": False}):
         return training_images(config, context).standardized()
     largest = lookup("script", config.script, {"fig4": 255.0, "fig6": 1.0})
@@ -181,9 +193,9 @@ def images_of(config: Config, context: Context) -> Dataset:
 
 
 def untouched(task: Task) -> dict[Variant, MLP]:
-    """Return the initialized networks that are compared, in the order of the methods.
+    """Return all compared networks at initialization, without pre-training.
 
-    Raises InputError for an unknown method.
+    They are in the order of the methods. Raises InputError for an unknown method.
     """
     budgets = task.config.pretraining_steps
     lengths = dict.fromkeys(METHODS, [0])
@@ -220,9 +232,10 @@ def initialised(task: Task, method: str) -> MLP:
 
 
 def choose_step(task: Task) -> Iterator[LayerRank]:
-    """Yield the rows of every step tried on the selection replicates, at the largest M.
+    """Yield the rows of every step size tried on the selection replicates, at the largest M.
 
-    The generator returns the step that raises r most, or 0 without pre-training.
+    task: has the selection replicates only. The generator returns the step size that raises r most.
+    A single step size is returned without rows. The result is 0 if no method uses pre-training.
     """
     config, steps, rows = task.config, task.config.steps, []
     if not {"pretrained", "scale_matched"} & set(config.methods):
@@ -240,10 +253,10 @@ def choose_step(task: Task) -> Iterator[LayerRank]:
 
 
 def raising_most(rows: list[LayerRank]) -> float:
-    """Return the step of the ascent with the largest r in its worst replicate.
+    """Return the step size of pre-training with the largest r in its worst replicate.
 
-    Networks that are not finite exclude their step. rows: last layers of the selection replicates
-    before training.
+    rows: the last hidden layers of the selection replicates before training. A step size for which
+    an r is nan is not chosen unless all have one.
     """
     worst: dict[float, float] = {}
     for row in rows:
@@ -253,7 +266,10 @@ def raising_most(rows: list[LayerRank]) -> float:
 
 
 def starting_networks(task: Task, step: float) -> dict[Variant, MLP]:
-    """Return all networks before training by SGD, pre-trained ones included."""
+    """Return all networks before training by SGD, pre-trained ones included.
+
+    step: step size of pre-training.
+    """
     networks = untouched(task)
     budgets = sorted({variant.steps for variant in networks} - {0})
     raised = pretrained(task, step, budgets) if budgets else {}
@@ -272,15 +288,19 @@ def starting_networks(task: Task, step: float) -> dict[Variant, MLP]:
 
 
 def pretrained(task: Task, step: float, budgets: list[int]) -> dict[int, MLP]:
-    """Return the pre-trained networks by the length M of pre-training."""
+    """Return the pre-trained networks by the length M of pre-training.
+
+    step: step size of pre-training. budgets: all lengths M.
+    """
     ways = {"fig4": end_to_end, "fig6": by_sweeps, "text": by_layers, "ours": by_layers}
     return ways[task.config.way](task, initialised(task, "pretrained"), step, budgets)
 
 
 def end_to_end(task: Task, network: MLP, step: float, budgets: list[int]) -> dict[int, MLP]:
-    """Pre-train as code_fig_4_pre_training.py: T steps on r^{-1/2}(H_L) of each minibatch.
+    """Pre-train as code_fig_4_pre_training.py; return the networks by M, the number of minibatches.
 
-    Returns the networks by M.
+    Each minibatch has `gradient_steps` steps of descent on r^{-1/2} of the last hidden layer. step:
+    step size. budgets: all M. `network` is changed in place.
     """
     pretrained = {}
     of_last = {"layer": network.depth, "power": -0.5, "step": step, "activated": True}
@@ -299,8 +319,10 @@ def end_to_end(task: Task, network: MLP, step: float, budgets: list[int]) -> dic
 def by_sweeps(task: Task, network: MLP, step: float, budgets: list[int]) -> dict[int, MLP]:
     """Pre-train as code_fig_6.ipynb; return the networks by M, the number of steps on each layer.
 
-    For the layers l = 5, 9, ... in turn, `M * gradient_steps` steps of descent on 1 / r(Z_l) are
-    taken, all on one minibatch. A larger M continues the network of the next smaller M.
+    The layers l = 5, 9, ... take `M * gradient_steps` steps one after the other. A step descends on
+    1 / r of the pre-activations Z_l, always on the same minibatch. A larger M continues the network
+    of the next smaller M. step: step size. budgets: ignored; M is from `pretraining_steps`.
+    `network` is changed in place.
     """
     pretrained, layers = {}, ascent.swept_layers(network.depth)
     (X,) = task.minibatches(1, "pretraining")
@@ -316,9 +338,11 @@ def by_sweeps(task: Task, network: MLP, step: float, budgets: list[int]) -> dict
 
 
 def by_layers(task: Task, start: MLP, step: float, budgets: list[int]) -> dict[int, MLP]:
-    """Pre-train as the paper describes: T steps of ascent on r(H_l) on each of M minibatches.
+    """Pre-train as the paper describes; return the networks by the number M of minibatches.
 
-    Layers are pre-trained one after the other. Returns the networks by M.
+    Layers are pre-trained one after the other. Each minibatch has `gradient_steps` steps of ascent
+    on r of the layer's outputs. start: initialized networks, which do not change. step: step size,
+    with protocol `ours` an angle in radians. budgets: all M.
     """
     pretrained, ours, T = {}, task.config.protocol == "ours", task.config.gradient_steps
     move = partial(ascent.turn, angle=step) if ours else partial(ascent.climb, step=step)
@@ -332,7 +356,10 @@ def by_layers(task: Task, start: MLP, step: float, budgets: list[int]) -> dict[i
 
 
 def ranks_before(task: Task, variant: Variant, step: float, network: MLP) -> Iterator[LayerRank]:
-    """Yield the ranks by layer before training of networks, one per replicate."""
+    """Yield the ranks by layer before training of networks, one per replicate.
+
+    variant, step: method, length M and step size of pre-training, which are columns of the rows.
+    """
     config, context = task.config, task.context
     inputs = probed(config, task.data).flat().expand(len(network), -1, -1)
     with context.progress(network.depth + 1, "measuring", unit="layers") as bar:
@@ -367,9 +394,10 @@ def train(task: Task, networks: dict[Variant, MLP]) -> Iterator[TrainedEpoch | M
 def scored(
     network: MLP, images: Images, mode: Mode, dtype: torch.dtype
 ) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
-    """Return mean loss, in this dtype, and accuracy of each network on all images at once.
+    """Return mean loss and accuracy of each network on all images at once.
 
-    In mode `probe`, batch normalization uses the statistics of these images.
+    mode: in mode `probe`, batch normalization uses the statistics of these images. dtype: that of
+    the loss.
     """
     R = len(network)
     logits = network.logits(images.flat().expand(R, -1, -1), mode).to(dtype)
@@ -380,14 +408,18 @@ def scored(
 def epoch_rows(
     task: Task, trainer: StackTrainer, variant: Variant, epoch: int, scores: Scores
 ) -> Iterator[TrainedEpoch | Measured]:
-    """Yield the rows of a group of networks at the end of an epoch."""
+    """Yield the rows of a group of networks at the end of an epoch.
+
+    variant: method and length of pre-training of the group. scores: losses and accuracies of the
+    epoch.
+    """
     config, group, data = task.config, trainer.groups[str(variant)], trainer.data
     network, probe = group.network, probed(config, data).flat()
     mode: Mode = "probe" if config.protocol == "authors" else "evaluate"
     test_loss, test_accuracy = scored(network, data.test, mode, torch.float64)
     last = trainer.order()[:, (trainer.steps - 1) * trainer.batch_size :][:, : trainer.batch_size]
     minibatches = data.train.flat()[last[group.replicates]].mT
-    columns = vars(scores) | last_ranks(network, probe, config.tau)
+    columns = vars(scores) | last_ranks(network, probe)
     columns |= {"test_loss": test_loss, "test_accuracy": test_accuracy}
     columns |= {"mean_rank_bound": mean_rank_bound(network, minibatches)}
     members = product(config.rates_of(variant.method), task.replicates)
@@ -406,10 +438,11 @@ MEASURED = (1, 5, 10, 15, 20, 25, 29)
 
 @torch.no_grad()
 def mean_rank_bound(network: MLP, X: Float[Tensor, "R features N"]) -> Float[Tensor, " R"]:
-    """Return the mean r of figure 6: 1 / (mean of 1 / r over layers 1, 5, 10, .., 29).
+    """Return the mean r of figure 6 for each network: 1 / (mean of 1 / r over some layers).
 
-    Layers are counted from 0; layers beyond the depth are skipped. r is that of the
-    pre-activations, with batch norm of their normalized values.
+    The layers are 1, 5, 10, ..., 29, counted from 0, and the last hidden layer of a less deep
+    network. r is that of the pre-activations, with batch norm of the layer's outputs. X: inputs,
+    the N samples as columns.
     """
     first = 1 + isinstance(network, starts.TanhBatchNorm)
     last = network.depth - first

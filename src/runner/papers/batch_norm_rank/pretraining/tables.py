@@ -13,11 +13,11 @@ NETWORK = ["depth", "protocol", *VARIANT, "network", "replicate"]
 
 
 def at_chosen_rates(tables: Tables) -> pd.DataFrame:
-    """Return the training of the judged replicates, each network at one rate (`learning_rate`).
+    """Return the training of the judged replicates, each network at one chosen learning rate.
 
-    Of several learning rates, the one with the lowest training loss in the last epoch is chosen, as
-    in the authors' code for figure 4. The loss is the largest of the selection replicates; diverged
-    networks have infinite loss. The column `network` names the networks.
+    The learning rate with the lowest training loss in the last epoch is chosen, as in the authors'
+    code for figure 4. This loss is the largest among the selection replicates; diverged networks
+    have infinite loss. The added column `network` has the network's name.
     """
     rows = with_divergence(tables["training"])
     lengths = "M = " + rows["pretraining_steps"].astype(str)
@@ -75,7 +75,7 @@ def of_protocol(rows: pd.DataFrame, protocol: str) -> pd.DataFrame:
 def named(rows: pd.DataFrame, network: str) -> pd.DataFrame:
     """Return the rows of a network. Raises NoRows if it was not run.
 
-    network: its name or its method.
+    network: the network's name or its method.
     """
     of_network = rows[(rows["network"] == network) | (rows["method"] == network)]
     return nonempty(of_network, f"rows: {network}")

@@ -29,7 +29,11 @@ Covariances = Float[Tensor, "chains d d"]
 
 
 def nearly_constant(chains: int, width: int, stream: torch.Generator) -> Covariances:
-    """Return `M = H H^T` of `H = x . x + noise`; x is a vector, hence `x . x` a number."""
+    """Return `M = H H^T` for inputs H that are one number each, plus noise.
+
+    The number is `x . x` with a Gaussian vector x, separate for each chain. The noise is iid
+    Gaussian with standard deviation NOISE. H has as many samples as rows, `width`.
+    """
     x = torch.randn(chains, width, 1, generator=stream, dtype=torch.float64)
     noise = torch.randn(chains, width, width, generator=stream, dtype=torch.float64)
     H = x.mT @ x + NOISE * noise
@@ -37,7 +41,11 @@ def nearly_constant(chains: int, width: int, stream: torch.Generator) -> Covaria
 
 
 def layers(M: Covariances, skip: float, stream: torch.Generator) -> Iterator[Covariances]:
-    """Yield M after every layer: `M <- (I + gamma W) M (I + gamma W)^T`, scaled to `M_ii = 1`."""
+    """Yield M after every layer, without end.
+
+    M becomes `(I + gamma W) M (I + gamma W)^T` with Gaussian W, then its diagonal is scaled to one.
+    skip: gamma.
+    """
     eye = torch.eye(M.shape[-1], dtype=M.dtype)
     while True:
         W = torch.empty(M.shape, dtype=M.dtype).normal_(generator=stream)
@@ -49,7 +57,7 @@ def layers(M: Covariances, skip: float, stream: torch.Generator) -> Iterator[Cov
 
 
 def counted(M: Covariances) -> Int[Tensor, "2 chains"]:
-    """Return `matrix_rank(M)`, and the number of singular values above 1e-9."""
+    """Return `matrix_rank(M)` and the number of singular values of M above 1e-9, as two rows."""
     s = svdvals(M)
     rounding = s[:, :1] * M.shape[-1] * torch.finfo(M.dtype).eps
     return torch.stack([(s > rounding).sum(-1), (s > ABOVE).sum(-1)])

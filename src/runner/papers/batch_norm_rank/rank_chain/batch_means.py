@@ -24,10 +24,11 @@ LARGE = 1e100
 
 
 def observe(G: Float[Tensor, "chains d K"], tau: float) -> Float[Tensor, "chains 5"]:
-    """Return the `OBSERVABLES` of normalized `H = sqrt(N) G`, from the `K x K` matrix `G^T G`.
+    """Return the `OBSERVABLES` of each chain, in their order.
 
-    `G^T G` has the non-zero eigenvalues of `M = G G^T`, and `(M^2)_ii = g_i^T (G^T G) g_i` for row
-    `g_i`.
+    G: the states `H / sqrt(N)`, with rows of unit norm. tau: threshold of the soft rank. All
+    numbers are computed from the small matrix `G^T G (K, K)`. It has the non-zero eigenvalues of `M
+    = G G^T`, and `(M^2)_ii = g_i^T (G^T G) g_i` for row `g_i` of G.
     """
     S = G.mT @ G
     frobenius = S.square().sum(dim=(-2, -1))
@@ -56,10 +57,10 @@ class Plan:
 
     @classmethod
     def of(cls, layers: int, chains: int, stride: int, burn_in: int) -> "Plan":
-        """Return a plan with at least `layers` measured layers for each of `chains` chains.
+        """Return a plan whose averages cover at least `layers` layers of each of `chains` chains.
 
         With 32 chains or more, a batch is a whole chain. Fewer chains are divided into several
-        batches.
+        batches. stride, burn_in: as in `Plan`.
         """
         measurements = ceil(layers / stride)
         batches = min(ceil(32 / chains), measurements)
@@ -74,9 +75,11 @@ class Plan:
 def sample(
     chain: Chain, plan: Plan, tau: float, tick: Callable[[int], None] = lambda strides: None
 ) -> Float[Tensor, "2 batches 5"]:
-    """Run the chain; return mean and mean square of each observable over each batch of each chain.
+    """Run the chains by the plan; return batch means of each observable and of its square.
 
-    tick: called with the number of strides done, here after every stride.
+    The first axis of the result is mean, mean square. The second has the batches of all chains, the
+    third the OBSERVABLES. tau: threshold of the soft rank. tick: called with the number of strides
+    done, here after every stride.
     """
     for _ in range(ceil(plan.burn_in / plan.stride)):
         chain.advance(plan.stride)
@@ -131,7 +134,10 @@ class BatchMeans:
         return sqrt(max(square - _square(mean), 0.0))  # a nan as first argument remains nan
 
     def ratio(self, numerator: str, denominator: str) -> tuple[float, float]:
-        """Return the ratio of two means and its standard error, linearized (delta method)."""
+        """Return the ratio of two means and its standard error, linearized (delta method).
+
+        Both are nan if the mean of the denominator is zero.
+        """
         a, b = self._means(numerator), self._means(denominator)
         below = _mean(b)
         if below == 0:
@@ -143,8 +149,9 @@ class BatchMeans:
     def autocorrelation(self, name: str) -> float:
         """Return the integrated autocorrelation time `1 + 2 sum_t rho_t`, in measurements.
 
-        The mean of `n` correlated measurements has the variance of `n` / (this time) independent
-        measurements. Nan with a single batch, or if the observable is constant.
+        rho_t is the correlation of two measurements at distance t. The mean of `n` correlated
+        measurements has the variance of `n` / (this time) independent measurements. The time is nan
+        with a single batch, or if the observable is constant.
         """
         means, single = self._means(name), self.deviation(name) ** 2
         if len(means) < 2 or single <= 0:

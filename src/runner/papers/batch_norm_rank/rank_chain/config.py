@@ -226,10 +226,11 @@ class RankChain(StudyConfig):
         return self.stride if self.stride is not None else max(2, width // 16)
 
     def burn_in_of(self, width: int, skip: float) -> int:
-        """Return the layers before the first measurement, 300 + `10 / (gamma^2 sqrt(d))`.
+        """Return the number of layers before the first measurement.
 
-        By Lemma 7 one layer moves `||M||_F^2`, which is about `d^1.5`, by up to `2 gamma^2 d^2`.
-        The chain therefore forgets its initial state within about this time.
+        The default is 300 + `10 / (gamma^2 sqrt(d))`; skip: gamma. By Lemma 7 one layer moves
+        `||M||_F^2`, which is about `d^1.5`, by up to `2 gamma^2 d^2`. The chain therefore forgets
+        its initial state within about this time.
         """
         if self.burn_in is not None:
             return self.burn_in

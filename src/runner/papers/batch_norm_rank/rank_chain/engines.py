@@ -75,7 +75,11 @@ def gaussian_inputs(
 def collinear_inputs(
     chains: int, width: int, samples: int, noise: float, generator: Generator
 ) -> Float[Tensor, "chains d N"]:
-    """Return nearly collinear inputs `u v^T + noise * X`, Gaussian `u, v, X` (Figure 3b)."""
+    """Return nearly collinear inputs `u v^T + noise * X` of each chain (Figure 3b).
+
+    The vectors `u (d, 1)` and `v (N, 1)` and the matrix `X (d, N)` are iid standard Gaussian.
+    samples: N.
+    """
     u = gaussian_inputs(chains, width, 1, generator, torch.float64)
     v = gaussian_inputs(chains, 1, samples, generator, torch.float64)
     return u @ v + noise * gaussian_inputs(chains, width, samples, generator, torch.float64)
@@ -84,8 +88,8 @@ def collinear_inputs(
 def without_zeros(column: Float[Tensor, "*stack d 1"], scale: float) -> Float[Tensor, "*stack d 1"]:
     """Replace exact zeros, in place, by the typical size of a number that was rounded to zero.
 
-    A row of one number that is zero has no direction and would be normalized to nan. Longer rows
-    are never entirely zero. scale: standard deviation of the numbers.
+    Returns the column. A row of one number that is zero has no direction and would be normalized to
+    nan. Longer rows are never entirely zero. scale: standard deviation of the numbers.
     """
     return column.masked_fill_(column == 0, ZERO_DRAW * scale)
 
@@ -106,9 +110,10 @@ LANES = 8
 
 
 def columns(width: int) -> int:
-    """Return `K = 2 sqrt(d) + 4`, enough columns for every surviving direction at width `d`.
+    """Return `K = 2 sqrt(d) + 4`, at most d: the columns of the rotated state at width d.
 
-    The measured number of surviving directions, `k*`, is 1.4 to 1.9 `sqrt(d)`; the rest is margin.
+    This is enough for every surviving direction. Their measured number `k*` is 1.4 to 1.9
+    `sqrt(d)`; the rest is margin.
     """
     return min(width, ceil(2 * sqrt(width)) + 4)
 
@@ -116,13 +121,12 @@ def columns(width: int) -> int:
 class Chain(ABC):
     """Independent chains `H_{l+1} = BN(H_l + gamma W_l H_l)` (Eq. 1), advanced together.
 
-    A row of zeros cannot be normalized and makes its chain nan for good. Under distributions with a
-    density, rows of zeros have probability zero; rows that rounding makes zero are corrected. Under
-    `rademacher` weights the chain ends.
+    A row of zeros cannot be normalized, so its chain is nan from then on. If the distribution of
+    the weights has a density, rows of zeros have probability zero. Rows that rounding makes zero
+    are then corrected. With `rademacher` weights they are not.
 
-    Attributes:
-        state: `G = H_l / sqrt(N) (chains, d, K)`, with rows of unit norm.
-        norms: norms by which the last step divided the rows, `(chains, d, 1)`.
+    Attributes: state: `G = H_l / sqrt(N) (chains, d, K)`, with rows of unit norm. norms: norms by
+    which the last step divided the rows, `(chains, d, 1)`.
     """
 
     law, centred = "gaussian", False
@@ -161,14 +165,21 @@ class Chain(ABC):
         """Return a draw of `W G`."""
 
     def advance(self, layers: int, tick: Callable[[int], None] = lambda layers: None) -> None:
-        """Advance every chain by `layers` layers; `tick(1)` is called after each."""
+        """Advance every chain by a number of layers.
+
+        tick: called with 1 after each layer.
+        """
         for _ in range(layers):
             self.step()
             tick(1)
 
 
 class DirectChain(Chain):
-    """Chains that draw `W (d, d)` and multiply. `K` is the batch size `N`."""
+    """Chains that compute `W G` directly: they draw the whole `W (d, d)` and multiply.
+
+    Every distribution of `EVERY_LAW` is possible. The state `G (chains, d, K)` has one column for
+    each sample: `K = N`, the batch size.
+    """
 
     def __init__(
         self,
@@ -190,15 +201,16 @@ class DirectChain(Chain):
 
 
 class RotatedChain(Chain):
-    """Chains equal in distribution, for Gaussian `W`: a draw of `Z (d, K)` times a root of `G^T G`.
+    """Chains with Gaussian `W` that draw `W G` without drawing `W`, with the same distribution.
 
-    Conditionally on `G` the rows of `W G` are iid `N(0, G^T G)`, like the rows of `Z R` with
-    `R^T R = G^T G`. This preserves `M = G G^T`, hence the singular values of `H`. The right
+    Conditionally on the state `G (d, K)`, the rows of `W G` are iid `N(0, G^T G)`. So are the rows
+    of `Z R`, with standard normal `Z (d, K)` and `R^T R = G^T G`. The chains compute `Z R`. This
+    preserves the distribution of `M = G G^T`, hence of the singular values of `H`. The right
     singular vectors rotate freely, so the mean over samples is lost.
 
     A direction whose fraction of `G` sinks to rounding must be able to rise again. In `DirectChain`
     rounding errors feed all directions. Here `FLOOR * d` is added to the eigenvalues of `G^T G`,
-    whose sum is `d`, so directions are reflected at this value, not lost.
+    whose sum is `d`. Directions are therefore reflected at this value, not lost.
 
     The normals are drawn in float32, which on a CPU is five times faster than float64. This changes
     the distribution of a weight by its rounding, 6e-8. All else has the dtype of `inputs`.

@@ -20,11 +20,15 @@ def frobenius_step(
     generator: Generator,
     tick: Callable[[int], None] = lambda draws: None,
 ) -> tuple[float, float]:
-    """Return `E_W ||M_+||_F^2 - ||M||_F^2` for `M = G G^T`, and its standard error (Eq. 42, 43).
+    """Return the mean change of `||M||_F^2` over one layer, and its standard error (Eq. 42, 43).
+
+    The change is `E_W ||M_+||_F^2 - ||M||_F^2`. Here `M = G G^T` has the second moments of the
+    state G, and M_+ those of the state one layer later. G: rows of unit norm. skip: gamma. law:
+    distribution of the weights W.
 
     draws: number of pairs `W, -W`. Both have the same distribution (Definition 1). The mean of a
-    pair has no term linear in `gamma`. That term would hide the quadratic term of Lemma 7. tick:
-    called with the number of draws done. Raises InputError for an unknown distribution.
+    pair has no term linear in gamma, which would hide the quadratic term of Lemma 7. tick: called
+    with the number of draws done. Raises InputError for an unknown distribution.
     """
     width = len(G)
     before = (G.mT @ G).square().sum()

@@ -77,7 +77,11 @@ BY_WIDTH = ("#8cc9ee", style.BLUE, style.NAVY)
 
 
 def over_layers(text: str) -> Caption:
-    """Return a function that replaces `{layers}` in a caption by the layers of each mean."""
+    """Return a caption function: it fills `{layers}` in `text` with "at least 10,000 layers".
+
+    The number is that of the layers averaged in the mean with the fewest, rounded down to its first
+    digit.
+    """
 
     def say(tables: Tables) -> str:
         least = int(averages(tables)["layers"].min())
@@ -155,7 +159,10 @@ def say_growth(tables: Tables) -> str:
 
 
 def draw_fig3a(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure 3a: the soft rank against d, and divided by √d."""
+    """Draw figure 3a: the soft rank against d, and divided by √d; return picture and averages.
+
+    Raises NoRows without a width that is a power of two.
+    """
     metrics = averages(tables)
     shown = nonempty(powers_of_two(metrics), "width that is a power of two")
     shown = shown.assign(ratio=shown["soft_rank"] / shown["width"] ** 0.5)
@@ -216,7 +223,10 @@ def _by_law(axes: Axes, metrics: pd.DataFrame) -> None:
 
 
 def say_laws(tables: Tables) -> str:
-    """Return the headline: how far the bound is below the rank; effect of the distribution."""
+    """Return the headline: the rank over its bound, and the effect of the weights' distribution.
+
+    Raises NoRows without networks without skip connections, or with Gaussian weights among them.
+    """
     metrics = averages(tables)
     plain = select(_relative_to_gaussian(metrics), skip=inf)
     bound = rank_bound(metrics, metrics["tau"])
@@ -228,7 +238,10 @@ def say_laws(tables: Tables) -> str:
 
 
 def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the soft rank with its bound, and divided by the soft rank of Gaussian weights."""
+    """Draw the soft rank with its bound, and divided by the soft rank of Gaussian weights.
+
+    Returns the picture and the averages over depth.
+    """
     metrics = averages(tables)
     metrics = metrics.assign(bound=rank_bound(metrics, metrics["tau"])).sort_values("width")
     without = metrics[metrics["skip"] == inf]
@@ -276,12 +289,12 @@ ONE_SIGN = Look(style.GREEN, "v", DASHED)
 
 
 def say_needed(tables: Tables) -> str:
-    """Say what thresholds and weights of one sign do to the rank."""
+    """Return the headline: with weights of both signs, batch norm keeps the rank at every τ."""
     return "Batch norm keeps the rank at every threshold τ if the weights have both signs"
 
 
 def say_also_without(tables: Tables) -> str:
-    """Return the headline of `say_needed`, and which branches keep the rank without batch norm."""
+    """Return the headline of `say_needed`, and branches that keep the rank without batch norm."""
     scaled = [name for name in scaled_products(tables)["branch"].unique() if "L" in name]
     return (
         f"{say_needed(tables)}; without batch norm, a residual branch of weight"
@@ -290,7 +303,10 @@ def say_also_without(tables: Tables) -> str:
 
 
 def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw soft ranks / their bounds, r by the sign of the weights, products by the branch."""
+    """Draw soft ranks / their bounds, r by the sign of the weights, products by the branch.
+
+    Returns the picture and the averages over depth. Raises NoRows if a distribution was not run.
+    """
     metrics = averages(tables)
     rest, one = (select(metrics, law=law) for law in ("gaussian", "asymmetric"))
     rest, one = (rows[rows["skip"] == rows["skip"].max()] for rows in (rest, one))
@@ -336,7 +352,11 @@ def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_nearer(tables: Tables) -> str:
-    """Return the headline: how near r is to √d at the largest width, if r rises towards √d."""
+    """Return the headline: how near r is to √d at the largest width; else an empty text.
+
+    It is empty unless r / √d rises with the width and stays below 1. Raises NoRows without networks
+    without skip connections.
+    """
     rows = select(averages(tables), skip=inf).sort_values("width")
     over, widest = (rows["rank_bound"] / rows["width"] ** 0.5).to_numpy(), rows["width"].iloc[-1]
     if over[-1] >= 1 or (np.diff(over) < 0).any():
@@ -347,7 +367,8 @@ def say_nearer(tables: Tables) -> str:
 def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw soft rank and r divided by √d against d, and their exponents in d.
 
-    An exponent is the slope between two neighboring widths on logarithmic axes.
+    An exponent is the slope between two neighboring widths on logarithmic axes. Returns the picture
+    and the averages over depth. Raises NoRows without networks without skip connections.
     """
     metrics, ranks = averages(tables), ["soft_rank", "rank_bound"]
     over = metrics.assign(**metrics[ranks].div(metrics["width"] ** 0.5, axis=0))
@@ -389,7 +410,10 @@ def say_more_regular(tables: Tables) -> str:
 
 
 def draw_fig8(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figures 8 and 9: alpha against d, and the norm of M against d."""
+    """Draw figures 8 and 9: alpha against d, and the norm of M against d.
+
+    Returns the picture and the averages over depth.
+    """
     metrics = averages(tables)
     skips = paper_skips(metrics)
     metrics = metrics[metrics["skip"].isin(skips)].assign(bound=norm_bound)
@@ -418,7 +442,10 @@ SOFT = 0.5**0.5
 
 
 def say_apart(tables: Tables) -> str:
-    """Return the headline: how fast the soft rank rises."""
+    """Return the headline: how fast the soft rank rises from nearly parallel inputs.
+
+    Raises NoRows without networks without skip connections.
+    """
     rank, layer = _soft_ranks(select(tables["spectrum"], skip=inf))
     return (
         f"Batch norm pulls nearly parallel inputs apart: within {layer} layers the soft rank rises"
@@ -434,7 +461,10 @@ def _soft_ranks(rows: pd.DataFrame) -> tuple[pd.Series, int]:
 
 
 def draw_fig3b(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure 3b: the top ten singular values by layer from nearly parallel inputs."""
+    """Draw figure 3b: the top ten singular values by layer from nearly parallel inputs.
+
+    Returns the picture, and median and range of each singular value.
+    """
     spectrum = tables["spectrum"]
     shown = spectrum[spectrum["skip"] == spectrum["skip"].max()]
     values = spread(shown, ["layer", "index"], ["singular_value"])
@@ -478,7 +508,10 @@ GAP = Look(style.INK, "", style.DOTTED, 1.6)
 
 
 def say_collapse(tables: Tables) -> str:
-    """Return the headline: how fast the ratio falls at the largest γ."""
+    """Return the headline: how fast σ₂/σ₁ falls at the largest γ with Gaussian weights.
+
+    Raises NoRows if no network has Gaussian weights.
+    """
     products = select(tables["products"], law="gaussian")
     strong = products["skip"].max()
     products = select(products, skip=strong)
@@ -491,12 +524,18 @@ def say_collapse(tables: Tables) -> str:
 
 
 def say_moving(tables: Tables) -> str:
-    """Say this, and that the matrix does not converge."""
+    """Return the headline of `say_collapse`, and that the matrix of activations does not converge.
+
+    Raises NoRows if no network has Gaussian weights.
+    """
     return f"{say_collapse(tables)}, and the matrix of activations keeps moving"
 
 
 def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw Lemma 3: sigma_2 / sigma_1 without normalization, and the change of H~ in one layer."""
+    """Draw Lemma 3 by layer: σ₂/σ₁ without normalization, and the change of the scaled product.
+
+    Returns the picture and the drawn medians and quartiles.
+    """
     products = tables["products"].assign(ratio=lambda rows: np.exp(rows["log_ratio"]))
     keys, columns = ["skip", "law", "layer"], ["ratio", "step_length"]
     medians, groups = spread(products, keys, columns), products.groupby(keys)[columns]
@@ -537,7 +576,10 @@ def say_expansion(tables: Tables) -> str:
 
 
 def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw Lemma 7: measured change against delta_F at the smallest gamma, and the remainder."""
+    """Draw Lemma 7: measured change against delta_F at the smallest gamma, and the remainder.
+
+    Returns the picture and the numbers of each matrix.
+    """
     expansions = tables["expansions"]
     smallest = expansions[expansions["skip"] == expansions["skip"].min()]
     colors = shades(sorted(expansions["width"].unique()), *BY_WIDTH)
@@ -589,7 +631,10 @@ STAR = Look(style.VERMILION, "o")
 
 
 def say_live(tables: Tables) -> str:
-    """Return the headline: surviving directions at the smallest and the largest width."""
+    """Return the headline: surviving directions at the smallest and the largest width.
+
+    Raises NoRows if their number is unknown without skip connections.
+    """
     stars = select(crossings(tables), skip=inf).sort_values("width")
     first, last = stars.iloc[0], stars.iloc[-1]
     return (
@@ -600,7 +645,10 @@ def say_live(tables: Tables) -> str:
 
 
 def draw_live(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the rank of deep layers by the rank of the input, and the surviving directions."""
+    """Draw the rank of deep layers by the rank of the input, and the surviving directions.
+
+    Returns the picture and the averages. Raises NoRows if no input has rank two or more.
+    """
     ranks = tables["input_ranks"].sort_values(["skip", "width", "input_rank"])
     strongest = ranks["skip"].max()
     shown = ranks[(ranks["skip"] == strongest) & (ranks["input_rank"] > 1)]
@@ -644,7 +692,10 @@ OVERVIEW = {
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the preview of one run with the drawing of its table."""
+    """Draw the preview of one run with the drawing of its table.
+
+    Returns the picture and the drawn numbers, at most about 40 rows of them.
+    """
     picture, drawn = next(draw for table, draw in OVERVIEW.items() if table in tables)(tables)
     return picture, drawn if len(drawn) <= 40 else drawn.iloc[:: len(drawn) // 20]
 

@@ -170,7 +170,7 @@ def _pointer(context, builder, signature, arguments):
 
 @intrinsic
 def load(typing, array, i, j):
-    """Load `array[i, j]` of an array `(rows, columns, LANES)`."""
+    """Return the eight numbers `array[i, j]` of an array `(rows, columns, LANES)`."""
 
     def codegen(context, builder, signature, arguments):
         pointer, alignment = _pointer(context, builder, signature, arguments)
@@ -181,7 +181,7 @@ def load(typing, array, i, j):
 
 @intrinsic
 def store(typing, array, i, j, value):
-    """Store `array[i, j] = value`."""
+    """Set the eight numbers `array[i, j]` of an array `(rows, columns, LANES)` to `value`."""
 
     def codegen(context, builder, signature, arguments):
         pointer, alignment = _pointer(context, builder, signature, arguments)
@@ -220,7 +220,11 @@ On |x| <= 1/4 the remainder is below float32's rounding, 6e-8.
 
 @inlined
 def natural_log(x):
-    """Return float32 `log x` for `0 < x <= 1`, by the series of `2 artanh((m - 1) / (m + 1))`."""
+    """Return float32 `log x` for `0 < x <= 1`.
+
+    x is written as `2^e m` with m near 1. The result is `e log 2` plus the series of `2 artanh((m -
+    1) / (m + 1))`.
+    """
     moved = bits(x) - SQRT_HALF + (64 << 23)  # x = 2^exponent m with m from sqrt(1/2) to sqrt(2)
     exponent = signed(moved >> 23) - 64.0
     m = from_bits((moved & MANTISSA) + SQRT_HALF)
@@ -254,13 +258,16 @@ def box_muller(a, b):
 
 @inlined
 def rotate(x, count):
-    """Return the bits of a word rotated to the left."""
+    """Return a word of 32 bits, rotated to the left by `count` bits."""
     return (x << count) | (x >> (32 - count))
 
 
 @inlined
 def random_words(s0, s1, s2, s3):
-    """Return a random word and the next state of xoshiro128++ (Blackman, Vigna 2021)."""
+    """Return a random word and the four words of the next state of xoshiro128++.
+
+    s0 to s3: the current state. Source: Blackman, Vigna 2021.
+    """
     word = rotate(s0 + s3, 7) + s0
     t = s1 << 9
     s2 = s2 ^ s0
@@ -270,7 +277,10 @@ def random_words(s0, s1, s2, s3):
 
 @compiled
 def draw_normals(stream, Z):
-    """Fill `Z` with iid standard normal numbers; `Z` has an even number of columns."""
+    """Fill `Z` with iid standard normal numbers; `Z` has an even number of columns.
+
+    stream: state of the random numbers, which is advanced.
+    """
     s0, s1, s2, s3 = load(stream, 0, 0), load(stream, 1, 0), load(stream, 2, 0), load(stream, 3, 0)
     for i in range(Z.shape[0]):
         for j in range(0, Z.shape[1], 2):
@@ -289,7 +299,10 @@ def draw_normals(stream, Z):
 
 
 class Chains(NamedTuple):
-    """Eight chains and their work arrays; d and K are padded with zeros to even numbers."""
+    """Eight chains and their work arrays; width d and columns K are padded to even numbers.
+
+    The padding is zeros.
+    """
 
     G: np.ndarray  # (d, K, LANES) the state
     S: np.ndarray  # (K, K, LANES) G^T G
@@ -302,7 +315,10 @@ class Chains(NamedTuple):
 
 @compiled
 def cholesky(S, floor, columns, L):
-    """Compute `L` with `L L^T = S + floor I` from the lower half of S."""
+    """Compute, in place, the lower triangular `L` with `L L^T = S + floor I`.
+
+    Only the lower half of S is read. columns: the size of S without padding.
+    """
     for j in range(columns):
         pivot = load(S, j, j) + floor
         for k in range(j):
@@ -319,7 +335,10 @@ def cholesky(S, floor, columns, L):
 
 @compiled
 def times_lower(A, first, L, out):
-    """Compute `out = A[first : first + 2] L^T` for a lower triangular L, as sums of four terms."""
+    """Set the two rows of `out` to rows `first` and `first + 1` of `A`, times `L^T`.
+
+    L is lower triangular. Four numbers are summed at once.
+    """
     for j in range(0, L.shape[0], 2):
         a = b = c = d = splat(0.0)
         for k in range(j + 2):
@@ -337,7 +356,10 @@ def times_lower(A, first, L, out):
 
 @compiled
 def add_gram(G, first, last, S):
-    """Add `G^T G` of the rows from `first` to `last` to S: its lower half and adjacent entries."""
+    """Add `G^T G`, over the rows of G from `first` to `last - 1`, to S in place.
+
+    Only the lower half of S and entries next to its diagonal are computed.
+    """
     for j in range(0, S.shape[0], 2):
         for k in range(0, j + 2, 2):
             a, b = load(S, j, k), load(S, j, k + 1)
@@ -357,11 +379,14 @@ def add_gram(G, first, last, S):
 
 @inlined
 def next_row(G, i, product, which, inverse_skip, law):
-    """Replace row `i` of G by `G / gamma + W G`, at unit norm.
+    """Replace row `i` of G, in place, by row `i` of `G / gamma + W G`, divided by its norm.
 
-    A row that is exactly zero has one number, which rounding made zero (see
-    `engines.without_zeros`). It becomes one. With signs as weights rows may cancel. They become
-    nan.
+    product: its row `which` holds row `i` of `W G` and is overwritten. inverse_skip: 1 / gamma.
+    law: the distribution of the weights.
+
+    If the new row is exactly zero, it is replaced by a row of norm one. This happens to rows with a
+    single entry, by rounding (see `engines.without_zeros`). Under the law RADEMACHER entries can
+    cancel exactly. Then the row becomes nan.
     """
     square = splat(0.0)
     for k in range(G.shape[1]):
@@ -390,7 +415,11 @@ def clear(S):
 
 @compiled
 def step(chains, width, columns, inverse_skip, floor):
-    """Advance by one layer: compute a new G, row by row, and its S."""
+    """Advance chains with Gaussian weights by one layer: replace G, row by row, and S = G^T G.
+
+    width, columns: d and K without padding. inverse_skip: 1 / gamma. floor: added to the
+    eigenvalues of S, as in `RotatedChain`.
+    """
     G, S = chains.G, chains.S
     cholesky(S, floor, columns, chains.L)
     clear(S)
@@ -410,7 +439,10 @@ def step(chains, width, columns, inverse_skip, floor):
 
 @compiled
 def draw_weights(stream, law, width, W):
-    """Fill two rows of `width` weights of unit variance."""
+    """Fill two rows of W with `width` weights of unit variance.
+
+    stream: state of the random numbers, which is advanced. law: distribution of the weights.
+    """
     s0, s1, s2, s3 = load(stream, 0, 0), load(stream, 1, 0), load(stream, 2, 0), load(stream, 3, 0)
     middle = 0.5 if law == UNIFORM else 0.0
     for i in range(2):
@@ -431,7 +463,10 @@ def draw_weights(stream, law, width, W):
 
 @compiled
 def times_state(W, G, width, first, out):
-    """Compute `out[first : first + 2] = W G` for two rows of weights, as sums of four terms."""
+    """Set rows `first` and `first + 1` of `out` to the two rows of weights W, times G.
+
+    width: number of rows of G without padding. Four numbers are summed at once.
+    """
     for k in range(0, G.shape[1], 2):
         a = b = c = d = splat(0.0)
         for j in range(width):
@@ -449,7 +484,10 @@ def times_state(W, G, width, first, out):
 
 @compiled
 def direct_step(chains, width, inverse_skip, law):
-    """Advance by one layer whose weights are drawn: compute a new G."""
+    """Advance chains by one layer with weights that are not Gaussian: replace G.
+
+    width: d without padding. inverse_skip: 1 / gamma. law: distribution of the weights.
+    """
     G = chains.G
     for i in range(0, width, 2):
         draw_weights(chains.stream, law, width, chains.W)
@@ -463,7 +501,12 @@ def direct_step(chains, width, inverse_skip, law):
 
 @compiled
 def count_above(S, tau, columns, A):
-    """Return the number of eigenvalues of S >= tau: positive pivots of `S - tau I = L D L^T`."""
+    """Return how many eigenvalues of S are at least tau, for each chain.
+
+    It is the number of pivots that are not negative in `S - tau I = L D L^T`. columns: the size of
+    the leading block of S that is used. A: scratch space, which is overwritten. Only the lower half
+    of S is read.
+    """
     for j in range(columns):
         for k in range(j + 1):
             store(A, j, k, load(S, j, k))
@@ -499,7 +542,7 @@ def spectral_moments(S):
 def squared_diagonal(G, S, A, product):
     """Return `Tr(diag(M^2)^2)`, the sum of `(g^T S g)^2` over the rows `g` of G.
 
-    Only the lower half of S is read.
+    Only the lower half of S is read. A, product: scratch space, which is overwritten.
     """
     for j in range(S.shape[0]):
         for k in range(j):
@@ -518,7 +561,11 @@ def squared_diagonal(G, S, A, product):
 
 @compiled
 def observables(chains, width, columns, tau):
-    """Return the `OBSERVABLES` of the chains, in their order; all are nan if one is."""
+    """Return the `OBSERVABLES` of the chains, in their order.
+
+    If the state of a chain is nan, all its observables are nan. width, columns: d and K without
+    padding. tau: threshold of the soft rank.
+    """
     S = chains.S
     for j in range(S.shape[0]):
         for k in range(j):
@@ -531,10 +578,11 @@ def observables(chains, width, columns, tau):
 
 @compiling.compiled
 def advance(chains, law, width, columns, inverse_skip, floor, strides, stride, tau, measured, sums):
-    """Advance by `strides` times `stride` layers.
+    """Advance the chains by `strides` times `stride` layers.
 
-    If `measured`, the observables after each stride, and their squares, are added to
-    `sums (2, 5, LANES)`.
+    measured: whether the observables after each stride, and their squares, are added to `sums (2,
+    5, LANES)`. law: distribution of the weights. width, columns: d and K without padding.
+    inverse_skip: 1 / gamma. floor: as in `step`. tau: threshold of the soft rank.
     """
     for _ in range(strides):
         for _ in range(stride):
@@ -590,8 +638,9 @@ class CompiledChains:
     def sample(
         self, plan: Plan, tau: float, tick: Callable[[int], None] = lambda strides: None
     ) -> Float[np.ndarray, "2 batches 8 5"]:
-        """Return the same as `batch_means.sample`.
+        """Run the chains by the plan; return batch means, as `batch_means.sample`.
 
+        The axis of the batches is divided into batches and chains. tau: threshold of the soft rank.
         tick: called with the number of strides done, ten times a second.
         """
         self._run(ceil(plan.burn_in / plan.stride), plan.stride, tick)

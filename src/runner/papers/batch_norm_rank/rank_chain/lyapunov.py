@@ -21,11 +21,12 @@ from runner.papers.batch_norm_rank.rank_chain.engines import RotatedChain
 
 
 class ProbedChain(RotatedChain):
-    """Chains with inputs of rank `K < d` and one infinitesimal direction `v` outside their range.
+    """Chains with inputs of rank `K < d`, and an infinitesimal direction `v` outside their range.
 
-    To first order `v <- D^{-1} (v / gamma + W v)` with the row norms `D` of the chain. The part in
-    the range of `G` is then removed, since it only rotates the samples. Hence `G^T v = 0`, and
-    `W v` is `|v|` times a standard normal vector independent of `W G`.
+    To first order a layer maps `v (d, 1)` to `D^{-1} (v / gamma + W v)`. The diagonal matrix D has
+    the norms of the rows. The part of `v` in the range of the state `G` is then removed, since it
+    only rotates the samples. Hence `G^T v = 0`, and `W v` is `|v|` times a standard normal vector
+    independent of `W G`.
     """
 
     _probe: Float[Tensor, "chains d 1"] | float = 0.0
@@ -44,7 +45,10 @@ class ProbedChain(RotatedChain):
         self._layers += 1
 
     def growth_rate(self) -> Float[Tensor, " chains"]:
-        """Return `lambda(K)` of each chain in nats per layer, averaged over all layers so far."""
+        """Return the growth rate of the direction in each chain, in nats per layer.
+
+        It is `lambda(K)`, averaged over all layers since the last `forget`.
+        """
         return self._log_growth / self._layers
 
     def forget(self) -> None:

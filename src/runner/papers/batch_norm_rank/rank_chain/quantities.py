@@ -236,7 +236,10 @@ def exponent_of_remainder(tables: Tables) -> pd.Series:
 
 @quantity(each=("γ", "d"), unit="ratio", numbers="estimates", needs={"width": 2})
 def r_over_full(tables: Tables) -> pd.DataFrame:
-    """mean of r from inputs of lower rank / mean of r from inputs of full rank"""
+    """mean of r from inputs of lower rank / mean of r from inputs of full rank
+
+    The lower rank is the smallest one that is at least the mean of r from inputs of full rank.
+    """
     rows = _long_enough(tables["input_ranks"]).sort_values(["γ", "d", "input_rank"])
     by = rows.groupby(["γ", "d"])
     full, full_se = (by[name].transform("last") for name in ("rank_bound", "rank_bound_se"))

@@ -19,12 +19,18 @@ def collapse(
     generator: Generator,
     device: torch.device,
 ) -> Iterator[tuple[Float[Tensor, " chains"], Float[Tensor, " chains"]]]:
-    """Yield `log(sigma_2 / sigma_1)` and the step of `H~_l = B_l X / ||B_l X||_F` for each layer.
+    """Yield log(sigma_2 / sigma_1) of a random product and the size of its last step, by layer.
 
-    `B_l` is the product of `I + gamma W_k` (Eq. 6), without the identity for `skip=inf`. `X (d, d)`
-    is Gaussian. The step is `||H~_l - H~_{l-1}||_F`. Ratios below about 1e-15 are rounding of
-    float64. The matrix is divided by its norm at every layer; this keeps it in range and does not
-    change the ratio. Raises InputError for an unknown distribution.
+    The product `B_l` of matrices `I + gamma W_k` (Eq. 6) is applied to Gaussian `X (d, d)`. sigma_1
+    and sigma_2 are the largest singular values of `B_l X`. With the scaled matrix `H~_l = B_l X /
+    ||B_l X||_F`, the step is `||H~_l - H~_{l-1}||_F`.
+
+    chains: number of independent products. width: d. skip: gamma; inf: `W_k` without the identity.
+    law: distribution of the weights.
+
+    Ratios below about 1e-15 are rounding of float64. The matrix is divided by its norm at every
+    layer; this keeps it in range and does not change the ratio. Raises InputError for an unknown
+    distribution.
     """
     H = gaussian_inputs(chains, width, width, generator, torch.float64).to(device)
     H = H / _norm(H)

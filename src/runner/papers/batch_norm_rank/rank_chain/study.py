@@ -84,7 +84,10 @@ class SingularValue(Row):
 
 @dataclass(frozen=True)
 class ProductLayer(Row):
-    """One row per chain and layer without normalization, H~_l = B_l X / ||B_l X||_F."""
+    """One row per chain and layer without normalization: the product `B_l` of all layers up to l.
+
+    It is applied to Gaussian inputs X and scaled: H~_l = B_l X / ||B_l X||_F.
+    """
 
     table: ClassVar[str] = "products"
     keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law", "replicate", "layer")
@@ -154,7 +157,10 @@ def run(config: RankChain, context: Context) -> Iterator[Row]:
 
 
 def work(config: RankChain, width: int, skip: float, rank: int = 0) -> int:
-    """Return the number of layers of all chains of a point; for `expansion`, draws included."""
+    """Return the number of layers of all chains of a point; for `expansion`, draws included.
+
+    A point is a width, a gamma (`skip`), and for `input_rank` a rank of the inputs.
+    """
     if config.measure == "expansion":
         return config.burn_in_of(width, inf) + config.chains * config.draws
     if config.measure == "input_rank":
@@ -183,7 +189,10 @@ Tick = Callable[[int], None]
 def spectra(
     config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
 ) -> Iterator[SingularValue]:
-    """Yield the largest singular values at layers 0 to `layers`, from nearly collinear inputs."""
+    """Yield the largest singular values at layers 0 to `layers`, from nearly collinear inputs.
+
+    skip: gamma. tick: called with the number of layers done.
+    """
     stream = config.stream(0, f"spectrum d={width} gamma={skip}")
     samples = config.samples_of(width)
     inputs = engines.collinear_inputs(config.chains, width, samples, config.input_noise, stream)
@@ -200,7 +209,10 @@ def spectra(
 def authors_average(
     config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
 ) -> Iterator[ChainAverage]:
-    """Yield one row whose `rank_tau` is the rank of figure 3a by the authors' code."""
+    """Yield one row with the rank of figure 3a by the authors' code in the place of the soft rank.
+
+    skip: gamma. tick: called with the number of layers done, over all chains.
+    """
     stream = config.stream(0, f"M d={width} gamma={skip}")
     start = torch.eye(width, dtype=torch.float64, device=device).expand(config.chains, -1, -1)
     chain, counts, norms = authors.layers(start, skip, stream), [], []
@@ -223,7 +235,10 @@ def authors_average(
 def authors_spectra(
     config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
 ) -> Iterator[SingularValue]:
-    """Yield the roots of the largest eigenvalues of M at layers 1 to `layers`."""
+    """Yield singular values by the authors' code: roots of the largest eigenvalues of M, by layer.
+
+    skip: gamma. tick: called with the number of layers done.
+    """
     stream = config.stream(0, f"M d={width} gamma={skip}")
     start = authors.nearly_constant(config.chains, width, stream).to(device)
     chain = authors.layers(start, skip, stream)
@@ -243,7 +258,10 @@ def _largest(
 def products(
     config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
 ) -> Iterator[ProductLayer]:
-    """Yield the two largest singular values without normalization, at about 200 layers."""
+    """Yield the ratio of the top two singular values without normalization, at about 200 layers.
+
+    skip: gamma. tick: called with the number of layers done.
+    """
     stream = config.stream(0, f"product d={width} gamma={skip} {config.law}")
     gap, gap_se = _lyapunov_gap(config, width, skip)
     stride = config.stride or max(1, config.layers // 200)
@@ -270,10 +288,12 @@ def _lyapunov_gap(config: RankChain, width: int, skip: float) -> tuple[float, fl
 def expansions(
     config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
 ) -> Iterator[NormExpansion]:
-    """Yield the expansions of `chains` matrices M from the invariant distribution at gamma = inf.
+    """Yield the mean change of ||M||_F^2 over a layer, for one matrix M of each chain.
 
-    Matrices and weights are the same for every gamma. The remainder of Lemma 7 is therefore
-    measured more precisely than each change alone.
+    The matrices are from the invariant distribution at gamma = inf. skip: gamma of the measured
+    layer. Matrices and weights are the same for every gamma. The remainder of Lemma 7 is therefore
+    measured more precisely than each change alone. tick: called with the number of layers, or of
+    draws, done.
     """
     stream, count = config.stream(0, f"invariant law d={width}"), engines.columns(width)
     inputs = engines.gaussian_inputs(config.chains, width, count, stream, torch.float64).to(device)
@@ -290,7 +310,10 @@ def expansions(
 def input_ranks(
     config: RankChain, width: int, skip: float, rank: int, device: torch.device, tick: Tick
 ) -> Iterator[InputRank]:
-    """Yield one row: chains whose inputs have one rank."""
+    """Yield one row: averages over chains whose inputs have one rank, and growth of a direction.
+
+    skip: gamma. rank: of the inputs. tick: called with the number of layers done.
+    """
     plan = plan_of(config, width, burn_in=0)
     stream = config.stream(rank, f"input rank d={width} gamma={skip}")
     inputs = engines.gaussian_inputs(config.chains, width, rank, stream, torch.float64).to(device)
@@ -305,7 +328,11 @@ def input_ranks(
 
 
 def input_ranks_of(config: RankChain, width: int) -> range:
-    """Return the ranks up to the columns of the rotated engine, except one for the perturbation."""
+    """Return the ranks of inputs that are measured at a width, from 1 on.
+
+    The largest is the number of columns of the rotated engine, or of samples if this is smaller. It
+    is at most `width - 1`, so that one direction remains for the perturbation.
+    """
     return range(1, min(engines.columns(width), config.samples_of(width), width - 1) + 1)
 
 

@@ -15,12 +15,12 @@ MEMORIES = 20
 
 
 def gamma(skip: float) -> str:
-    """Return `γ = ...` as a label."""
+    """Return the label `γ = ...` of a residual weight."""
     return "γ = ∞" if isinf(skip) else f"γ = {skip:g}"
 
 
 def in_lemma_5(rows: pd.DataFrame) -> pd.Series:
-    """Return whether gamma is at or below 1 / (8 d), as Lemma 5 prints it.
+    """Return for each row whether gamma is at or below 1 / (8 d), as Lemma 5 prints it.
 
     Its proof has 1 / (8 B d) for weights within [-B, B]. This is 1 / (8 d) for Rademacher weights
     and 1 / (13.9 d) for uniform weights. It excludes Gaussian weights.
@@ -34,7 +34,10 @@ def averages(tables: Tables) -> pd.DataFrame:
 
 
 def norm_bound(rows: pd.DataFrame) -> pd.Series:
-    """Return Lemma 13's upper bound on the mean of ||M||_F^2 for each row; nan unless alpha < 1."""
+    """Return Lemma 13's upper bound on the mean of ||M||_F^2 for each row.
+
+    The bound is nan unless the regularity constant alpha of the row is below 1.
+    """
     from runner.papers.batch_norm_rank.theory import frobenius_bound  # late import of torch
 
     pairs = zip(rows["width"], rows["regularity"], strict=True)
@@ -43,9 +46,10 @@ def norm_bound(rows: pd.DataFrame) -> pd.Series:
 
 
 def rank_bound(rows: pd.DataFrame, tau: float | pd.Series) -> pd.Series:
-    """Return Theorem 14's lower bound on the mean of rank_tau for each row; nan unless alpha < 1.
+    """Return Theorem 14's lower bound on the mean of the soft rank for each row.
 
-    tau: a number, or a column of the rows.
+    The bound is nan unless the regularity constant alpha of the row is below 1. tau: threshold of
+    the soft rank, a number or a column of the rows.
     """
     return (1 - tau) ** 2 * rows["width"] ** 2 / norm_bound(rows)
 
@@ -57,10 +61,10 @@ def paper_skips(metrics: pd.DataFrame) -> list[float]:
 
 
 def left_over(tables: Tables) -> pd.DataFrame:
-    """Return the remainder of Lemma 7 by width, distribution, matrix and gamma.
+    """Return the remainder of Lemma 7, `left_over`, by width, distribution, matrix and gamma.
 
-    `left_over` = |`change` - `change` at the smallest gamma with the same weights| / d^2. The
-    common terms, delta_F and most of the noise, cancel. Raises NoRows for a single gamma.
+    It is |`change` - `change` at the smallest gamma with the same weights| / d^2. The common terms,
+    delta_F and most of the noise, cancel. Raises NoRows for a single gamma.
     """
     keys = ["width", "law", "replicate"]
     rows = tables["expansions"].set_index([*keys, "skip"])["change"].unstack("skip")
@@ -73,10 +77,10 @@ def left_over(tables: Tables) -> pd.DataFrame:
 
 
 def powers_left_over(tables: Tables) -> pd.Series:
-    """Return the p with `left_over` ∝ gamma^p by width, distribution and matrix, from 0.05 to 6.
+    """Return the power p with `left_over` ∝ gamma^p, by width, distribution and matrix.
 
     p is fitted between the second and third smallest gamma, with the value of the smallest gamma
-    subtracted. Raises NoRows for fewer than three gammas.
+    subtracted. It is limited to 0.05 to 6. Raises NoRows for fewer than three gammas.
     """
     keys = ["width", "law", "replicate"]
     left = left_over(tables).pivot(index=keys, columns="skip", values="left_over")
@@ -100,9 +104,10 @@ def remainders(tables: Tables) -> pd.DataFrame:
 
 
 def crossings(tables: Tables) -> pd.DataFrame:
-    """Return `crossing`, the k* as a real number, by width and gamma.
+    """Return the number k* of surviving directions as a real number, by width and gamma.
 
-    The exponent, interpolated between two ranks, is zero there. Without a zero there is no row.
+    The column `crossing` is the input rank at which the exponent, interpolated between two ranks,
+    is zero. Without a zero there is no row.
     """
     rows = tables["input_ranks"].sort_values(["skip", "width", "input_rank"])
     after = rows.groupby(["skip", "width"])["exponent"].shift(-1)
@@ -112,7 +117,10 @@ def crossings(tables: Tables) -> pd.DataFrame:
 
 
 def powers_of_two(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of widths 8, 16, ... of figure 3a, so that all widths count equally."""
+    """Return the rows whose width is a power of two, as in figure 3a.
+
+    All widths then count equally in a fit on logarithmic axes.
+    """
     return rows[np.log2(rows["width"]) % 1 == 0]
 
 
@@ -122,11 +130,11 @@ def pieces(rows: pd.DataFrame) -> pd.Series:
 
 
 def too_short(rows: pd.DataFrame) -> str:
-    """Return which average is over batches that are too short to be judged, or an empty string.
+    """Return a message on the average with the shortest batches, or an empty text if all suffice.
 
-    A chain forgets its initial state within about d / 4 layers without skips, the growth of its
-    autocorrelation times. With skips the time is 1 / (gamma^2 sqrt(d)) (Lemma 7, as for the
-    burn-in).
+    A chain forgets its initial state within about d / 4 layers without skip connections, the growth
+    of its autocorrelation times. Skip connections add 1 / (gamma^2 sqrt(d)) layers (Lemma 7, as for
+    the burn-in).
     """
     memory = rows["width"] / 4 + 1 / (rows["skip"] ** 2 * np.sqrt(rows["width"]))
     layers = rows["layers"] / pieces(rows)
@@ -139,9 +147,10 @@ def too_short(rows: pd.DataFrame) -> str:
 
 
 def scaled_products(tables: Tables) -> pd.DataFrame:
-    """Return `log_ratio` of each product's last layer by L, replicate and the branch's weight.
+    """Return `log_ratio` of each product's last layer, by `L`, `replicate` and `branch`.
 
-    `branch` is c / L if gamma L is equal at every L, else gamma.
+    `L` is the number of layers. `branch` names the weight gamma of the residual branch. It is c / L
+    if gamma L = c was run at every L, else it is gamma.
     """
     rows = tables["products"]
     last = rows[rows["layer"] == rows["layers"]].rename(columns={"layers": "L"})

@@ -34,7 +34,10 @@ use the same number.
 
 @dataclass(frozen=True)
 class ChainStack:
-    """A group of chains of one point that are computed together."""
+    """A group of chains of one width and one gamma (`skip`) that are computed together.
+
+    index: number of the stack among those of its point. chains: number of chains.
+    """
 
     width: int
     skip: float
@@ -44,7 +47,7 @@ class ChainStack:
 
     @property
     def name(self) -> str:
-        """Return the batch's key in a checkpoint, also the purpose of its random stream."""
+        """Return the stack's key in a checkpoint, which also names its random stream."""
         return f"average d={self.width} gamma={self.skip} block={self.index}"
 
     @property
@@ -60,7 +63,7 @@ class Stopped(Exception):
 def average(
     config: RankChain, context: Context
 ) -> Iterator[tuple[int, float, Plan, Float[Tensor, "2 batches 5"]]]:
-    """Yield width, gamma, plan and the chains' batch means (see `batch_means.sample`) by point.
+    """Yield for each point its width, gamma, plan, and batch means (see `batch_means.sample`).
 
     Raises InputError for engine=kernel on a GPU.
     """
@@ -100,12 +103,18 @@ def plan_stacks(config: RankChain, device: str) -> list[ChainStack]:
 
 
 def plan_of(config: RankChain, width: int, burn_in: int) -> Plan:
-    """Return the plan of each chain of a width: its layers and measurements."""
+    """Return the plan of each chain of a width: its layers and measurements.
+
+    burn_in: layers before the first measurement.
+    """
     return Plan.of(config.layers_of_chain(), config.chains, config.stride_of(width), burn_in)
 
 
 def chains_in_stack(config: RankChain, width: int, device: str) -> int:
-    """Return the largest number of chains of a width that advance together."""
+    """Return the largest number of chains of a width that advance together.
+
+    device: cpu or cuda.
+    """
     if config.engine_on(device) == "kernel":
         return engines.LANES
     return max(1, NUMBERS_IN_STACK // (width * engines.columns(width)))
@@ -116,7 +125,8 @@ def compute(
 ) -> Iterator[tuple[ChainStack, Float[Tensor, "2 batches 5"]]]:
     """Yield each stack with its batch means when they are ready.
 
-    report: called with the number of layers done.
+    The stacks are computed in several threads on the CPU, else in one. report: called with the
+    number of layers done.
     """
     threads = torch.get_num_threads()
     workers = threads if device.type == "cpu" else 1
@@ -147,7 +157,10 @@ def compute(
 def batch_means(
     stack: ChainStack, config: RankChain, device: torch.device, tick: Callable[[int], None]
 ) -> Float[Tensor, "2 batches 5"]:
-    """Return the batch means of a stack's chains, by the engine that the run selects."""
+    """Return the batch means of a stack's chains, by the engine that the run selects.
+
+    tick: called with the number of strides done. Raises InputError for an unknown engine.
+    """
     if config.engine_on(device.type) != "kernel":
         return sample(make_chain(stack, config, device), stack.plan, config.tau, tick).cpu()
     from runner.papers.batch_norm_rank.rank_chain import kernel  # late import of a compiler
@@ -177,5 +190,5 @@ def make_chain(stack: ChainStack, config: RankChain, device: torch.device) -> en
 
 
 def kept_columns(width: int, config: RankChain) -> int:
-    """Return the columns K of the rotated state, at most the number of samples."""
+    """Return the number K of columns of the rotated state, at most the number of samples."""
     return min(config.columns or engines.columns(width), config.samples_of(width))

@@ -43,8 +43,8 @@ SCORED = 1000
 class Networks(MLP):
     """One network per replicate, all with batch norm or all without.
 
-    parameters: `W1 (R, d, features)` to `W{L+1} (R, classes, d)`; without batch norm the biases
-    `b1` to `b{L+1}`, too.
+    Each of the R networks has L hidden layers of d units. parameters: the weights `W1 (R, d,
+    features)` to `W{L+1} (R, classes, d)`; without batch norm also the biases `b1` to `b{L+1}`.
     """
 
     def __init__(self, config: RankCollapse, normalization: str, data: Dataset) -> None:
@@ -60,7 +60,8 @@ class Networks(MLP):
     def as_mlp(self, batch_size: int) -> MLP:
         """Return an MLP that shares these parameters and computes the same on minibatches.
 
-        Its scales make the standard deviations of minibatches of `batch_size` images unbiased.
+        With batch norm, its scales make the standard deviations of minibatches of `batch_size`
+        images unbiased.
         """
         weights = [self.parameters[f"W{layer}"] for layer in range(1, self.depth + 2)]
         zeros = [W.new_zeros(W.shape[:2]) for W in weights]
@@ -74,7 +75,10 @@ class Networks(MLP):
     def layer(
         self, layer: int, H: Float[Tensor, "R _ N"], mode: Mode = "probe"
     ) -> Float[Tensor, "R d N"]:
-        """Return `H_l` from `H_{l-1}`, with the statistics of these N samples."""
+        """Return the hidden representations of a layer, given those one layer below.
+
+        Batch norm uses the statistics of these N samples in every mode.
+        """
         Z = self._affine(layer, H)
         if self.centred:
             Z = (Z - Z.mean(dim=-1, keepdim=True)) / Z.std(dim=-1, keepdim=True)
@@ -105,7 +109,10 @@ class Trainer(EpochTrainer[Scores]):
         self.losses = torch.zeros(config.replicates, device=self.device, dtype=torch.float64)
 
     def order(self) -> Int[Tensor, "R n"]:
-        """Return the images of all minibatches of this epoch, drawn with replacement."""
+        """Return the images of all minibatches of this epoch, drawn with replacement.
+
+        The images are numbers in the training data, a row for each of the R replicates.
+        """
         return self._drawn(f"minibatches of epoch {self.epoch}", self.steps * self.batch_size)
 
     def first_minibatch(self) -> Float[Tensor, "R B features"]:
@@ -114,7 +121,10 @@ class Trainer(EpochTrainer[Scores]):
         return self.data.train.flat()[chosen].float()
 
     def train_on(self, chosen: Int[Tensor, "R B"]) -> Float[Tensor, " R"]:
-        """Take one step; return the losses before it."""
+        """Train all networks for one step on their chosen images; return the losses before it.
+
+        chosen: numbers of the B images of each replicate.
+        """
         parameters = self.networks.parameters
         images, labels = self.data.train.flat()[chosen].float(), self.data.train.labels[chosen]
         if is_written_out_for(self.written_out):
@@ -141,7 +151,11 @@ class Trainer(EpochTrainer[Scores]):
 
     @torch.no_grad()
     def score(self, images: Images, which: str) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
-        """Return loss and accuracy on 1000 images drawn with replacement, with their statistics."""
+        """Return each network's loss and accuracy on 1000 of the images, drawn with replacement.
+
+        Batch norm uses the statistics of these 1000 images. which: `training` or `test`, part of
+        the name of the random stream.
+        """
         chosen = self._drawn(f"{which} images scored in epoch {self.epoch}", SCORED, len(images))
         x, labels = images.flat()[chosen].float(), images.labels[chosen]
         losses, hits = loss_and_hits(self.networks.logits(x), labels)
@@ -162,10 +176,15 @@ def layers_of_figure_2(
 ) -> Iterator[dict[str, Float[Tensor, "R d N"]]]:
     """Yield for each layer the matrices whose rank figure 2 shows, by normalization.
 
-    d = N, in float64. Weights are uniform, of variance one, and equal with and without batch norm.
-    Without batch norm `H <- W sigma(H)`, divided by its Frobenius norm; the rank is measured before
-    the activation. With batch norm `H <- sigma(BN(W H))`, with mean subtraction; the rank is
-    measured after the activation.
+    There is no last layer. Weights W are uniform, of variance one, and equal with and without batch
+    norm. There are as many samples as units (N = d).
+
+    - `none`, without batch norm: H becomes `W sigma(H)`, divided by its Frobenius norm. The rank is
+      measured before the activation sigma.
+    - `batch`, with batch norm: H becomes `sigma(BN(W H))`, with mean subtraction. The rank is
+      measured after the activation.
+
+    x: inputs, samples as columns. streams: one random stream for each of the R networks.
     """
     sigma, H, plain = activation_of(activation).function, x, x
     W = torch.empty(len(x), *[x.shape[1]] * 2, dtype=x.dtype)

@@ -50,7 +50,10 @@ FIGURE_1 = [
 
 
 def by_layer(activation: str, name: str) -> list[Claim]:
-    """Return the claims of figure 2 about networks of one activation."""
+    """Return the claims of figure 2 about networks of one activation.
+
+    name: printed name of the activation.
+    """
     return [
         Claim(
             f"{activation}-vanilla-rank-one",

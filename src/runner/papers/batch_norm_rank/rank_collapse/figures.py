@@ -30,7 +30,10 @@ MARKED = (1, 2, 4, 8, 16, 32, 3, 5, 9, 17, 33)
 
 
 def by_depth(tables: Tables) -> pd.DataFrame:
-    """Return by depth mean rank before training, mean accuracy after it, and learning rate."""
+    """Return mean ranks before training, mean results after it and the learning rate.
+
+    There is one row for each depth and normalization.
+    """
     keys = ["depth", "normalization"]
     rank = rank_of_last_layer(tables["metrics"]).groupby(keys)[["matrix_rank", "rank_bound"]]
     ends = trained(tables).groupby([*keys, "learning_rate"], sort=False)
@@ -68,7 +71,10 @@ def _by_stretch(rows: pd.DataFrame) -> str:
 
 
 def say_collapse(tables: Tables) -> str:
-    """Return the headline: the rank of the deepest networks without batch norm."""
+    """Return the headline: the rank of the deepest networks without batch norm.
+
+    Raises NoRows if no network without batch norm has more than ten layers.
+    """
     plain = select(by_depth(tables), normalization="none").sort_values("depth")
     rank = nonempty(plain[plain["depth"] > DEEP], "deep networks")["matrix_rank"].iloc[-1]
     return (
@@ -99,7 +105,10 @@ def _by_depth(
 
 
 def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure 1 by depth: rank and r of the last layer before, accuracy after training."""
+    """Draw figure 1 by depth: rank and r of the last layer before, accuracy after training.
+
+    Returns the picture and the numbers of `by_depth`.
+    """
     start, ends = rank_of_last_layer(tables["metrics"]), trained(tables)
     width, epochs = start["width"].iloc[0], ends["epoch"].max()
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.6, right=1.05)
@@ -127,9 +136,10 @@ def say_layers(tables: Tables) -> str:
 
 
 def draw_by_layer(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure 2: rank against depth for Gaussian inputs, one panel for each activation.
+    """Draw figure 2: the rank by layer for Gaussian inputs, one panel for each activation.
 
-    Lines are bold in single precision, thin and dashed in double precision.
+    Lines are bold in single precision, thin and dashed in double precision. Returns the picture and
+    the drawn numbers.
     """
     metrics = tables["metrics"]
     keys = ["activation", "dtype", "normalization", "layer"]
@@ -172,7 +182,10 @@ def _by_layer(
 
 
 def draw_norms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw r by layer for Gaussian inputs, and the accuracy by depth, for all normalizations."""
+    """Draw r by layer for Gaussian inputs, and the accuracy by depth, for all normalizations.
+
+    Returns the picture and the numbers by layer.
+    """
     rows = select(tables["metrics"], data="gaussian")
     keys = ["activation", "dtype", "normalization", "layer"]
     drawn = spread(rows[rows["layer"] > 0], keys, ["matrix_rank", "rank_bound"])
@@ -190,7 +203,10 @@ def draw_norms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_norms(tables: Tables) -> str:
-    """Return the headline: r before training and accuracy of networks with layer norm."""
+    """Return the headline: r before training and accuracy of networks with layer norm.
+
+    Raises NoRows if there are none of depth 16.
+    """
     rank = select(rank_of_last_layer(tables["metrics"]), normalization="layer", depth=16)
     accuracy = select(trained(tables), normalization="layer", depth=16)["train_accuracy"]
     return (
@@ -207,7 +223,10 @@ INITS = {
 
 
 def draw_starts(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the rank by layer before training, and the accuracy by epoch, by initialization."""
+    """Draw the rank by layer before training, and the accuracy by epoch, by initialization.
+
+    Returns the picture and the drawn accuracies.
+    """
     picture, ((left, right),) = sheet(1, 2, gap=0.7, right=1.2)
     for axes, (table, x, column) in (
         (left, ("metrics", "layer", "matrix_rank")),
@@ -249,7 +268,8 @@ LOOKED_AT = {
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw the preview of one run: rank and r by layer before training, accuracy by epoch.
 
-    The returned table has medians over replicates, as drawn.
+    The returned table has medians over replicates: ranks of the last layer before training, and
+    results of the last epoch.
     """
     last = rank_of_last_layer(tables["metrics"])
     picture, (panels,) = sheet(1, 3, height=3.2, gap=0.7)

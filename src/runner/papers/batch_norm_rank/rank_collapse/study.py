@@ -106,7 +106,10 @@ Start = Callable[[str, range], MLP]
 def as_the_text(
     config: RankCollapse, context: Context
 ) -> Iterator[LayerRank | TrialEpoch | Measured]:
-    """Yield ranks by layer, then training: of the selection replicates, then of the others."""
+    """Follow the paper: yield ranks by layer before training, then the epochs of training.
+
+    The selection replicates, which choose learning rates, are trained before the judged replicates.
+    """
     dtype = torch_dtype(config.dtype)
     data = None if config.data == "gaussian" else training_images(config, context).standardized()
     x = gaussian_inputs(config) if data is None else probed(config, data).flat()
@@ -136,8 +139,9 @@ def choose_and_train(
 ) -> Iterator[TrialEpoch | Measured]:
     """Yield the training that selects among several learning rates, then the judged training.
 
-    start: initializes networks. A checkpoint also has the scores of the learning rates, and which
-    of the two stages was running.
+    start: function that initializes the networks of a normalization, one for each of some
+    replicates. A checkpoint also has the scores of the learning rates, and which of the two stages
+    was running.
     """
     grid, names, restored = config.learning_rates, config.normalizations, context.restored
     selection = selection_range(config.replicates, config.selection_replicates)
@@ -183,7 +187,7 @@ def choose_and_train(
         for name, choice in choices.items():
             network = trainer.groups[name].network
             test_loss, test_accuracy = evaluate(network, trainer.data.test)
-            measured = vars(results[name]) | last_ranks(network, probe, config.tau)
+            measured = vars(results[name]) | last_ranks(network, probe)
             measured |= {"test_loss": test_loss, "test_accuracy": test_accuracy}
             for r, columns in enumerate(by_network(measured)):
                 keys = name, r, choice.rate, epoch
@@ -192,10 +196,11 @@ def choose_and_train(
 
 
 def as_the_authors(config: RankCollapse, context: Context) -> Iterator[LayerRank | TrainedEpoch]:
-    """Yield for each normalization the ranks of the first minibatch by layer, then training.
+    """Follow the authors' code: yield for each normalization ranks by layer, then training.
 
-    The rows of training repeat the rank on this minibatch. `test_*` are measured like the training
-    accuracy, on 1000 images.
+    Ranks are those of the first minibatch. The rows of training repeat the rank of the last hidden
+    layer on it. `test_loss` and `test_accuracy` are measured like the training accuracy, on 1000
+    images.
     """
     if config.data == "gaussian":
         yield from figure_2_as_the_authors(config, context)
@@ -216,7 +221,7 @@ def as_the_authors(config: RankCollapse, context: Context) -> Iterator[LayerRank
             more = {"done": torch.tensor(index)}
             for epoch, scores in trainer.checkpointed(config.epochs, context, bar, more):
                 test_loss, test_accuracy = trainer.score(trainer.data.test, "test")
-                measured = vars(scores) | last_ranks(trainer.networks, x, config.tau)
+                measured = vars(scores) | last_ranks(trainer.networks, x)
                 measured |= {"test_loss": test_loss, "test_accuracy": test_accuracy}
                 for r, columns in enumerate(by_network(measured)):
                     keys = name, r, trainer.rate, epoch
@@ -255,7 +260,10 @@ def tell_ranks(rows: list[LayerRank]) -> None:
 
 
 def torch_module(config: RankCollapse, network: str, tensors: dict[str, Tensor]) -> nn.Module:
-    """Return a stored network as a torch module. network: the network's stored name."""
+    """Return a stored network as a torch module.
+
+    network: the network's stored name. tensors: its stored tensors by name.
+    """
     normalization, *_ = network.split("/")
     return modules.mlp(tensors, config.activation, normalization, config.skip)
 
@@ -272,7 +280,7 @@ def layer_rows(
 ) -> Iterator[LayerRank]:
     """Yield one row for each layer and network; the networks are the replicates.
 
-    layers: number and measures of each layer.
+    layers: pairs of the number of a layer and its measures by column.
     """
     for layer, columns in layers:
         for replicate, measured in enumerate(by_network(columns)):

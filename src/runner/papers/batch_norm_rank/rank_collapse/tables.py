@@ -17,6 +17,6 @@ def rank_of_last_layer(metrics: pd.DataFrame) -> pd.DataFrame:
 def trained(tables: Tables) -> pd.DataFrame:
     """Return the last epoch, one row per depth, normalization and replicate.
 
-    Diverged networks have learned nothing.
+    Diverged networks have the values of NOTHING_LEARNED.
     """
     return with_divergence(last_epoch(tables["training"]))

@@ -34,7 +34,11 @@ def _lines(axes: Axes, drawn: pd.DataFrame, x: str, column: str) -> list[tuple[f
 
 
 def draw_gradients(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw growth of gradients and r by depth, at width N, and the orthogonality gap by width."""
+    """Draw growth of gradients and r by depth, and the orthogonality gap by width.
+
+    Depths are compared at the width that equals the batch size N, widths at the largest depth.
+    Returns the picture and the drawn numbers.
+    """
     from runner.papers.batch_norm_rank.theory import RELU_GRADIENT_GROWTH  # late import of torch
 
     keys = ["network", "d", "L", "N"]
@@ -57,7 +61,10 @@ def draw_gradients(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_cost(tables: Tables) -> str:
-    """Return the headline: growth of the gradients of the deepest ReLU networks with batch norm."""
+    """Return the headline: growth of the gradients of the deepest ReLU networks with batch norm.
+
+    Raises NoRows if there are no such networks.
+    """
     rows = select(networks(tables), network="ReLU, batch norm").query("d == N and L == L.max()")
     growth = (rows["ratio"] ** (1 / (rows["L"] - 1))).median()
     return (

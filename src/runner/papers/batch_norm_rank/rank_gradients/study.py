@@ -77,7 +77,8 @@ def measure(
 ) -> dict[str, Float[Tensor, " R"]]:
     """Return gradient norms of the first and last hidden layer and ranks of the last, by column.
 
-    Batch normalization uses the statistics of the N samples.
+    The gradients are those of the mean cross entropy by the weights. Batch normalization uses the
+    statistics of the N samples. x, labels: inputs and classes of R networks.
     """
     weights = [network.parameters[f"W{layer}"].requires_grad_() for layer in (1, network.depth)]
     losses, _ = loss_and_hits(network.logits(x, "probe"), labels)

@@ -14,10 +14,11 @@ NETWORKS = {
 
 
 def networks(tables: Tables) -> pd.DataFrame:
-    """Return the rows of the networks in NETWORKS with the symbols d, L and N of the paper.
+    """Return the rows of the networks in NETWORKS, with more columns and with the paper's symbols.
 
-    Columns are added: `network` is the name, `ratio` the gradient norm of the first hidden layer
-    / of the last, `gap` the orthogonality gap of the last hidden layer.
+    The symbols are the width d, the depth L and the number N of samples. The column `network` has
+    the network's name. `ratio` is the gradient norm of the first hidden layer, divided by that of
+    the last. `gap` is the orthogonality gap of the last hidden layer.
     """
     from runner.papers.batch_norm_rank.theory import orthogonality_gap  # late import of torch
 

@@ -132,7 +132,7 @@ def _as_matrix(block: Dense | Convolution, weights: Weights) -> Float[Tensor, "o
 
 
 def paths(network: Graph) -> Iterator[tuple[int, Path]]:
-    """Yield all maximal paths, each with the input vertex at which it starts."""
+    """Yield all paths from an input to the output, each with the input vertex at its start."""
 
     def from_inputs_to(vertex: int, suffix: Path) -> Iterator[tuple[int, Path]]:
         """Yield the paths from an input to a vertex, followed by the edges `suffix`."""
@@ -145,20 +145,21 @@ def paths(network: Graph) -> Iterator[tuple[int, Path]]:
 
 
 def path_products(network: Graph, x: Float[Tensor, " d"]) -> dict[Path, Float[Tensor, ""]]:
-    """Return rho(x; w), the path enumeration function (Definition 4).
+    """Return rho(x; w), the path enumeration function (Definition 4), by path.
 
-    Each value is x_p times the weights of path p.
+    The value of a path is its input, a number of x, times the product of its weights w.
     """
     x = torch.cat((x, x.new_ones(network.inputs - len(x))))
     return {path: x[vertex] * network.weights[list(path)].prod() for vertex, path in paths(network)}
 
 
 def tree(network: Graph, products: dict[Path, Float[Tensor, ""]]) -> Float[Tensor, ""]:
-    """Return mu(rho), the tree network of Lemma 1, whose weights are the signs of the network's.
+    """Return mu(rho), the output of the tree network of Lemma 1.
 
-    The vertices are the suffixes of paths (Definition 10). Magnitudes are moved to the leaves,
-    which is possible because every activation is positively homogeneous (Lemma 7). Each inner edge
-    keeps only its sign. The edge at a leaf has the sign of the whole path.
+    products: rho by path, see `path_products`. The vertices of the tree are the suffixes of paths
+    (Definition 10), and its weights are signs. Magnitudes are moved to the leaves, which is
+    possible because every activation is positively homogeneous (Lemma 7). Each inner edge keeps
+    only the sign of its weight in `network`. The edge at a leaf has the sign of the whole path.
     """
     signs = network.weights.detach().sign()
 
@@ -192,7 +193,10 @@ class Decomposition(At, Row):
 def decomposition_rows(
     config: Invariances, flow: Flow, trajectory: Trajectory
 ) -> Iterator[Decomposition]:
-    """Yield the comparison of Lemma 1 before and after training, if the paths can be listed."""
+    """Yield the comparison of Lemma 1 before and after training, if the paths can be listed.
+
+    Yields nothing for networks with too many weights or paths.
+    """
     network = flow.objective.network
     if isinstance(network, Dag):  # paths are listed on the CPU
         network = network.repeated(1, torch.device("cpu"))

@@ -40,8 +40,8 @@ Examples = tuple[Float[Tensor, "R n d"], Float[Tensor, "R n"]]
 def draw_examples(config: Invariances, load_data: LoadData) -> Examples:
     """Return inputs and labels of all replicates, in float64 on the CPU; half of the labels are 1.
 
-    Inputs are scaled to a root mean square norm of `INPUT_NORM`. Raises InputError if there are
-    fewer digits than `samples`.
+    Inputs are scaled to a root mean square norm of `INPUT_NORM`. Raises InputError for unknown
+    data, or if there are fewer digits than `samples`.
     """
     x, y = lookup("data", config.data, DATA)(config, load_data)
     norms = x.square().sum(-1).mean(-1).sqrt()
@@ -70,7 +70,10 @@ def gaussian(config: Invariances, load_data: LoadData) -> Examples:
 
 
 def digits(config: Invariances, load_data: LoadData) -> Examples:
-    """Return for each replicate a separate selection of images, equally many of two classes."""
+    """Return for each replicate a separate selection of images, equally many of two classes.
+
+    Raises InputError if a class has fewer images than half of the samples.
+    """
     images = load_data("digits", config.seed).train
     share = ceil(config.samples / 2)
     inputs = []

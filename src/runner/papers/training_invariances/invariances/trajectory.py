@@ -63,7 +63,11 @@ def rates(config: Invariances) -> list[float]:
 def start(
     config: Invariances, network: Network | Dag, device: torch.device, load_data: LoadData
 ) -> Flow:
-    """Return the flow at time zero. Networks of a replicate share examples and initialization."""
+    """Return the flow at time zero.
+
+    Networks of a replicate share examples and initialization. load_data: loads a dataset, as
+    `Context.load_data`. Raises InputError for unknown data, or if there are too few digits.
+    """
     copies = len(config.learning_rates)
     x, y = (
         tensor.repeat(copies, *[1] * (tensor.ndim - 1))
@@ -90,7 +94,11 @@ def draw(config: Invariances, network: Network | Dag, replicate: int) -> Float[T
 
 
 def follow(config: Invariances, flow: Flow, context: Context) -> Trajectory:
-    """Integrate to the end, from the checkpoint if it exists."""
+    """Integrate to the end; return parameters and log times at every record.
+
+    Continues from the checkpoint if there is one, and writes a checkpoint after every record.
+    Changes `flow` in place.
+    """
     theta = flow.theta.new_empty(config.records + 1, *flow.theta.shape)
     log_time = flow.log_time.new_empty(config.records + 1, len(flow.log_time))
     state = {"trajectory": theta, "log_times": log_time, **flow.state()}

@@ -218,7 +218,10 @@ def find_invariants(module: nn.Module, *inputs: Tensor, seed: int = 0) -> list[Q
 
 
 def invariants_table(module: nn.Module, *inputs: Tensor, seed: int = 0) -> pd.DataFrame:
-    """Return the table of `find_invariants`: the quantity, what is conserved, the exact rates."""
+    """Return the quantities of `find_invariants` as a table: what is conserved, and exact rates.
+
+    inputs: a sample batch. seed: of the random losses.
+    """
     found = find_invariants(module, *inputs, seed=seed)
     rows = [{"quantity": str(q), "conserved": q.conserved, **vars(q)} for q in found]
     return pd.DataFrame(rows).drop(columns="terms")

@@ -90,7 +90,10 @@ def residual_outgoing(
 
 
 def same_pattern(preactivations: Float[Tensor, "*R n c"]) -> Bool[Tensor, "*R c c"]:
-    """Return which pairs of c neurons are active for the same of n examples (Lemma 2, part 2)."""
+    """Return which pairs of c neurons are active for the same of n examples (Lemma 2, part 2).
+
+    A neuron is active for an example if its preactivation is positive.
+    """
     on = (preactivations > 0).float()  # counts are exact in float32
     count = on.sum(-2)
     return count[..., :, None] + count[..., None, :] == 2 * (on.mT @ on)
@@ -113,7 +116,10 @@ def noninvariance_rate(
 
 
 def squared_norm(W: Float[Tensor, "*R o i"]) -> Float[Tensor, "*R"]:
-    """Return ||W||_F^2. Gradient flow conserves its difference between two layers (Lemma 3)."""
+    """Return ||W||_F^2.
+
+    Gradient flow conserves the difference of this norm between two layers (Lemma 3).
+    """
     return W.square().sum((-2, -1))
 
 

@@ -93,12 +93,15 @@ class Dag:
         return (A.mT @ A - A @ A.mT)[:, self.inputs : -1, self.inputs : -1]
 
     def free(self) -> Bool[Tensor, "S h"]:
-        """Return whether all weights around each hidden vertex are learned, as Lemma 2 assumes."""
+        """Return for each hidden vertex whether all its weights are learned, as Lemma 2 assumes."""
         frozen = self.edges & ~self.learned
         return ~(frozen.any(-1) | frozen.any(-2))[:, self.inputs : -1]
 
     def neighbours(self) -> Bool[Tensor, "h h"]:
-        """Return which pairs of hidden vertices have equal neighbors: the pairs within a block."""
+        """Return which pairs of hidden vertices have equal neighbors.
+
+        These are the pairs within a block.
+        """
         block = torch.repeat_interleave(torch.tensor(self.sizes[1:-1], device=self.edges.device))
         return block[:, None] == block
 

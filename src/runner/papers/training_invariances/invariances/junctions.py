@@ -14,13 +14,14 @@ from runner.papers.training_invariances.invariances.network import Network
 
 @dataclass(frozen=True)
 class Junction:
-    """Neurons (channels) between two layers, or within a residual block (before = behind).
+    """Neurons (channels) between two layers, or within a residual block.
 
-    - before, behind: indices of the layers, from 0.
-    - item: of Theorem 1, or 0 without one.
+    - before, behind: indices of the layers, from 0; equal within a residual block.
+    - name: kinds of the layers.
+    - item: item of Theorem 1 about the neurons, or 0 without one.
     - learned: whether all weights around the neurons are learned, as Lemma 2 assumes.
     - shared: whether any two neurons have the same neighbors.
-    - pattern: index of the neurons' nonlinear layer among these layers; None if the neurons are
+    - pattern: index of the neurons' layer among the nonlinear layers; None if the neurons are
       linear.
     """
 

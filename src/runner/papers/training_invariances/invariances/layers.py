@@ -112,7 +112,10 @@ class Dense(_Layer):
 
 @dataclass(frozen=True)
 class Convolution(_Layer):
-    """A two-dimensional convolution without padding, W (channels, source channels, k, k)."""
+    """A two-dimensional convolution without padding, W (channels, source channels, k, k).
+
+    kernel: k. slope: slope of the nonlinear units for negative inputs (1: linear).
+    """
 
     source: Grid
     channels: int

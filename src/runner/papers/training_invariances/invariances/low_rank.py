@@ -60,16 +60,20 @@ def spectrum(network: Network, theta: Float[Tensor, "S P"]) -> dict[str, list[li
 
 
 def limit_bounds(network: Network) -> list[float]:
-    """Return the bound of Eq. (14) for each layer; nan before the last linear layers."""
+    """Return the bound of Eq. (14) on ||W||_2^2 / ||W||_F^2 of each layer.
+
+    It is nan before the last linear layers, to which Theorem 2 applies.
+    """
     start = linear_tail(network)
     factors = [layer.factor for layer in network.layers[start:]]
     return [nan] * start + (theory.low_rank_bound(factors) if factors else [])
 
 
 def trivial_bounds(network: Network, theta: Float[Tensor, "S P"]) -> list[float]:
-    """Return 1 / (number of singular values) of each layer.
+    """Return 1 / (number of singular values) of each layer, a lower bound of ||W||_2^2 / ||W||_F^2.
 
-    The largest squared singular value is at least the mean of all squared singular values.
+    The largest squared singular value is at least the mean of all squared singular values. theta:
+    parameters, of which only the shape matters.
     """
     layers = zip(network.layers, network.unpack(theta[:1]), strict=True)
     return [1 / min(layer.incoming(w).shape[-2:]) for layer, w in layers]
@@ -105,7 +109,7 @@ def finite_bounds(
 
 
 def exponential(value: float) -> float:
-    """Return exp(value); inf if the result is too large for a float."""
+    """Return exp(value), or inf if the result is too large for a float."""
     try:
         return exp(value)
     except OverflowError:

@@ -51,7 +51,7 @@ class Network:
         return all(layer.is_linear and "b" not in layer.shapes() for layer in self.layers)
 
     def unpack(self, theta: Float[Tensor, "*R P"]) -> list[Weights]:
-        """Return the weights of each layer, as views of the parameter vectors."""
+        """Return the weights of each layer by name, as views of the parameter vectors theta."""
         parts = iter(theta.split(self.sizes, dim=-1))
         return [
             {name: next(parts).unflatten(-1, shape) for name, shape in layer.shapes().items()}

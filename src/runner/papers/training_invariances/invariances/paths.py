@@ -44,7 +44,8 @@ class Graph:
     """Computation graph of one network: edges source -> target, weights, and activations.
 
     Vertices are numbered from 0, the inputs first. Networks with biases have a constant 1 as last
-    input. No edge leads to a lower number. slopes: slope of each vertex's activation (1: linear).
+    input. No edge leads to a lower number. slopes: slope of each vertex's activation for negative
+    inputs (1: linear). inputs: number of inputs. output: number of the output vertex.
     """
 
     edges: list[tuple[int, int]]
@@ -70,7 +71,10 @@ class Graph:
 
 
 def graph_of(network: Network | Dag, theta: Float[Tensor, "R P"], index: int) -> Graph:
-    """Return the computation graph of one of many networks. index: the network's index."""
+    """Return the computation graph of one of many networks.
+
+    theta: parameters of all networks. index: number of the network.
+    """
     if not isinstance(network, Dag):
         return graph(network, network.unpack(theta[index]))
     targets, sources = network.edges[index].nonzero().T
@@ -83,8 +87,8 @@ def graph_of(network: Network | Dag, theta: Float[Tensor, "R P"], index: int) ->
 def graph(network: Network, weights: list[Weights]) -> Graph:
     """Return the computation graph of one network.
 
-    weights: without the replicate axis. Weights that a convolution shares are on several edges.
-    Identity skips are edges of weight one.
+    weights: those of each layer, without the replicate axis. A weight that a convolution shares is
+    on several edges. Identity skips are edges of weight one.
     """
     slopes = [LINEAR] * network.layers[0].source.features
     layer = range(len(slopes))

@@ -49,11 +49,11 @@ def draw_examples(config: Invariances, load_data: LoadData) -> Examples:
 
 
 def gaussian(config: Invariances, load_data: LoadData) -> Examples:
-    """Return Gaussian images with mean `OFFSET`, separated by a random hyperplane.
+    """Return Gaussian images with mean `OFFSET` and their labels, separated by a random hyperplane.
 
     Each image is moved by `MARGIN` to its side of the hyperplane. The hyperplane contains the
     origin and the mean, so examples are separable without a bias. Examples on the wrong side are
-    mirrored, so classes are balanced.
+    mirrored, so classes are balanced. load_data is ignored.
     """
     inputs, labels = [], []
     for replicate in range(config.replicates):
@@ -98,5 +98,5 @@ DATA = {"gaussian": gaussian, "digits": digits}
 
 
 def alternating(samples: int) -> Float[Tensor, " n"]:
-    """Return labels 1, -1, 1, ..."""
+    """Return n labels 1, -1, 1, ..."""
     return 1 - 2 * (torch.arange(samples) % 2).double()

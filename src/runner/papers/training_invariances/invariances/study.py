@@ -89,7 +89,10 @@ class LayerSpectrum(At, Row):
 def run(
     config: Invariances, context: Context
 ) -> Iterator[Drift | LayerSpectrum | AssumptionCheck | Decomposition | Measured]:
-    """Follow the flow and store the parameters at every record, then measure the networks."""
+    """Follow the flow and store the parameters at every record, then measure the networks.
+
+    Yields the rows, and the measures of `Context.hand_over`.
+    """
     network = network_of(config, context.device)
     flow = start(config, network, context.device, context.load_data)
     trajectory = follow(config, flow, context)
@@ -200,12 +203,13 @@ def entry_masks(
 ) -> dict[str, Bool[Tensor, "S c c"]]:
     """Return masks of the entries `diagonal`, `active`, `mixed` and `full` of D, for each network.
 
-    `active`: off-diagonal entries of two neurons that are active for every example. `mixed`:
-    off-diagonal entries of other pairs with equal activation pattern, at every step and every
-    learning rate. Learning rates are thus compared on the same entries. Neurons that are never
-    active are excluded since their weights do not move.
+    D has a row and a column for each of c neurons. `active`: off-diagonal entries of two neurons
+    that are active for every example. `mixed`: off-diagonal entries of other pairs with equal
+    activation pattern, at every step and every learning rate. Learning rates are thus compared on
+    the same entries. Neurons that are never active are excluded since their weights do not move.
 
-    pattern: index of the neurons' nonlinear layer; None if the neurons are linear.
+    pattern: index of the neurons' layer among the nonlinear layers; None if the neurons are linear.
+    The masks then have no `mixed`. neurons: c.
     """
     count = len(flow.theta)
     full = torch.ones(count, neurons, neurons, dtype=torch.bool, device=flow.theta.device)

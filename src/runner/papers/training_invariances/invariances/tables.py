@@ -96,7 +96,10 @@ def telling(tables: Tables) -> pd.DataFrame:
 
 
 def ends(rows: pd.DataFrame, share: float = 1.0) -> pd.DataFrame:
-    """Return, for each run, the rows of its last measurement up to `share` of its final time."""
+    """Return, for each run, the rows of its last measurement up to a fraction of its final time.
+
+    share: the fraction.
+    """
     earlier = rows[rows["time"] <= share * rows.groupby("run")["time"].transform("max")]
     return earlier[earlier["time"] == earlier.groupby("run")["time"].transform("max")]
 

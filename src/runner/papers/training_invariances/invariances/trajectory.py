@@ -39,7 +39,7 @@ class At:
 
 @dataclass
 class Trajectory:
-    """The stored part of a path: parameters and log of gradient flow time at each record."""
+    """The stored part of the paths of S networks: parameters and log of the flow's time."""
 
     theta: Float[Tensor, "records S P"]
     log_time: Float[Tensor, "records S"]
@@ -85,7 +85,10 @@ def start(
 
 
 def draw(config: Invariances, network: Network | Dag, replicate: int) -> Float[Tensor, " P"]:
-    """Return initial parameters of one replicate."""
+    """Return initial parameters of one replicate.
+
+    They are balanced if the configuration asks for it.
+    """
     stream = config.stream(replicate, "initialisation")
     if isinstance(network, Dag):
         return draw_weights(network, replicate, config.gain, TWIN_DISTANCE, stream)
@@ -131,7 +134,7 @@ def records(config: Invariances) -> Iterator[tuple[int, float]]:
 
 
 def networks(config: Invariances, time: float) -> list[At]:
-    """Return the key columns of all networks at a time, in their order."""
+    """Return the columns that identify each network at a time, in the order of the networks."""
     return [
         At(config.architecture, index % config.replicates, rate, time)
         for index, rate in enumerate(rates(config))

@@ -63,7 +63,11 @@ def tail(parameters: Parameters) -> list[Float[Tensor, "S _ _"]]:
 def outputs(
     parameters: Parameters, x: Float[Tensor, "R n channels height width"]
 ) -> Float[Tensor, "S outputs n"]:
-    """Return the outputs of all networks on the images of their replicates."""
+    """Return the outputs of all S networks on the n images of their replicates.
+
+    parameters: weights of each layer. x: images of the R replicates, which have S / R networks
+    each.
+    """
     *layers, before_last, last = parameters.values()
     H = features(layers[:-1], x)
     return last @ before_last @ layers[-1] @ H

@@ -129,7 +129,10 @@ class Member(NamedTuple):
 def run(
     config: LowRankTraining, context: Context
 ) -> Iterator[NetworkEpoch | LayerEpoch | SingularValue | Measured]:
-    """Train all networks, and measure them at epochs that double."""
+    """Train all networks, and measure them at epochs that double.
+
+    Yields the rows, and the measures of `Context.hand_over`.
+    """
     dtype = torch_dtype(config.dtype)
     problem = draw_problem(config, context.load_data).to(context.device, dtype)
     start = starting_stack(config, tuple(problem.x.shape[2:]))

@@ -71,7 +71,10 @@ def last_inner(tables: Tables, name: str = "layers") -> pd.DataFrame:
 
 
 def with_loss(tables: Tables) -> pd.DataFrame:
-    """Return the rows of `last_inner` with the training loss."""
+    """Return the rows of `last_inner` with the training loss.
+
+    Raises NoRows if all networks diverge.
+    """
     training = steady(tables, "training")[[*NETWORK, "epoch", "loss"]]
     return last_inner(tables).merge(training, on=[*NETWORK, "epoch"])
 

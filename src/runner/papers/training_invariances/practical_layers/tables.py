@@ -46,7 +46,10 @@ def shown(tables: Tables) -> pd.DataFrame:
 
 
 def orders(tables: Tables) -> pd.DataFrame:
-    """Return the convergence order of each drift: `value`, its exponent in the learning rate."""
+    """Return the convergence order of each drift, `value`: its exponent in the learning rate.
+
+    Raises NoRows if no quantity of SHOWN was measured.
+    """
     keys = ["label", "control", "network", "method", "quantity"]
     fitted = [
         slopes(rows, "learning_rate", "drift", log=True)

@@ -206,7 +206,7 @@ def fitted_orders(tables: Tables) -> pd.DataFrame:
 
 
 def say_orders(tables: Tables) -> str:
-    """Return the headline: why invariants change; D between ReLU layers is not invariant."""
+    """Return the headline: why invariants change; D between ReLU layers always changes."""
     return (
         "The invariants of the paper change only because steps are finite;"
         " between ReLU layers the matrix D changes at every learning rate"

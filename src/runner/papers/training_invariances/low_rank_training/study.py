@@ -250,7 +250,7 @@ class Measure:
         self.diverged: Bool[Tensor, " S"] = torch.zeros_like(self.start_loss, dtype=torch.bool)
 
     def watch(self, losses: Float[Tensor, " S"]) -> None:
-        """Mark the networks that have diverged by these losses."""
+        """Mark networks whose losses are not finite, or above DIVERGED times the initial one."""
         self.diverged |= ~(losses <= DIVERGED * self.start_loss)
 
     def rows(

@@ -66,10 +66,10 @@ def second_moment(H: Float[Tensor, "*stack d N"]) -> Float[Tensor, "*stack d d"]
 def batch_norm(
     H: Float[Tensor, "*stack d N"], centred: bool = False
 ) -> Float[Tensor, "*stack d N"]:
-    """Return `BN(H) = diag(M(H))^{-1/2} H` (Eq. 2): every row of `H` gets root mean square one.
+    """Return `BN(H) = diag(M)^{-1/2} H` (Eq. 2) with `M = H H^T / N`.
 
-    centred: subtract the mean of each row first, like standard batch normalization; the paper omits
-    this (Appendix C). A row of zeros becomes nan.
+    Every row of H gets root mean square one. centred: subtract the mean of each row first, like
+    standard batch normalization; the paper omits this (Appendix C). A row of zeros becomes nan.
     """
     if centred:
         H = H - H.mean(dim=-1, keepdim=True)
@@ -78,7 +78,7 @@ def batch_norm(
 
 
 def soft_rank(H: Float[Tensor, "*stack d N"], tau: float) -> Int[Tensor, "*stack"]:
-    """Return `rank_tau(H)`, the number of singular values with `sigma_i^2 / N >= tau` (Eq. 3).
+    """Return `rank_tau(H)`, the number of singular values s of H with `s^2 / N >= tau` (Eq. 3).
 
     Raises torch.linalg.LinAlgError if `H` is not finite.
     """

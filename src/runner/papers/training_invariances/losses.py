@@ -30,7 +30,7 @@ LOG_LOSSES: dict[str, Loss] = {
 
 
 def log_losses(z: Float[Tensor, "R n"], loss: str) -> Float[Tensor, "R n"]:
-    """Return the logarithm of the logistic or exponential loss, without underflow.
+    """Return the logarithm of the logistic or exponential loss of margins z, without underflow.
 
     Raises InputError for other losses.
     """

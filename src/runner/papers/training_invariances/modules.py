@@ -43,8 +43,9 @@ Sides = dict[str, tuple[str, Side]]
 class Quantity:
     """The matrix D of c neurons, a sum of coefficient * M M^T, and its rates of change.
 
-    Rates are norms over three random losses, divided by the largest norm that the sizes of weights
-    and gradients allow (Cauchy-Schwarz): about 1e-15 for a conserved quantity, at most one.
+    M is a side of a parameter: a matrix with a row for each neuron. Rates are norms over three
+    random losses, divided by the largest norm that the sizes of weights and gradients allow
+    (Cauchy-Schwarz). They are about 1e-15 for a conserved quantity, and at most one.
     """
 
     terms: dict[str, float]
@@ -78,7 +79,7 @@ class Quantity:
 
 
 def sides(module: nn.Module) -> Sides:
-    """Return the sides of all parameters that are trained.
+    """Return the sides of all parameters that are trained: matrices with a row for each neuron.
 
     Rows are outputs of a layer, columns are inputs, and `norm` has the whole parameter in one row
     (Lemma 3). A layer that reads the positions of c channels has one column for each channel
@@ -112,7 +113,8 @@ def _rows(T: Tensor, part: int, parts: int) -> Float[Tensor, "c _"]:
 def exact_copy(module: nn.Module, stream: torch.Generator) -> nn.Module:
     """Return a copy in float64, with slightly moved weights and exact normalization layers.
 
-    Batch norm makes the rows before it scale invariant only at epsilon zero. The copy has 1e-30.
+    Batch norm makes the rows before it scale invariant only if epsilon is zero. The copy has 1e-30.
+    stream: random numbers that move the weights.
     """
     copy = deepcopy(module).double()
     for part in copy.modules():
@@ -187,12 +189,13 @@ class _Rates:
 def find_invariants(module: nn.Module, *inputs: Tensor, seed: int = 0) -> list[Quantity]:
     """Return the invariants of a module's gradient flow, and D of adjacent layers without one.
 
-    inputs: a sample batch, the arguments of the module, which must return one tensor. The module
-    does not change; its mode (training or evaluation) counts. seed: of the losses and of the small
-    change of the weights. The cost is one backward pass for each side of a parameter.
+    D is the sum of Gram matrices of `Quantity`. inputs: a sample batch, the arguments of the
+    module, which must return one tensor. The module does not change; its mode (training or
+    evaluation) counts. seed: of the losses and of the small change of the weights. The cost is one
+    backward pass for each side of a parameter.
 
-    D of a matrix and the next matrix of equal length comes last, where no term is conserved. A norm
-    is a quantity of its own if the traces of other quantities do not give it.
+    Pairs of a matrix and the next matrix of equal length come last, if no quantity contains the
+    first one's rows. A norm is listed only if the traces of other quantities do not give it.
     """
     rates = _Rates(module, inputs, seed)
     norms = [side for side in rates.sizes if side.startswith("norm")]
@@ -215,7 +218,10 @@ def find_invariants(module: nn.Module, *inputs: Tensor, seed: int = 0) -> list[Q
 
 
 def invariants_table(module: nn.Module, *inputs: Tensor, seed: int = 0) -> pd.DataFrame:
-    """Return the table of `find_invariants`: the quantity, what is conserved, the exact rates."""
+    """Return the quantities of `find_invariants` as a table: what is conserved, and exact rates.
+
+    inputs: a sample batch. seed: of the random losses.
+    """
     found = find_invariants(module, *inputs, seed=seed)
     rows = [{"quantity": str(q), "conserved": q.conserved, **vars(q)} for q in found]
     return pd.DataFrame(rows).drop(columns="terms")

@@ -20,8 +20,8 @@ def four_panels(
 ) -> tuple[Figure, pd.DataFrame]:
     """Draw a sheet of panels a to d; return it with the plotted numbers and the column `panel`.
 
-    parts: function, title and x-axis of each panel. Panels without rows print that they have none.
-    options: further arguments of `sheet`.
+    parts: function, title and label of the x-axis of each panel. A panel whose function raises
+    NoRows prints that it has no rows. options: further arguments of `sheet`.
     """
     picture, grid = sheet(2, 2, **options)
     drawn = [pd.DataFrame({"panel": []})]

@@ -33,8 +33,9 @@ RESIDUAL_FACTOR = 8
 def matrix_invariant(
     U: Float[Tensor, "*R c i"], V: Float[Tensor, "*R o c"]
 ) -> Float[Tensor, "*R c c"]:
-    """Return D = V^T V - U U^T of c neurons, i weights in and o weights out (Theorem 1, Eq. 6).
+    """Return D = V^T V - U U^T of c neurons (Theorem 1, Eq. 6).
 
+    U has the i weights into each neuron as a row, V the o weights out of each neuron as a column.
     For two fully connected layers U = W_l and V = W_{l+1} (item 1). The other items have the
     flattened and stacked matrices below instead.
     """
@@ -42,26 +43,28 @@ def matrix_invariant(
 
 
 def convolution_incoming(T: Float[Tensor, "*R o i k k"]) -> Float[Tensor, "*R o ikk"]:
-    """Return U of a convolution, one row per output channel: `o x (i k k)`.
+    """Return the incoming weights U of a convolution's o output channels, one row for each channel.
 
-    See Theorem 1, items 2, 5, 6.
+    A row has all i * k * k weights into the channel. T: weights of the convolution, with i input
+    channels and k x k kernels. See Theorem 1, items 2, 5, 6.
     """
     return T.flatten(-3)
 
 
 def convolution_outgoing(T: Float[Tensor, "*R o i k k"]) -> Float[Tensor, "*R okk i"]:
-    """Return V of a convolution, one column per input channel: `(o k k) x i`.
+    """Return the outgoing weights V of a convolution's i input channels, one column per channel.
 
-    See Theorem 1, item 2.
+    A column has all o * k * k weights that leave the channel. T: weights of the convolution, with o
+    output channels and k x k kernels. See Theorem 1, item 2.
     """
     return T.movedim(-3, -1).flatten(-4, -2)
 
 
 def by_channel(W: Float[Tensor, "*R o i"], channels: int) -> Float[Tensor, "*R op c"]:
-    """Return V of a layer that reads c channels of p positions, i = c p: one column per channel.
+    """Return the outgoing weights V of c channels into a layer W, one column for each channel.
 
-    A column has the weights to all positions of a channel, `(o p) x c` (Theorem 1, items 5 and 6).
-    With one position V is W.
+    The layer reads c channels of p positions, i = c p. A column has the weights to all positions of
+    a channel, `(o p) x c` (Theorem 1, items 5 and 6). With one position V is W.
     """
     return W.unflatten(-1, (channels, -1)).transpose(-1, -2).flatten(-3, -2)
 
@@ -69,7 +72,7 @@ def by_channel(W: Float[Tensor, "*R o i"], channels: int) -> Float[Tensor, "*R o
 def residual_incoming(
     W2: Float[Tensor, "*R o h"], Z: Float[Tensor, "*R o i"]
 ) -> Float[Tensor, "*R o hi"]:
-    """Return U of the outputs of a block Z x + W2 sigma(W1 x): `[W2 Z]`.
+    """Return the incoming weights `[W2 Z]` of the outputs of a block Z x + W2 sigma(W1 x).
 
     See Theorem 1, items 4 and 7.
     """
@@ -79,7 +82,7 @@ def residual_incoming(
 def residual_outgoing(
     W1: Float[Tensor, "*R h i"], Z: Float[Tensor, "*R o i"]
 ) -> Float[Tensor, "*R ho i"]:
-    """Return V of the inputs of a block Z x + W2 sigma(W1 x): W1 above Z.
+    """Return the outgoing weights of the inputs of a block Z x + W2 sigma(W1 x): W1 above Z.
 
     See Theorem 1, items 4, 6, 7.
     """
@@ -87,7 +90,10 @@ def residual_outgoing(
 
 
 def same_pattern(preactivations: Float[Tensor, "*R n c"]) -> Bool[Tensor, "*R c c"]:
-    """Return which pairs of c neurons are active for the same of n examples (Lemma 2, part 2)."""
+    """Return which pairs of c neurons are active for the same of n examples (Lemma 2, part 2).
+
+    A neuron is active for an example if its preactivation is positive.
+    """
     on = (preactivations > 0).float()  # counts are exact in float32
     count = on.sum(-2)
     return count[..., :, None] + count[..., None, :] == 2 * (on.mT @ on)
@@ -98,10 +104,10 @@ def noninvariance_rate(
 ) -> Float[Tensor, "*R c c"]:
     """Return dD/dt of c neurons under gradient flow (Lemma 4; the difference of Eq. (65) and (67)).
 
-    z: preactivations; slopes: sigma'(z); upstream: dR/da, the derivative of the risk by the
-    activations a = sigma(z). All are for each of n examples. With a = sigma'(z) z,
+    z: preactivations of the neurons for each of n examples. slopes: sigma'(z). upstream: dR/da, the
+    derivative b of the risk R by the activations a = sigma(z) = sigma'(z) z. For neurons u and v,
 
-        dD_uv/dt = sum_i (sigma'(z_iu) - sigma'(z_iv)) (b_iu z_iv - b_iv z_iu),   b = upstream:
+        dD_uv/dt = sum_i (sigma'(z_iu) - sigma'(z_iv)) (b_iu z_iv - b_iv z_iu).
 
     It is zero on the diagonal and for two neurons with the same pattern, and nonzero in general.
     """
@@ -110,32 +116,37 @@ def noninvariance_rate(
 
 
 def squared_norm(W: Float[Tensor, "*R o i"]) -> Float[Tensor, "*R"]:
-    """Return ||W||_F^2. Gradient flow conserves its difference between two layers (Lemma 3)."""
+    """Return ||W||_F^2.
+
+    Gradient flow conserves the difference of this norm between two layers (Lemma 3).
+    """
     return W.square().sum((-2, -1))
 
 
 def squared_operator_norm(W: Float[Tensor, "*R o i"]) -> Float[Tensor, "*R"]:
-    """Return ||W||_2^2, the square of the largest singular value; nan if W is not finite."""
+    """Return ||W||_2^2, the square of the largest singular value; it is nan if W is not finite."""
     return operator_norm(W).square()
 
 
 def alignment(
     of_U: tuple[Tensor, Tensor, Tensor], of_V: tuple[Tensor, Tensor, Tensor]
 ) -> Float[Tensor, "*R"]:
-    """Return |<v, u>|, u the first left singular vector of U, v the first right one of V (Eq. 15).
+    """Return |<v, u>| for singular vectors of two adjacent layers (Eq. 15).
 
-    of_U, of_V: the decompositions of U (*R, c, i) and V (*R, o, c) by `spectra.svd`; nan if one of
-    the matrices is not finite.
+    u is the first left singular vector of U, and v the first right singular vector of V. of_U,
+    of_V: the decompositions of U (*R, c, i) and V (*R, o, c) by `spectra.svd`. The result is nan if
+    one of the matrices is not finite.
     """
     return (of_U[0][..., :, 0] * of_V[2][..., 0, :]).sum(-1).abs()
 
 
 def flattening_factor(shared: int, positions: int) -> int:
-    """Return the largest ||U||^2 / ||V||^2 of two flattenings of one tensor (Lemma 10).
+    """Return the largest ||U||^2 / ||V||^2 of two flattenings of one tensor: min(i, k) (Lemma 10).
 
-    For a tensor T (o, i, k) with U = `o x (i k)` and V = `(o k) x i`: ||U||^2 <= min(i, k) ||V||^2.
-    The reason: T contracted with a unit vector of R^o is an i x k matrix. Its squared Frobenius
-    norm is at most min(i, k) times its squared operator norm (Wang et al. 2017, Theorem 4.8).
+    The tensor T (o, i, k) has the flattenings U = `o x (i k)` and V = `(o k) x i`. shared: i.
+    positions: k. The reason: T contracted with a unit vector of R^o is an i x k matrix. Its squared
+    Frobenius norm is at most min(i, k) times its squared operator norm (Wang et al. 2017, Theorem
+    4.8).
     """
     return min(shared, positions)
 
@@ -143,13 +154,15 @@ def flattening_factor(shared: int, positions: int) -> int:
 def low_rank_bound(factors: list[int]) -> list[float]:
     """Return the limit inferior of ||W_j||_2^2 / ||W_j||_F^2 for each layer j (Theorem 2, Eq. 14).
 
-    factors: s_j, the largest ||U_j||_2^2 / ||V_j||_2^2 of layer j. It is 1 for a fully connected
-    layer, `RESIDUAL_FACTOR` for a ResNetFree block, and `flattening_factor` for a convolution or a
-    layer that reads its channels. The bound of layer j has the factors of all later layers: bound_j
-    = 1 / (s_{j+1} ... s_L) = 1 / (8^{N_j} M_j).
+    factors: s_j, the largest ||U_j||_2^2 / ||V_j||_2^2 of layer j, with its incoming and outgoing
+    matrices. It is 1 for a fully connected layer, `RESIDUAL_FACTOR` for a ResNetFree block, and
+    `flattening_factor` for a convolution or a layer that reads channels. The bound of layer j has
+    the factors of all later layers:
+
+        bound_j = 1 / (s_{j+1} ... s_L) = 1 / (8^{N_j} M_j).
 
     The paper's 8 for a block Z x + W2 W1 x is larger than necessary. W2^T W2 - W1 W1^T is constant,
-    so up to a constant ||[W2 Z]||^2 <= ||W2||^2 + ||Z||^2 = ||W1||^2 + ||Z||^2, which is at most
+    so up to a constant ||[W2 Z]||^2 <= ||W2||^2 + ||Z||^2 = ||W1||^2 + ||Z||^2. This is at most
     twice ||[W1; Z]||^2.
     """
     bounds = [1.0]
@@ -164,14 +177,21 @@ def finite_time_bound(
     factors: list[int],
     offsets: list[Float[Tensor, "*R"]],
 ) -> list[Float[Tensor, "*R"]]:
-    """Return the lower bound of ||W_j||_2^2, given the last layer's norm (Theorem 2, Eq. 13).
+    """Return a lower bound of ||U_j||_2^2 for each layer j (Theorem 2, Eq. 13).
 
-    last: current ||W_L||_F^2, which is ||W_L||_2^2 of a single row. invariants: D_j at
-    initialization, between layers j and j+1. factors: s_j as in `low_rank_bound`. offsets: e_j with
-    ||U_j||_2^2 <= s_j ||V_j||_2^2 + e_j. Then, by Weyl's inequality, from the last layer to the
-    first,
+    U_j and V_j are the incoming and outgoing matrices of layer j; U_j is W_j without biases and
+    skips.
 
-        ||U_j||_2^2 >= ||V_{j+1}||_2^2 - lambda_max(D_j) >= (||U_{j+1}||_2^2 - e) / s - lambda_max.
+    - last: current ||W_L||_F^2, which is ||W_L||_2^2 because W_L has a single row. It is the last
+      bound.
+    - invariants: D_j at initialization, between layers j and j+1.
+    - factors, offsets: s_j and e_j with ||U_j||_2^2 <= s_j ||V_j||_2^2 + e_j. Those of the first
+      layer are not used.
+
+    From the last layer to the first, Weyl's inequality gives
+
+        ||U_j||_2^2 >= ||V_{j+1}||_2^2 - lambda_max(D_j)
+                    >= (||U_{j+1}||_2^2 - e_{j+1}) / s_{j+1} - lambda_max(D_j).
     """
     bounds = [last]
     steps = zip(reversed(invariants), reversed(factors[1:]), reversed(offsets[1:]), strict=True)
@@ -182,18 +202,18 @@ def finite_time_bound(
 
 
 def residual_offset(D: Float[Tensor, "*R h h"]) -> Float[Tensor, "*R"]:
-    """Return e of a block Z x + W2 W1 x: ||[W2 Z]||^2 <= 2 ||[W1; Z]||^2 + e (Lemma 11, sharpened).
+    """Return e with ||[W2 Z]||^2 <= 2 ||[W1; Z]||^2 + e for blocks Z x + W2 W1 x.
 
-    D = W2^T W2 - W1 W1^T at initialization. e is its largest eigenvalue, or zero if this is
-    negative.
+    This is Lemma 11, sharpened. D: W2^T W2 - W1 W1^T at initialization. e is its largest
+    eigenvalue, or zero if this is negative.
     """
     return eigvalsh(D)[..., -1].clamp(min=0)
 
 
 def remainder(W: Float[Tensor, "*R o i"], rank: int) -> Float[Tensor, "*R"]:
-    """Return the squared Frobenius norm of W beyond its `kept` (k) largest singular values.
+    """Return the sum of all squared singular values of W except the `rank` largest.
 
-    nan if W is not finite.
+    It is nan if W is not finite.
     """
     return svdvals(W)[..., rank:].square().sum(-1)
 
@@ -201,11 +221,13 @@ def remainder(W: Float[Tensor, "*R o i"], rank: int) -> Float[Tensor, "*R"]:
 def last_remainder_bound(W: Float[Tensor, "*R o w"]) -> Float[Tensor, "*R"]:
     """Return an upper bound of the last layer's remainder at all times, from initial weights W.
 
-    One output under a loss of the margin: k = 1 and W has one singular value, hence the bound is
-    zero. K outputs under cross entropy: k = K - 1, and the remainder is sigma_K^2 <= ||u^T W||^2
-    for every unit vector u, here 1 / sqrt(K). The derivatives of the cross entropy by the K outputs
-    have the sum zero. Hence 1^T W is constant for every step length, and the bound is
-    `||1^T W||^2 / K`.
+    The remainder is the sum of all squared singular values except the k largest. With one output
+    under a loss of the margin k = 1, and W has one singular value, hence the bound is zero.
+
+    With K outputs under cross entropy k = K - 1. The remainder is sigma_K^2 <= ||u^T W||^2 for
+    every unit vector u, here 1 / sqrt(K). The derivatives of the cross entropy by the K outputs
+    have the sum zero. Hence 1^T W is constant for every step length, and the bound is `||1^T W||^2
+    / K`.
     """
     outputs = W.shape[-2]
     if outputs == 1:
@@ -216,20 +238,26 @@ def last_remainder_bound(W: Float[Tensor, "*R o w"]) -> Float[Tensor, "*R"]:
 def remainder_bounds(
     invariants: list[Float[Tensor, "*R _ _"]], last: Float[Tensor, "*R"], rank: int
 ) -> list[tuple[Float[Tensor, "*R"], Float[Tensor, "*R"]]]:
-    """Return bounds of the remainder of each linear layer at the end (Theorem 1).
+    """Return lower and upper bounds of the remainder of each linear layer at all times (Theorem 1).
 
-    invariants: D_l = W_{l+1}^T W_{l+1} - W_l W_l^T at initialization, of the neurons between the
-    layers l and l+1 of the tail; last: `last_remainder_bound` of the last layer L; kept: k. The
-    flow conserves A_l = -D_l. Hence W_l W_l^T = W_{l+1}^T W_{l+1} + A_l at all times, and
+    The remainder rem_l of layer l is the sum of all squared singular values except the k largest.
+
+    - invariants: D_l = W_{l+1}^T W_{l+1} - W_l W_l^T at initialization, of the w neurons between
+      linear layers l and l+1.
+    - last: `last_remainder_bound` of the last layer L.
+    - rank: k.
+
+    The flow conserves A_l = -D_l. Hence W_l W_l^T = W_{l+1}^T W_{l+1} + A_l at all times, and
 
         lo_l = sum_{i > k} max(lambda_i(A_l), 0)  <=  rem_l  <=
         hi_l = hi_{l+1} + sum_{i <= w - k} lambda_i(A_l),   hi_L = last,   lo_L = 0,
 
-    with the eigenvalues lambda_1 >= ... >= lambda_w of A_l. Lower bound: W_{l+1}^T W_{l+1} is
-    positive semidefinite, so no eigenvalue of the sum is below that of A_l (Weyl). Upper bound: the
-    sum of the w - k smallest eigenvalues of a matrix M is the least tr(P M) over projections P of
-    rank w - k (Ky Fan). The best P for W_{l+1}^T W_{l+1} gives rem_{l+1} for this term, and at most
-    the sum of the w - k largest eigenvalues of A_l.
+    with the eigenvalues lambda_1 >= ... >= lambda_w of A_l.
+
+    Lower bound: W_{l+1}^T W_{l+1} is positive semidefinite, so no eigenvalue of the sum is below
+    that of A_l (Weyl). Upper bound: the sum of the w - k smallest eigenvalues of a matrix M is the
+    least tr(P M) over projections P of rank w - k (Ky Fan). The best P for W_{l+1}^T W_{l+1} gives
+    rem_{l+1} for this term, and at most the sum of the w - k largest eigenvalues of A_l.
 
     Under weight decay, dW/dt = -grad - lambda W, every D_l, and the square of 1^T W_L, decays as
     exp(-2 lambda t). Both bounds decay equally.

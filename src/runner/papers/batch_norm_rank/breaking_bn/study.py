@@ -182,7 +182,7 @@ def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn
 
 
 def traced(config: Config, trainer: ConvolutionalTrainer) -> dict[str, Tensor]:
-    """Return the network's tensors, the probe images x and their last hidden representations H."""
+    """Return by name the network's tensors, the probe images x and their last representations H."""
     images = probed(config, trainer.data)
     H, _ = last_layer(trainer.network, images)
     return {"x": images.pixels, **trainer.network.state_dict(), "H": H}

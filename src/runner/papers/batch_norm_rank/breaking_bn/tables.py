@@ -22,7 +22,7 @@ MEASURES = ["rank", "rank_bound", "gradient_alignment"]
 def paths(tables: Tables) -> pd.DataFrame:
     """Return one row per method, replicate and epoch, at the learning rate chosen for the method.
 
-    Measures before training have epoch 0.
+    Measures before training have epoch 0. Diverged networks have the values of NOTHING_LEARNED.
     """
     trained = with_divergence(tables["training"])
     start = tables["metrics"].rename(columns={"matrix_rank": "rank"})

@@ -144,7 +144,10 @@ def raise_layer_wise(
 
 
 def climb(theta: Sequence[Tensor], gradient: Sequence[Tensor], step: float) -> None:
-    """Take a step of gradient ascent in place: `theta <- theta + step * gradient`."""
+    """Take a step of gradient ascent in place: `theta <- theta + step * gradient`.
+
+    theta: parameters of a layer. gradient: the gradient of r by each of them.
+    """
     for tensor, g in zip(theta, gradient, strict=True):
         tensor.add_(g, alpha=step)
 

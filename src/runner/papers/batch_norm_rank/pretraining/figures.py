@@ -627,7 +627,10 @@ AT_EQUAL_SIZE = {
 
 
 def against_findings() -> Iterator[Finding]:
-    """Yield a headline for each pair of verdicts: against plain networks, and at equal norm."""
+    """Yield a headline for each pair of verdicts on pre-training.
+
+    It is compared with plain networks, and with random weights of equal norm.
+    """
     for (plain, helps), (equal, beats) in product(HELPS.items(), AT_EQUAL_SIZE.items()):
         needs: dict[str, list[str]] = {plain: ["helps-against-nothing"]}
         needs[equal] = [*needs.get(equal, []), "helps-beyond-scale"]

@@ -63,9 +63,10 @@ class Variant(NamedTuple):
 
 @dataclass(frozen=True)
 class LayerRank(Row):
-    """One row per method, M, step, replicate and layer, before training.
+    """One row per method, length M and step size of pre-training, replicate and layer, before SGD.
 
-    Selection replicates have rows of the last layer at the largest M, for each step that was tried.
+    Selection replicates have rows of the last layer at the largest M, for each step size that was
+    tried.
     """
 
     table: ClassVar[str] = "pretraining"
@@ -85,7 +86,10 @@ class LayerRank(Row):
 
 @dataclass(frozen=True)
 class TrainedEpoch(Row):
-    """One row per method, M, replicate, learning rate and epoch; epoch 0: before training."""
+    """One row per method, M, replicate, learning rate and epoch; epoch 0: before training.
+
+    M is the length of pre-training.
+    """
 
     table: ClassVar[str] = "training"
     keys: ClassVar[tuple[str, ...]] = (
@@ -120,7 +124,10 @@ class Task(NamedTuple):
     context: Context
 
     def streams(self, purpose: str) -> list[torch.Generator]:
-        """Return one random stream per replicate."""
+        """Return one random stream per replicate.
+
+        purpose: the name of the streams.
+        """
         return [self.config.stream(replicate, purpose) for replicate in self.replicates]
 
     def minibatches(

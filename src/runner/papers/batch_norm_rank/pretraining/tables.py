@@ -40,10 +40,10 @@ def through_training(tables: Tables) -> pd.DataFrame:
 
 
 def against_pretraining(tables: Tables) -> pd.DataFrame:
-    """Return ratios of training losses: each other network / the pre-trained network (`ratio`).
+    """Return the column `ratio`: training loss of each other network / of the pre-trained network.
 
     Networks of one ratio share dataset, depth and replicate. Losses are means over all epochs. `M`
-    is the length of the pre-training.
+    is the length of the pre-training. Raises NoRows without pre-trained networks.
     """
     rows, keys = at_chosen_rates(tables), ["data", "depth", "replicate"]
     trained = rows[rows["epoch"] > 0].groupby([*keys, *VARIANT], as_index=False)["train_loss"]

@@ -124,11 +124,17 @@ class BatchMeans:
         return self.moments[0, :, OBSERVABLES.index(name)].tolist()
 
     def mean(self, name: str) -> tuple[float, float]:
-        """Return the mean of an observable and its standard error (nan with a single batch)."""
+        """Return the mean of an observable and its standard error (nan with a single batch).
+
+        name: one of OBSERVABLES.
+        """
         return mean_and_error(self._means(name))
 
     def deviation(self, name: str) -> float:
-        """Return the standard deviation of an observable from one measurement to the next."""
+        """Return the standard deviation of an observable from one measurement to the next.
+
+        name: one of OBSERVABLES.
+        """
         square = _mean(self.moments[1, :, OBSERVABLES.index(name)].tolist())
         mean = _mean(self._means(name))
         return sqrt(max(square - _square(mean), 0.0))  # a nan as first argument remains nan

@@ -40,7 +40,8 @@ UNUSED = {
 class RankChain(StudyConfig):
     """Parameters of very deep linear networks of paper B, `H_{l+1} = BN(H_l + gamma W_l H_l)`.
 
-    `measure` selects what is measured:
+    H_l holds the hidden representations of layer l, W_l are random weights, and BN is batch
+    normalization. `measure` selects what is measured:
 
     - `average`: ranks and norms averaged over depth (Figures 3a, 8, 9);
     - `spectrum`: singular values by layer from nearly collinear inputs (Figure 3b);
@@ -222,7 +223,10 @@ class RankChain(StudyConfig):
         return ceil(self.layers / self.chains)
 
     def stride_of(self, width: int) -> int:
-        """Return the layers between two measurements, far below the autocorrelation time."""
+        """Return the number of layers from one measurement to the next.
+
+        The default is far below the autocorrelation time.
+        """
         return self.stride if self.stride is not None else max(2, width // 16)
 
     def burn_in_of(self, width: int, skip: float) -> int:

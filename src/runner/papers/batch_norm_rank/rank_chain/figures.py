@@ -148,7 +148,10 @@ def _exponents(rows: pd.DataFrame, by: list[str], x: str, y: str) -> pd.Series:
 
 
 def say_growth(tables: Tables) -> str:
-    """Return the headline: the fitted powers of the width for each gamma."""
+    """Return the headline: how the soft rank grows with the width, as fitted powers of the width.
+
+    Raises NoRows if no gamma has two widths that are powers of two.
+    """
     rows = powers_of_two(averages(tables))
     powers = _exponents(rows, ["skip"], "width", "soft_rank")
     return (
@@ -567,7 +570,10 @@ def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_expansion(tables: Tables) -> str:
-    """Return the headline: the number of matrices, and the power of the remainder."""
+    """Return the headline: the number of matrices, and the power of gamma in Lemma 7's remainder.
+
+    Raises NoRows for fewer than three gammas.
+    """
     count = len(tables["expansions"].drop_duplicates(["width", "law", "replicate"]))
     return (
         f"Lemma 7 predicts the change of ‖M‖² in all {count} matrices; its error falls"

@@ -524,7 +524,7 @@ def count_above(S, tau, columns, A):
 
 @compiled
 def spectral_moments(S):
-    """Return `||S||_F^2` and `Tr S^3`, from both halves of S."""
+    """Return `||S||_F^2` and `Tr S^3` of the symmetric S; both halves of S are read."""
     square = cube = splat(0.0)
     for j in range(S.shape[0]):
         for k in range(j + 1):
@@ -631,7 +631,7 @@ class CompiledChains:
 
     @property
     def state(self) -> Float[np.ndarray, "8 d K"]:
-        """Return `G = H / sqrt(N)` of each chain."""
+        """Return the state `G = H / sqrt(N)` of each chain."""
         width, columns, *_ = self.constants
         return np.moveaxis(self.chains.G[:width, :columns], -1, 0).copy()
 

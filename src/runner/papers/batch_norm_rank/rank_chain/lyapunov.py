@@ -52,7 +52,7 @@ class ProbedChain(RotatedChain):
         return self._log_growth / self._layers
 
     def forget(self) -> None:
-        """Restart the average, at the end of the burn-in."""
+        """Restart the average of the growth rate, at the end of the burn-in."""
         self._log_growth, self._layers = 0.0, 0
 
 

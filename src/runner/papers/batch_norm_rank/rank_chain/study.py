@@ -105,7 +105,7 @@ class ProductLayer(Row):
 
 @dataclass(frozen=True)
 class NormExpansion(Row):
-    """One row per matrix M drawn from the invariant distribution."""
+    """One row per matrix M of second moments, drawn from the invariant distribution."""
 
     table: ClassVar[str] = "expansions"
     keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law", "replicate")

@@ -125,7 +125,10 @@ def powers_of_two(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def pieces(rows: pd.DataFrame) -> pd.Series:
-    """Return the number of independent batches for each average's error (see `batch_means`)."""
+    """Return the number of independent batches from which the error of each average is computed.
+
+    See `batch_means`.
+    """
     return rows["chains"] * rows["chains"].map(lambda chains: ceil(BATCHES / chains))
 
 

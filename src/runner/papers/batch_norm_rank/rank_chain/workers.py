@@ -133,7 +133,7 @@ def compute(
     stop, lock = threading.Event(), threading.Lock()
 
     def work(stack: ChainStack) -> Tensor:
-        """Return the batch means of a stack, unless the run has ended."""
+        """Return the batch means of a stack. Raises Stopped if the run has ended."""
 
         def tick(strides: int) -> None:
             if stop.is_set():

@@ -125,7 +125,10 @@ def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_layers(tables: Tables) -> str:
-    """Return the headline: the ranks of the last layers with and without batch norm."""
+    """Return the headline: the ranks of the last layers with and without batch norm.
+
+    Raises NoRows without plain networks.
+    """
     last = rank_of_last_layer(tables["metrics"])
     plain = select(last, normalization="none")["matrix_rank"].max()
     lost = "1" if plain < 2 else f"1 or {plain:.0f}"

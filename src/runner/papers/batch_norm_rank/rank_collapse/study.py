@@ -94,7 +94,10 @@ class TrainedEpoch(TrialEpoch):
 
 
 def run(config: RankCollapse, context: Context) -> Iterator[LayerRank | TrialEpoch | Measured]:
-    """Yield ranks by layer, then training, by the protocol of the configuration."""
+    """Yield ranks by layer, then training, by the protocol of the configuration.
+
+    Raises InputError for an unknown protocol.
+    """
     protocols = {"text": as_the_text, "authors": as_the_authors}
     yield from lookup("protocol", config.protocol, protocols)(config, context)
 

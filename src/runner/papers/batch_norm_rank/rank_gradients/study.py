@@ -67,7 +67,10 @@ def run(config: RankGradients, context: Context) -> Iterator[Gradients]:
 def gaussian_batch(
     samples: int, width: int, stream: torch.Generator
 ) -> tuple[Float[Tensor, "N d"], Int[Tensor, " N"]]:
-    """Return N standard Gaussian inputs and as many random labels."""
+    """Return N standard Gaussian inputs with d features, and a random label for each.
+
+    samples: N. width: d.
+    """
     x = torch.randn(samples, width, generator=stream, dtype=torch.float64)
     return x, torch.randint(CLASSES, (samples,), generator=stream)
 

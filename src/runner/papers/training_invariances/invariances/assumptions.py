@@ -39,7 +39,10 @@ class AssumptionCheck(At, Row):
 def assumption_rows(
     config: Invariances, flow: Flow, trajectory: Trajectory
 ) -> Iterator[AssumptionCheck]:
-    """Yield the checks of Assumptions 1 and 2 between successive records, and inactive neurons."""
+    """Yield the checks of Assumptions 1 and 2 at every record, compared with the record before.
+
+    The fraction of inactive neurons and the margins of linear networks are measured, too.
+    """
     network, x, y = flow.objective.network, flow.objective.x, flow.objective.y
     before = trajectory.theta[0]
     largest = largest_margins(x, y) if network.is_linear else None
@@ -67,10 +70,12 @@ def assumption_rows(
 
 
 def largest_margins(x: Float[Tensor, "S n d"], y: Float[Tensor, "S n"]) -> Float[Tensor, " S"]:
-    """Return max over unit w of min_i y_i w x_i of separable examples, the margin of the hard SVM.
+    """Return the largest margin of each set of separable examples, that of the hard SVM.
 
-    The shortest w with G w >= 1 is -r / r_{d+1}. Here r is the residual of [G^T; 1] u = (0, ..., 0,
-    1) over u >= 0 (Lawson and Hanson 1974, chapter 23). The margin is 1 / |w|.
+    The margin is the maximum over unit vectors w of min_i y_i w x_i. It is 1 / |w| of the shortest
+    w with G w >= 1, where the rows of G are y_i x_i. Let r be the residual of the least squares
+    problem [G^T; 1] u = (0, ..., 0, 1) over u >= 0. Then this w is -(r_1, ..., r_d) / r_{d+1}
+    (Lawson and Hanson 1974, chapter 23).
     """
     margins = []
     for G in (y[..., None] * x).cpu().numpy():

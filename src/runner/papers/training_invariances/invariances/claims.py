@@ -36,7 +36,12 @@ PAIRS = f"(pair in ('active', 'mixed') and {RELU} or pair == 'full' and {LINEAR}
 
 
 def conserved(name: str, statement: str, source: str, where: str) -> Claim:
-    """Return the claim that the quantities of `where` drift only because steps are finite."""
+    """Return the claim that gradient flow conserves the quantities that meet the condition `where`.
+
+    The rule: as the learning rate goes to zero, the convergence order of their largest drift is
+    above 1 - ORDER_ERROR. It judges only quantities that the paper promises to be constant. name,
+    statement, source: of the claim.
+    """
     rule = order(f"{where} and promised").always(">", 1 - ORDER_ERROR)
     return Claim(name, statement, source, rule, note=ORDERS)
 

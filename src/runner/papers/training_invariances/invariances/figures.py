@@ -62,9 +62,10 @@ MIDDLE = [0.05, 0.5, 0.95]
 
 
 def moved(tables: Tables) -> pd.DataFrame:
-    """Return the quantiles of drift / initial size for each statement, by learning rate and time.
+    """Return quantiles of drift / initial size for each statement, by learning rate and time.
 
-    Networks whose paths are listed are excluded because they are small.
+    The quantiles are MIDDLE, over quantities and networks. Small networks, whose paths are listed
+    for Lemma 1, are excluded. Raises NoRows if nothing remains.
     """
     rows = tables["metrics"]
     rows = rows[(rows["time"] > 0) & (rows["entries"] > 0) & (rows["initial"] > 0)]
@@ -81,7 +82,8 @@ def moved(tables: Tables) -> pd.DataFrame:
 def say_conserved(tables: Tables) -> str:
     """Return the headline: the range of the final drifts of D between ReLU layers.
 
-    It is the range of the middle 90 % at the smallest learning rate.
+    It is the range of the middle 90 % at the smallest learning rate. Raises NoRows without ReLU
+    layers.
     """
     rows = moved(tables).query("statement == @MOVES")
     rows = nonempty(rows[rows["learning_rate"] == rows["learning_rate"].min()], "ReLU layers")
@@ -104,7 +106,10 @@ def _same(coarse_by_fine: pd.Series) -> str:
 
 
 def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the drift over time at two learning rates, one panel for each statement."""
+    """Draw the drift over time at two learning rates, one panel for each statement.
+
+    Returns the picture and the drawn quantiles.
+    """
     drawn = moved(tables)
     fine, coarse = drawn["learning_rate"].min(), drawn["learning_rate"].max()
     styles = {coarse: {"linewidth": 1.2, "linestyle": DASHED}, fine: {"linewidth": 2.4}}
@@ -178,7 +183,9 @@ MOVED = {
 def fitted_orders(tables: Tables) -> pd.DataFrame:
     """Return the order of every quantity of every replicate, with its statement and `relative`.
 
-    `relative` is drift / initial size at the smallest learning rate.
+    The order is the exponent of the drift in the learning rate, see `tables.orders`. `relative` is
+    drift / initial size at the smallest learning rate. Raises NoRows without quantities at three
+    rates.
     """
     rows = pd.concat([final(tables["metrics"], method) for method in ("euler", "rk4")])
     rows = rows[np.isfinite(rows["drift"])]
@@ -199,7 +206,7 @@ def fitted_orders(tables: Tables) -> pd.DataFrame:
 
 
 def say_orders(tables: Tables) -> str:
-    """Return the headline: why invariants change; D between ReLU layers is not invariant."""
+    """Return the headline: why invariants change; D between ReLU layers always changes."""
     return (
         "The invariants of the paper change only because steps are finite;"
         " between ReLU layers the matrix D changes at every learning rate"
@@ -217,7 +224,10 @@ TINY = 1e-3
 
 
 def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the convergence order and the size of the drift, one row for each statement."""
+    """Draw the convergence order and the size of the drift, one row for each statement.
+
+    Returns the picture and the drawn numbers.
+    """
     drawn = fitted_orders(tables)
     names = [*KEPT, *MOVED]
     options = {"height": 6.9, "left": 3.2, "top": 0.6, "ratios": [1.3, 1], "sharey": True}
@@ -271,11 +281,13 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def growing(tables: Tables) -> pd.DataFrame:
-    """Return the layers of Theorem 2 along the longest paths, of networks that separate their data.
+    """Return the last layers, to which Theorem 2 applies, in the runs with the longest path.
 
-    `top` is the largest squared singular value, `remainder` the sum of all others. `apart` is the
-    misalignment of adjacent layers. `longest` is the number of layers on the longest path through
-    the network, which has two in each free block.
+    A path is the trajectory of the flow. The output layer and networks that do not separate their
+    data are excluded. `top` is the largest squared singular value, `remainder` the sum of all
+    others. `apart` is the misalignment of adjacent layers. `longest` is the number of layers on the
+    longest path through the network, which has two in each free block. Raises NoRows if no network
+    separates its data.
     """
     rows = tail(tables)
     rows = rows[rows["separates"] & (rows["layer"] < rows["depth"])]
@@ -290,7 +302,10 @@ def growing(tables: Tables) -> pd.DataFrame:
 
 
 def last_dense(tables: Tables) -> pd.DataFrame:
-    """Return the rows of `growing` for the last fully connected layer before the output."""
+    """Return the rows of `growing` for the last fully connected layer before the output.
+
+    Raises NoRows if there are none.
+    """
     rows = growing(tables).query("kind == 'dense' and bound == 1")
     return nonempty(rows[rows["layer"] == rows["depth"] - 1], "fully connected layer")
 
@@ -308,7 +323,10 @@ MARKS = "○ before, ● after\n|  bound of Eq. (14)\n┊  trivial bound"
 
 
 def draw_what_grows(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw squared singular values, misalignment, ratios with nontrivial bounds, and signs."""
+    """Draw squared singular values, misalignment, ratios with nontrivial bounds, and signs.
+
+    Returns the picture and the drawn numbers.
+    """
     parts = [
         (_growth, "squared singular values", "number of digits of the time t"),
         (_alignment, "misalignment of adjacent layers", "squared norm ‖W‖² of the layer"),
@@ -421,7 +439,10 @@ def _signs(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the preview of one run: drift after training against the learning rate."""
+    """Draw the preview of one run: drift after training against the learning rate.
+
+    Returns the picture, and each quantity's median drift by learning rate.
+    """
     metrics = tables["metrics"]
     rows = metrics[(metrics["time"] == metrics["time"].max()) & (metrics["entries"] > 0)]
     keys = ["layer", "place", "pair", "item", "promised"]

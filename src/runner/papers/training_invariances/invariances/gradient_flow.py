@@ -23,9 +23,10 @@ from runner.papers.training_invariances.losses import LOG_LOSSES, MARGIN_LOSSES,
 
 
 def unit(g: Float[Tensor, "R P"]) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R"]]:
-    """Return g / |g| and log |g| even if the squares of g underflow; zero if g is zero.
+    """Return g / |g| and log |g| of each row g, even if the squares of its entries underflow.
 
-    A zero gradient has no direction: the flow remains at a stationary point.
+    If g is zero, so is the first result: a zero gradient has no direction, and the flow remains at
+    a stationary point.
     """
     tiny = torch.finfo(g.dtype).tiny
     largest = g.abs().amax(-1).clamp(min=tiny)
@@ -36,7 +37,10 @@ def unit(g: Float[Tensor, "R P"]) -> tuple[Float[Tensor, "R P"], Float[Tensor, "
 
 @dataclass(frozen=True)
 class Objective:
-    """Empirical risk of S networks, each with separate n examples."""
+    """Empirical risk of S networks, each with separate n examples.
+
+    x, y: inputs, and labels -1 and 1. loss: name of the loss of the margin y f(x).
+    """
 
     network: Network | Dag
     x: Float[Tensor, "S n d"]
@@ -46,9 +50,11 @@ class Objective:
     def risk(
         self, theta: Float[Tensor, "R P"], log: bool = False
     ) -> tuple[Float[Tensor, "R"], list[Float[Tensor, "R _ _"]]]:
-        """Return R or log R of the first networks, and the preactivations of nonlinear layers.
+        """Return the risk R of each network, or log R, and a list of preactivations.
 
-        log: whether to return log R.
+        theta: parameters of the first R of the S networks, a row each. log: whether to return log
+        R. The list has a tensor for each layer with nonlinear neurons; for a graph, one of all
+        hidden vertices. Raises InputError for an unknown loss.
         """
         rows = len(theta)
         scores, preactivations = self.network.forward(theta, self.x[:rows])
@@ -61,7 +67,11 @@ class Objective:
     def gradient(
         self, theta: Float[Tensor, "R P"], log: bool = False
     ) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R"], list[Float[Tensor, "R _ _"]]]:
-        """Return grad R or grad log R of the first networks, and the results of `risk`."""
+        """Return the gradient of each network's risk or log risk, and both results of `risk`.
+
+        theta: parameters of the first of the S networks, a row each. log: whether to use the log of
+        the risk. Raises InputError for an unknown loss.
+        """
         theta = theta.detach().requires_grad_()
         risks, preactivations = self.risk(theta, log)
         # The networks are independent, so the gradient of the sum has each network's gradient.
@@ -81,12 +91,16 @@ is that of the stage's velocity in the mean.
 class Flow:
     """S networks along their paths, sorted by step length, smallest first.
 
-    - theta: current parameters.
+    - theta: current parameters, a row for each network.
+    - rates: step length of each network.
+    - normalized: whether time is normalized, so that the parameters move at unit speed.
     - log_time: log of the elapsed time of the gradient flow, -inf at the start.
     - same: for each nonlinear layer, the pairs of neurons with equal activation patterns at all
       steps so far.
-    - alive: the neurons that were active at some step.
-    - always: the neurons that were active for every example at every step.
+    - alive: for each nonlinear layer, the neurons that were active at some step.
+    - always: likewise, the neurons that were active for every example at every step.
+
+    Raises ValueError unless the rates ascend.
     """
 
     objective: Objective
@@ -111,9 +125,9 @@ class Flow:
         self.always = [(z > 0).all(-2) for z in preactivations]
 
     def steps(self, duration: float) -> int:
-        """Return the number of smallest steps within a duration.
+        """Return the number of steps of the network with the smallest step within a duration.
 
-        duration: length of the flow in its own unit, time or normalized time.
+        duration: length of the flow in its unit, time or normalized time.
         """
         return round(duration / self.rates[0])
 
@@ -129,7 +143,10 @@ class Flow:
             tick()
 
     def step(self, moving: int) -> None:
-        """Take one step with the first `moving` networks, in place."""
+        """Take one step with the first `moving` networks, in place.
+
+        Raises InputError for an unknown integrator or loss.
+        """
         theta, h = self.theta[:moving], self._steps[:moving]
         velocity, log_speed, preactivations = self._velocity(theta)
         self._watch(preactivations)

@@ -35,7 +35,11 @@ FROZEN = 0.1
 
 @dataclass(frozen=True)
 class Dag:
-    """S graphs with equal blocks. sizes: number of inputs, vertices of each block, 1 (output)."""
+    """S directed acyclic graphs with V vertices and equal blocks of hidden vertices.
+
+    sizes: number of inputs, vertices of each block, 1 (output). edges: whether an edge leads to a
+    vertex (second axis) from another (third axis).
+    """
 
     sizes: tuple[int, ...]
     edges: Bool[Tensor, "S V V"]
@@ -53,14 +57,15 @@ class Dag:
         return torch.tensor(self.sizes[:-1]).cumsum(0).tolist()
 
     def repeated(self, copies: int, device: torch.device) -> "Dag":
-        """Return copies of the graphs, one after another."""
+        """Return copies of the graphs on a device, one after another."""
         masks = (self.edges, self.learned, self.slopes)
         return Dag(self.sizes, *(m.to(device).repeat(copies, *[1] * (m.ndim - 1)) for m in masks))
 
     def adjacency(self, theta: Float[Tensor, "R P"]) -> Float[Tensor, "R V V"]:
         """Return A, the weights of all edges, of the first R networks.
 
-        theta: all entries below the rows of the inputs.
+        A[v, u] is the weight of the edge from vertex u to v, zero without an edge. theta: the rows
+        of A below those of the inputs, flattened.
         """
         V = self.edges.shape[-1]
         rows = theta.view(len(theta), V - self.inputs, V)
@@ -70,7 +75,10 @@ class Dag:
     def forward(
         self, theta: Float[Tensor, "R P"], x: Float[Tensor, "R n d"]
     ) -> tuple[Float[Tensor, "R n"], list[Float[Tensor, "R n h"]]]:
-        """Return the scores, and the preactivations of all hidden vertices."""
+        """Return the scores of the first R networks, and preactivations of their h hidden vertices.
+
+        theta: parameters, a row for each network. x: inputs of n examples.
+        """
         A, a, outputs = self.adjacency(theta), x, []
         for first, last in pairwise([*self.cuts, A.shape[-1]]):
             z = a @ A[:, first:last, :first].mT
@@ -80,26 +88,29 @@ class Dag:
         return outputs[-1].squeeze(-1), [torch.cat(outputs[:-1], dim=-1)]
 
     def invariant(self, theta: Float[Tensor, "R P"]) -> Float[Tensor, "R h h"]:
-        """Return D = A^T A - A A^T of the hidden vertices."""
+        """Return D = A^T A - A A^T of the h hidden vertices; A has the weights of all edges."""
         A = self.adjacency(theta)
         return (A.mT @ A - A @ A.mT)[:, self.inputs : -1, self.inputs : -1]
 
     def free(self) -> Bool[Tensor, "S h"]:
-        """Return whether all weights around each hidden vertex are learned, as Lemma 2 assumes."""
+        """Return for each hidden vertex whether all its weights are learned, as Lemma 2 assumes."""
         frozen = self.edges & ~self.learned
         return ~(frozen.any(-1) | frozen.any(-2))[:, self.inputs : -1]
 
     def neighbours(self) -> Bool[Tensor, "h h"]:
-        """Return which pairs of hidden vertices have equal neighbors: the pairs within a block."""
+        """Return which pairs of hidden vertices have equal neighbors.
+
+        These are the pairs within a block.
+        """
         block = torch.repeat_interleave(torch.tensor(self.sizes[1:-1], device=self.edges.device))
         return block[:, None] == block
 
 
 def cut(A: Float[Tensor, "*R V V"], first: int) -> Float[Tensor, "*R _ _"]:
-    """Return the weights of the edges from the first `first` vertices to the others.
+    """Return the weights of the edges from the first `first` vertices to all others.
 
-    No edge leads back, so every path from an input to the output has exactly one of these edges.
-    They are a layer (Definition 7) if all are learned.
+    A: weights of all edges. No edge leads back, so every path from an input to the output has
+    exactly one of the returned edges. They are a layer (Definition 7) if all are learned.
     """
     return A[..., first:, :first]
 
@@ -107,12 +118,13 @@ def cut(A: Float[Tensor, "*R V V"], first: int) -> Float[Tensor, "*R _ _"]:
 def build_graph(
     architecture: str, depth: int, width: int, inputs: int, stream: Stream, replicates: int
 ) -> Dag:
-    """Return a separate graph for each replicate, with (depth - 1) width hidden vertices.
+    """Return a separate graph for each replicate, with (depth - 1) * width hidden vertices.
 
-    dense_graph: blocks of `width` vertices; each vertex reads all previous blocks. random_graph:
-    blocks of width / 2 vertices. Half of the possible edges exist, between blocks and from inputs
-    to blocks. A block without incoming edges reads all inputs. A block without outgoing edges leads
-    to the output. Each block is linear, ReLU or leaky.
+    With dense_graph, blocks have `width` vertices, and each vertex reads all previous blocks. With
+    random_graph, blocks have width / 2 vertices. Half of the possible edges exist, between blocks
+    and from inputs to blocks. A block without incoming edges reads all inputs. A block without
+    outgoing edges leads to the output. Each block is linear, ReLU or leaky. stream: makes the
+    random numbers of a replicate.
     """
     size = width if architecture == "dense_graph" else max(2, width // 2)
     count = (depth - 1) * width // size
@@ -140,11 +152,11 @@ def build_graph(
 def draw_weights(
     graph: Dag, replicate: int, gain: float, twin: float, generator: torch.Generator
 ) -> Float[Tensor, " P"]:
-    """Return initial weights of one network, N(0, gain^2 / fan in), in float64.
+    """Return initial weights of one network, N(0, gain^2 / number of inputs), in float64.
 
-    The first two vertices of a block have nonnegative initial weights, so they tend to be active
-    for every example. The next two, if they exist, differ by `twin` standard deviations, in
-    incoming and outgoing weights, so they are active for the same examples.
+    The first two vertices of a block have nonnegative incoming weights, so they tend to be active
+    for every example. The next two, if the block has at least four, differ by `twin` standard
+    deviations in incoming and outgoing weights. They are therefore active for the same examples.
     """
     edges = graph.edges[replicate].cpu()
     A = torch.randn(edges.shape, generator=generator, dtype=torch.float64)

@@ -14,13 +14,14 @@ from runner.papers.training_invariances.invariances.network import Network
 
 @dataclass(frozen=True)
 class Junction:
-    """Neurons (channels) between two layers, or within a residual block (before = behind).
+    """Neurons (channels) between two layers, or within a residual block.
 
-    - before, behind: indices of the layers, from 0.
-    - item: of Theorem 1, or 0 without one.
+    - before, behind: indices of the layers, from 0; equal within a residual block.
+    - name: kinds of the layers.
+    - item: item of Theorem 1 about the neurons, or 0 without one.
     - learned: whether all weights around the neurons are learned, as Lemma 2 assumes.
     - shared: whether any two neurons have the same neighbors.
-    - pattern: index of the neurons' nonlinear layer among these layers; None if the neurons are
+    - pattern: index of the neurons' layer among the nonlinear layers; None if the neurons are
       linear.
     """
 
@@ -40,22 +41,25 @@ class Junction:
     def matrices(
         self, network: Network, weights: list[Weights]
     ) -> tuple[Float[Tensor, "R c i"], Float[Tensor, "R o c"]]:
-        """Return U and V, the weights into and out of the neurons."""
+        """Return U and V, the weights into and out of the neurons.
+
+        U has a row, V a column for each of the c neurons. weights: those of each layer.
+        """
         if self.before == self.behind:
             return weights[self.before]["W1"], weights[self.before]["W2"]
         incoming = network.layers[self.before].incoming(weights[self.before])
         return incoming, network.layers[self.behind].outgoing(weights[self.behind])
 
     def invariant(self, network: Network, theta: Float[Tensor, "R P"]) -> Float[Tensor, "R c c"]:
-        """Return D of the neurons for networks with the parameters theta."""
+        """Return D = V^T V - U U^T of the neurons for networks with the parameters theta."""
         return theory.matrix_invariant(*self.matrices(network, network.unpack(theta)))
 
     @property
     def promises(self) -> dict[str, bool]:
-        """Return which parts of D are constant by the paper.
+        """Return which parts of D are constant by the paper, by the name of the part.
 
-        Lemma 2: the diagonal, and entries of pairs with equal activation pattern (`active` if both
-        are always on, else `mixed`). Theorem 1: all of D.
+        Lemma 2 promises the diagonal, and entries of pairs with equal activation pattern (`active`
+        if both are always on, else `mixed`). Theorem 1 promises all of D (`full`).
         """
         mixed = {} if self.linear else {"mixed": self.shared}
         return {

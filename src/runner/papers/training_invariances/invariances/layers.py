@@ -64,9 +64,10 @@ class _Layer:
 
 @dataclass(frozen=True)
 class Dense(_Layer):
-    """The layer a -> sigma(W a) or sigma(W a + b), W (width, features of the source).
+    """The layer that maps a to sigma(W a) or sigma(W a + b), W (width, features of the source).
 
-    A bias is the weight of an additional edge from a constant input (after Lemma 3).
+    slope: slope of sigma for negative inputs. A bias is the weight of an additional edge from a
+    constant input (after Lemma 3).
     """
 
     source: Grid
@@ -83,29 +84,38 @@ class Dense(_Layer):
     def forward(
         self, weights: Weights, a: Float[Tensor, "R n i"]
     ) -> tuple[Float[Tensor, "R n o"], Float[Tensor, "R examples c"]]:
-        """Return the activations, and the preactivations of the nonlinear neurons or channels."""
+        """Return the activations of the layer, and its preactivations.
+
+        a: activations one layer below, for n examples.
+        """
         z = a @ weights["W"].mT
         if self.bias:
             z = z + weights["b"][:, None]
         return activate(z, self.slope), z
 
     def incoming(self, weights: Weights) -> Float[Tensor, "R c i"]:
-        """Return U of the layer's outputs: W, or [W b]."""
+        """Return the incoming weights of the layer's c neurons, one row each: W, or [W b]."""
         return torch.cat((weights["W"], weights["b"][..., None]), -1) if self.bias else weights["W"]
 
     def outgoing(self, weights: Weights) -> Float[Tensor, "R o c"]:
-        """Return V of the layer's inputs: W, with the positions of a channel in one column."""
+        """Return the outgoing weights of the layer's c input channels, one column each.
+
+        A column has the weights to all positions of a channel. With one position this is W.
+        """
         return theory.by_channel(weights["W"], self.source.channels)
 
     @property
     def factor(self) -> int:
-        """Return s of Theorem 2: 1, or the flattening factor if the layer reads channels."""
+        """Return the factor s of Theorem 2: 1, or the flattening factor if it reads channels."""
         return theory.flattening_factor(self.source.channels, self.source.positions)
 
 
 @dataclass(frozen=True)
 class Convolution(_Layer):
-    """A two-dimensional convolution without padding, W (channels, source channels, k, k)."""
+    """A two-dimensional convolution without padding, W (channels, source channels, k, k).
+
+    kernel: k. slope: slope of the nonlinear units for negative inputs (1: linear).
+    """
 
     source: Grid
     channels: int
@@ -126,7 +136,11 @@ class Convolution(_Layer):
     def forward(
         self, weights: Weights, a: Float[Tensor, "R n i"]
     ) -> tuple[Float[Tensor, "R n o"], Float[Tensor, "R examples c"]]:
-        """Return the activations, and the preactivations per channel, example and position."""
+        """Return the activations of the layer, and its preactivations.
+
+        The preactivations have a row for each example and position, and a column for each channel.
+        a: activations one layer below, for n examples.
+        """
         R, n, _ = a.shape
         maps = a.reshape(R * n, self.source.channels, self.source.side, self.source.side)
         patches = torch.nn.functional.unfold(maps, self.kernel, stride=self.stride)
@@ -136,24 +150,31 @@ class Convolution(_Layer):
         return maps.mT.reshape(R, n, -1), z
 
     def incoming(self, weights: Weights) -> Float[Tensor, "R c i"]:
-        """Return U of the output channels."""
+        """Return the matrix U of Theorem 1 for each network: one row per output channel.
+
+        A row holds all weights into the channel, so U has (input channels * k * k) columns.
+        """
         return theory.convolution_incoming(weights["W"])
 
     def outgoing(self, weights: Weights) -> Float[Tensor, "R o c"]:
-        """Return V of the input channels."""
+        """Return the matrix V of Theorem 1 for each network: one column per input channel.
+
+        A column holds all weights that leave the channel, so V has (output channels * k * k) rows.
+        """
         return theory.convolution_outgoing(weights["W"])
 
     @property
     def factor(self) -> int:
-        """Return s of Theorem 2, the flattening factor of the convolution."""
+        """Return the factor s of Theorem 2, the flattening factor of the convolution."""
         return theory.flattening_factor(self.source.channels, self.kernel**2)
 
 
 @dataclass(frozen=True)
 class Residual(_Layer):
-    """The block a -> skip(a) + W2 sigma(W1 a), W1 (hidden, i), W2 (width, hidden); Definition 5.
+    """The block that maps a to skip(a) + W2 sigma(W1 a), W1 (hidden, i) and W2 (width, hidden).
 
-    skip: `identity`; `diagonal`, a vector z of learned weights; `free`, a learned matrix Z.
+    See Definition 5. skip: `identity`; `diagonal`, a vector z of learned weights; `free`, a learned
+    matrix Z. slope: slope of sigma for negative inputs.
     """
 
     source: Grid
@@ -187,7 +208,10 @@ class Residual(_Layer):
     def forward(
         self, weights: Weights, a: Float[Tensor, "R n i"]
     ) -> tuple[Float[Tensor, "R n o"], Float[Tensor, "R examples c"]]:
-        """Return the outputs of the block, and the preactivations of its hidden neurons."""
+        """Return the outputs of the block, and the preactivations of its hidden neurons.
+
+        a: activations one layer below, for n examples.
+        """
         z = a @ weights["W1"].mT
         branch = activate(z, self.slope) @ weights["W2"].mT
         if "Z" in weights:
@@ -202,17 +226,27 @@ class Residual(_Layer):
         return torch.diag_embed(z)
 
     def incoming(self, weights: Weights) -> Float[Tensor, "R c i"]:
-        """Return U of the block's outputs: [W2 Z]."""
+        """Return the incoming weights of the block's c outputs, one row each: [W2 Z].
+
+        Z is the skip connection as a matrix.
+        """
         return theory.residual_incoming(weights["W2"], self.skip_matrix(weights))
 
     def outgoing(self, weights: Weights) -> Float[Tensor, "R o c"]:
-        """Return V of the block's inputs: W1 above Z, the positions of a channel in one column."""
+        """Return the outgoing weights of the block's c input channels, one column each: W1 above Z.
+
+        Z is the skip connection as a matrix. A column has the weights to all positions of a
+        channel.
+        """
         stacked = theory.residual_outgoing(weights["W1"], self.skip_matrix(weights))
         return theory.by_channel(stacked, self.source.channels)
 
     @property
     def factor(self) -> int:
-        """Return s of Theorem 2: 8 (Lemma 11), times the flattening factor if it reads channels."""
+        """Return the factor s of Theorem 2: 8 (Lemma 11).
+
+        It is multiplied by the flattening factor if the block reads channels.
+        """
         grid = self.source
         return theory.RESIDUAL_FACTOR * theory.flattening_factor(grid.channels, grid.positions)
 

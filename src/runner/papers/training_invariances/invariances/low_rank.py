@@ -13,11 +13,12 @@ from runner.papers.training_invariances.invariances.network import Network
 
 
 def squared_norms(network: Network, theta: Float[Tensor, "S P"]) -> Float[Tensor, "S L"]:
-    """Return ||W_l||_F^2 of each layer; for residual blocks of [W2 Z] (Definition 8).
+    """Return the squared Frobenius norm ||W_l||_F^2 of each layer l, for each network.
 
-    With biases, the sum is over the edges of a cut of the network at layer l (Definition 7). Edges
-    from constant inputs to layer l and later layers cross the cut, so ||b_k||^2 counts for all k >=
-    l.
+    For a residual block it is that of [W2 Z] (Definition 8). If layers have biases, ||b_k||^2 of
+    layer l and of all later layers is added. The sum then runs over the edges of a cut of the
+    network at layer l (Definition 7). Edges from constant inputs to layer l and later layers cross
+    this cut.
     """
     weights = network.unpack(theta)
     norms = [theory.squared_norm(b.incoming(weights[i])) for i, b in enumerate(network.layers)]
@@ -30,11 +31,15 @@ def squared_norms(network: Network, theta: Float[Tensor, "S P"]) -> Float[Tensor
 
 
 def spectrum(network: Network, theta: Float[Tensor, "S P"]) -> dict[str, list[list[float]]]:
-    """Return the largest singular value of each layer against its norm, and the alignment.
+    """Return norms and singular values of each layer, as lists over layers of lists over networks.
 
-    The values are lists over layers of lists over networks: `frobenius`, ||U||_F^2;
-    `operator_ratio`, ||U||_2^2 / ||U||_F^2; `alignment` with the next layer, nan for the last;
-    `skip_share`, ||Z||_F^2 / ||[W2 Z]||_F^2, nan without Z.
+    U is the incoming matrix of a layer.
+
+    - `frobenius`: ||U||_F^2.
+    - `operator_ratio`: ||U||_2^2 / ||U||_F^2.
+    - `alignment`: that of the leading singular vectors with the next layer's; nan for the last
+      layer.
+    - `skip_share`: ||Z||_F^2 / ||[W2 Z]||_F^2 of a block with a trained skip Z; nan for all others.
     """
     weights = network.unpack(theta)
     U = [layer.incoming(w) for layer, w in zip(network.layers, weights, strict=True)]
@@ -55,16 +60,20 @@ def spectrum(network: Network, theta: Float[Tensor, "S P"]) -> dict[str, list[li
 
 
 def limit_bounds(network: Network) -> list[float]:
-    """Return the bound of Eq. (14) for each layer; nan before the last linear layers."""
+    """Return the bound of Eq. (14) on ||W||_2^2 / ||W||_F^2 of each layer.
+
+    It is nan before the last linear layers, to which Theorem 2 applies.
+    """
     start = linear_tail(network)
     factors = [layer.factor for layer in network.layers[start:]]
     return [nan] * start + (theory.low_rank_bound(factors) if factors else [])
 
 
 def trivial_bounds(network: Network, theta: Float[Tensor, "S P"]) -> list[float]:
-    """Return 1 / (number of singular values) of each layer.
+    """Return 1 / (number of singular values) of each layer, a lower bound of ||W||_2^2 / ||W||_F^2.
 
-    The largest squared singular value is at least the mean of all squared singular values.
+    The largest squared singular value is at least the mean of all squared singular values. theta:
+    parameters, of which only the shape matters.
     """
     layers = zip(network.layers, network.unpack(theta[:1]), strict=True)
     return [1 / min(layer.incoming(w).shape[-2:]) for layer, w in layers]
@@ -75,8 +84,8 @@ def finite_bounds(
 ) -> list[list[float]]:
     """Return Eq. (13) as a lower bound of the current ||W_l||_2^2 / ||W_l||_F^2.
 
-    The constant of Eq. (13) comes from the parameters `first`. There is one list over networks for
-    each layer; nan before the last linear layers.
+    There is one list over networks for each layer l, with nan before the last linear layers. first:
+    initial parameters, which determine the constant of Eq. (13). now: current parameters.
     """
     start = linear_tail(network)
     layers = network.layers[start:]
@@ -100,7 +109,7 @@ def finite_bounds(
 
 
 def exponential(value: float) -> float:
-    """Return exp(value); inf if the result is too large for a float."""
+    """Return exp(value), or inf if the result is too large for a float."""
     try:
         return exp(value)
     except OverflowError:

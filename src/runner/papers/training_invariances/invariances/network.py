@@ -33,7 +33,10 @@ It is small against a step. Otherwise an example would become active at one of t
 
 @dataclass(frozen=True)
 class Network:
-    """Network of consecutive layers; the last has one output, a score whose sign is the class."""
+    """Network of consecutive layers; the last has one output, a score whose sign is the class.
+
+    Parameters are vectors theta of P numbers.
+    """
 
     layers: tuple[Layer, ...]
 
@@ -48,7 +51,7 @@ class Network:
         return all(layer.is_linear and "b" not in layer.shapes() for layer in self.layers)
 
     def unpack(self, theta: Float[Tensor, "*R P"]) -> list[Weights]:
-        """Return the weights of each layer, as views of the parameter vectors."""
+        """Return the weights of each layer by name, as views of the parameter vectors theta."""
         parts = iter(theta.split(self.sizes, dim=-1))
         return [
             {name: next(parts).unflatten(-1, shape) for name, shape in layer.shapes().items()}
@@ -58,7 +61,10 @@ class Network:
     def forward(
         self, theta: Float[Tensor, "R P"], x: Float[Tensor, "R n d"]
     ) -> tuple[Float[Tensor, "R n"], list[Float[Tensor, "R _ _"]]]:
-        """Return the scores, and the preactivations of every layer with nonlinear neurons."""
+        """Return the scores, and the preactivations of every layer with nonlinear neurons.
+
+        theta: parameters of R networks. x: n examples of each.
+        """
         a, preactivations = x, []
         for layer, weights in zip(self.layers, self.unpack(theta), strict=True):
             a, z = layer.forward(weights, a)
@@ -69,15 +75,15 @@ class Network:
     def draw(
         self, gain: float, active: float, twins: float, generator: torch.Generator
     ) -> Float[Tensor, " P"]:
-        """Return initial parameters of one replicate, N(0, gain^2 / fan in), in float64.
+        """Return initial parameters of one replicate, N(0, gain^2 / number of inputs), in float64.
 
-        Branch and skip of a residual block have half of the variance each. A diagonal skip has fan
-        in one. A bias has the variance of the weights of its neuron.
+        Branch and skip of a residual block have half of the variance each. A diagonal skip has one
+        input. A bias has the variance of the weights of its neuron.
 
-        The first `active` nonlinear neurons of each layer have absolute values as initial weights,
-        so they are active for every nonnegative input. The next `twins` have initial weights of
-        mean zero, hence are active for some inputs. They are pairs with nearly equal incoming and
-        outgoing weights, hence active for the same inputs.
+        active, twins: fractions of the nonlinear neurons of each layer. The first `active` have
+        absolute values as initial weights, so they are active for every nonnegative input. The next
+        `twins` have initial weights of mean zero, hence are active for some inputs. They are pairs
+        with nearly equal incoming and outgoing weights, hence active for the same inputs.
         """
         drawn = [
             {
@@ -127,10 +133,13 @@ class Network:
 
 
 def balance(network: Network, theta: Float[Tensor, " P"]) -> Float[Tensor, " P"]:
-    """Return initial parameters with D = 0 between the fully connected linear layers at the end.
+    """Change the parameters in place so that the last linear layers are balanced; return them.
 
-    W_l W_l^T = W_{l+1}^T W_{l+1} up to the output, which has one row. Each layer is sigma u v^T.
-    All have the sigma of the last layer. A layer's u is the v of the next layer; its v is free.
+    Balanced means D = 0: W_l W_l^T = W_{l+1}^T W_{l+1}. Beginning at the layer before the output,
+    each fully connected linear layer becomes sigma u v^T, with unit vectors u and v. sigma is the
+    norm of the output layer, and u is the next layer's v. v is the direction of the layer's first
+    row. The change ends at the first layer of another kind. The output layer, which has one row,
+    stays.
     """
     weights = network.unpack(theta)  # views
     sigma, u = weights[-1]["W"].norm(), weights[-1]["W"][0]

@@ -44,7 +44,8 @@ class Graph:
     """Computation graph of one network: edges source -> target, weights, and activations.
 
     Vertices are numbered from 0, the inputs first. Networks with biases have a constant 1 as last
-    input. No edge leads to a lower number. slopes: slope of each vertex's activation (1: linear).
+    input. No edge leads to a lower number. slopes: slope of each vertex's activation for negative
+    inputs (1: linear). inputs: number of inputs. output: number of the output vertex.
     """
 
     edges: list[tuple[int, int]]
@@ -70,7 +71,10 @@ class Graph:
 
 
 def graph_of(network: Network | Dag, theta: Float[Tensor, "R P"], index: int) -> Graph:
-    """Return the computation graph of one of many networks. index: the network's index."""
+    """Return the computation graph of one of many networks.
+
+    theta: parameters of all networks. index: number of the network.
+    """
     if not isinstance(network, Dag):
         return graph(network, network.unpack(theta[index]))
     targets, sources = network.edges[index].nonzero().T
@@ -83,8 +87,8 @@ def graph_of(network: Network | Dag, theta: Float[Tensor, "R P"], index: int) ->
 def graph(network: Network, weights: list[Weights]) -> Graph:
     """Return the computation graph of one network.
 
-    weights: without the replicate axis. Weights that a convolution shares are on several edges.
-    Identity skips are edges of weight one.
+    weights: those of each layer, without the replicate axis. A weight that a convolution shares is
+    on several edges. Identity skips are edges of weight one.
     """
     slopes = [LINEAR] * network.layers[0].source.features
     layer = range(len(slopes))
@@ -132,7 +136,7 @@ def _as_matrix(block: Dense | Convolution, weights: Weights) -> Float[Tensor, "o
 
 
 def paths(network: Graph) -> Iterator[tuple[int, Path]]:
-    """Yield all maximal paths, each with the input vertex at which it starts."""
+    """Yield all paths from an input to the output, each with the input vertex at its start."""
 
     def from_inputs_to(vertex: int, suffix: Path) -> Iterator[tuple[int, Path]]:
         """Yield the paths from an input to a vertex, followed by the edges `suffix`."""
@@ -145,20 +149,21 @@ def paths(network: Graph) -> Iterator[tuple[int, Path]]:
 
 
 def path_products(network: Graph, x: Float[Tensor, " d"]) -> dict[Path, Float[Tensor, ""]]:
-    """Return rho(x; w), the path enumeration function (Definition 4).
+    """Return rho(x; w), the path enumeration function (Definition 4), by path.
 
-    Each value is x_p times the weights of path p.
+    The value of a path is its input, a number of x, times the product of its weights w.
     """
     x = torch.cat((x, x.new_ones(network.inputs - len(x))))
     return {path: x[vertex] * network.weights[list(path)].prod() for vertex, path in paths(network)}
 
 
 def tree(network: Graph, products: dict[Path, Float[Tensor, ""]]) -> Float[Tensor, ""]:
-    """Return mu(rho), the tree network of Lemma 1, whose weights are the signs of the network's.
+    """Return mu(rho), the output of the tree network of Lemma 1.
 
-    The vertices are the suffixes of paths (Definition 10). Magnitudes are moved to the leaves,
-    which is possible because every activation is positively homogeneous (Lemma 7). Each inner edge
-    keeps only its sign. The edge at a leaf has the sign of the whole path.
+    products: rho by path, see `path_products`. The vertices of the tree are the suffixes of paths
+    (Definition 10), and its weights are signs. Magnitudes are moved to the leaves, which is
+    possible because every activation is positively homogeneous (Lemma 7). Each inner edge keeps
+    only the sign of its weight in `network`. The edge at a leaf has the sign of the whole path.
     """
     signs = network.weights.detach().sign()
 
@@ -192,7 +197,10 @@ class Decomposition(At, Row):
 def decomposition_rows(
     config: Invariances, flow: Flow, trajectory: Trajectory
 ) -> Iterator[Decomposition]:
-    """Yield the comparison of Lemma 1 before and after training, if the paths can be listed."""
+    """Yield the comparison of Lemma 1 before and after training, if the paths can be listed.
+
+    Yields nothing for networks with too many weights or paths.
+    """
     network = flow.objective.network
     if isinstance(network, Dag):  # paths are listed on the CPU
         network = network.repeated(1, torch.device("cpu"))

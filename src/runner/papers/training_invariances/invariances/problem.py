@@ -40,8 +40,8 @@ Examples = tuple[Float[Tensor, "R n d"], Float[Tensor, "R n"]]
 def draw_examples(config: Invariances, load_data: LoadData) -> Examples:
     """Return inputs and labels of all replicates, in float64 on the CPU; half of the labels are 1.
 
-    Inputs are scaled to a root mean square norm of `INPUT_NORM`. Raises InputError if there are
-    fewer digits than `samples`.
+    Inputs are scaled to a root mean square norm of `INPUT_NORM`. Raises InputError for unknown
+    data, or if there are fewer digits than `samples`.
     """
     x, y = lookup("data", config.data, DATA)(config, load_data)
     norms = x.square().sum(-1).mean(-1).sqrt()
@@ -49,11 +49,11 @@ def draw_examples(config: Invariances, load_data: LoadData) -> Examples:
 
 
 def gaussian(config: Invariances, load_data: LoadData) -> Examples:
-    """Return Gaussian images with mean `OFFSET`, separated by a random hyperplane.
+    """Return Gaussian images with mean `OFFSET` and their labels, separated by a random hyperplane.
 
     Each image is moved by `MARGIN` to its side of the hyperplane. The hyperplane contains the
     origin and the mean, so examples are separable without a bias. Examples on the wrong side are
-    mirrored, so classes are balanced.
+    mirrored, so classes are balanced. load_data is ignored.
     """
     inputs, labels = [], []
     for replicate in range(config.replicates):
@@ -70,7 +70,10 @@ def gaussian(config: Invariances, load_data: LoadData) -> Examples:
 
 
 def digits(config: Invariances, load_data: LoadData) -> Examples:
-    """Return for each replicate a separate selection of images, equally many of two classes."""
+    """Return for each replicate a separate selection of images, equally many of two classes.
+
+    Raises InputError if a class has fewer images than half of the samples.
+    """
     images = load_data("digits", config.seed).train
     share = ceil(config.samples / 2)
     inputs = []
@@ -95,5 +98,5 @@ DATA = {"gaussian": gaussian, "digits": digits}
 
 
 def alternating(samples: int) -> Float[Tensor, " n"]:
-    """Return labels 1, -1, 1, ..."""
+    """Return n labels 1, -1, 1, ..."""
     return 1 - 2 * (torch.arange(samples) % 2).double()

@@ -123,7 +123,11 @@ def _last_dense(tables: Tables) -> pd.DataFrame:
 @quantity(unit="ratio", needs={"time": 5})
 def exponent_in_log_time(tables: Tables) -> pd.DataFrame:
     """exponent p of ‖W‖ ∝ (log t)ᵖ divided by 1/L, in the second half of the longest paths, in \
-every layer of networks of L layers without skip connections"""
+every layer of networks of L layers without skip connections
+
+    The value is p L: it is 1 if ‖W‖ grows like (log t)^(1/L). Only the runs with the longest path
+    of the flow count, and times with log t above 1.
+    """
     rows = every_layer(tables)
     skips = rows["kind"].str.startswith("residual").groupby(rows["run"]).transform("any")
     rows = late(longest(rows[~skips]))
@@ -136,7 +140,12 @@ every layer of networks of L layers without skip connections"""
 @quantity(unit="exponent", needs={"time": 5})
 def exponent_in_norm(tables: Tables, rest: str) -> pd.Series:
     """exponent p of {rest} ∝ (‖W‖²)ᵖ, in the second half of the longest paths, in the last fully \
-connected layers"""
+connected layers
+
+    A path is the trajectory of gradient flow. Only the runs with the longest time count, without
+    the output layer. rest: an expression in the columns of the table, as "1 - operator_ratio". The
+    exponent is the slope of log rest against log ‖W‖².
+    """
     rows = _last_dense(tables)
     rows = rows[rows["time"] >= 0.5 * rows.groupby("run")["time"].transform("max")]
     return power(rows.assign(rest=rows.eval(rest)).dropna(subset="rest"), "rest")

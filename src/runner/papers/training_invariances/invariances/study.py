@@ -89,7 +89,10 @@ class LayerSpectrum(At, Row):
 def run(
     config: Invariances, context: Context
 ) -> Iterator[Drift | LayerSpectrum | AssumptionCheck | Decomposition | Measured]:
-    """Follow the flow and store the parameters at every record, then measure the networks."""
+    """Follow the flow and store the parameters at every record, then measure the networks.
+
+    Yields the rows, and the measures of `Context.hand_over`.
+    """
     network = network_of(config, context.device)
     flow = start(config, network, context.device, context.load_data)
     trajectory = follow(config, flow, context)
@@ -114,7 +117,7 @@ def traced(flow: Flow, theta: Float[Tensor, "S P"], index: int) -> dict[str, Ten
     """Return the weights of one network, its examples x, and preactivations Z1, Z2, ...
 
     There is one Z for each nonlinear layer. A graph has its adjacency matrix A, and Z1 of all
-    hidden units.
+    hidden units. theta: parameters of all networks. index: number of the network.
     """
     network, x = flow.objective.network, flow.objective.x
     outputs = {f"Z{n}": z[index] for n, z in enumerate(network.forward(theta, x)[1], start=1)}
@@ -139,7 +142,10 @@ class Part(NamedTuple):
 def metrics(
     config: Invariances, flow: Flow, trajectory: Trajectory, tick: Callable[[], None]
 ) -> Iterator[Drift]:
-    """Yield the drift of all invariants at all records; `tick` is called after each junction."""
+    """Yield the drift of all invariants at all records.
+
+    tick: called after each junction.
+    """
     network = flow.objective.network
     for junction in junctions(network):
         D = torch.stack([junction.invariant(network, theta) for theta in trajectory.theta])
@@ -197,12 +203,13 @@ def entry_masks(
 ) -> dict[str, Bool[Tensor, "S c c"]]:
     """Return masks of the entries `diagonal`, `active`, `mixed` and `full` of D, for each network.
 
-    `active`: off-diagonal entries of two neurons that are active for every example. `mixed`:
-    off-diagonal entries of other pairs with equal activation pattern, at every step and every
-    learning rate. Learning rates are thus compared on the same entries. Neurons that are never
-    active are excluded since their weights do not move.
+    D has a row and a column for each of c neurons. `active`: off-diagonal entries of two neurons
+    that are active for every example. `mixed`: off-diagonal entries of other pairs with equal
+    activation pattern, at every step and every learning rate. Learning rates are thus compared on
+    the same entries. Neurons that are never active are excluded since their weights do not move.
 
-    pattern: index of the neurons' nonlinear layer; None if the neurons are linear.
+    pattern: index of the neurons' layer among the nonlinear layers; None if the neurons are linear.
+    The masks then have no `mixed`. neurons: c.
     """
     count = len(flow.theta)
     full = torch.ones(count, neurons, neurons, dtype=torch.bool, device=flow.theta.device)
@@ -229,7 +236,11 @@ def entry_masks(
 def entry_rows(
     config: Invariances, part: Part, D: Float[Tensor, "records S c c"], mask: Bool[Tensor, "S c c"]
 ) -> Iterator[Drift]:
-    """Yield the drift of one part of one invariant: norms of the masked entries of D(t) - D(0)."""
+    """Yield the drift of one part of one invariant: norms of the masked entries of D(t) - D(0).
+
+    part: columns that identify the entries. D: at every record, for the S networks. mask: the
+    entries.
+    """
     drift = ((D - D[0]) * mask).flatten(-2).norm(dim=-1)
     initial = (D[0] * mask).flatten(-2).norm(dim=-1)
     yield from drift_rows(config, part, mask.flatten(-2).sum(-1), drift, initial)
@@ -240,8 +251,8 @@ def norm_rows(
 ) -> Iterator[Drift]:
     """Yield the drift of a difference of squared norms, ||W_l||_F^2 - ||W_L||_F^2 (Lemma 3).
 
-    The drift is the largest change so far, because a single number may pass through zero at a
-    record.
+    norms: the difference at every record, for the S networks. The drift is the largest change so
+    far, because a single number may pass through zero at a record.
     """
     drift = (norms - norms[0]).abs().cummax(0).values
     one = torch.ones_like(norms[0], dtype=torch.long)
@@ -255,7 +266,11 @@ def drift_rows(
     drift: Float[Tensor, "records S"],
     initial: Float[Tensor, " S"],
 ) -> Iterator[Drift]:
-    """Yield the rows of one quantity, for all networks."""
+    """Yield the rows of one quantity, for all networks.
+
+    part: columns that identify the quantity. entries, initial: number of its entries, and its
+    initial size, for the S networks. drift: its drift at every record.
+    """
     count, start = entries.tolist(), initial.tolist()
     for (_, time), now in zip(records(config), drift.tolist(), strict=True):
         for at, *numbers in zip(networks(config, time), count, now, start, strict=True):

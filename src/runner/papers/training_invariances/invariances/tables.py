@@ -12,8 +12,8 @@ SERIES = ["run", "data", "architecture", "layer", "place", "pair", "replicate"]
 def final(metrics: pd.DataFrame, integrator: str = "euler") -> pd.DataFrame:
     """Return the final rows of the runs with an integrator in unnormalized time.
 
-    Column `drift`: the largest drift so far, since the drift of few entries may pass through zero
-    near the end.
+    The column `drift` becomes the largest drift so far, since the drift of few entries may pass
+    through zero near the end.
     """
     rows = metrics[(metrics["integrator"] == integrator) & ~metrics["normalized_time"].astype(bool)]
     largest = rows.groupby([*SERIES, "learning_rate"], dropna=False)["drift"].transform("max")
@@ -24,10 +24,12 @@ def final(metrics: pd.DataFrame, integrator: str = "euler") -> pd.DataFrame:
 def orders(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the convergence order of the drift of each series, extrapolated to learning rate zero.
 
-    The columns are SERIES, `order` and `error`, the distance of Richardson's extrapolation. At
-    learning rate h the order is p + O(h). p is extrapolated from two orders: between the smallest
-    two learning rates, and between the next two. It is inf without drift, which converges faster
-    than any power. Series of fewer than three learning rates have no order.
+    A series is one quantity of one replicate. The order is the exponent of the drift in the
+    learning rate h. At finite h it is p + O(h). The limit p is extrapolated (Richardson) from two
+    orders: between the smallest two learning rates, and between the next two.
+
+    The columns are SERIES, `order` and `error`, the distance of the extrapolation. The order is inf
+    if the drift is zero. Series of fewer than three learning rates are excluded.
     """
     rows = rows[rows["entries"] > 0].sort_values("learning_rate")
     rows = rows.assign(rate=rows.groupby(SERIES).cumcount()).query("rate < 3")
@@ -51,10 +53,11 @@ def unrolled(tables: Tables) -> pd.Series:
 def tail(tables: Tables) -> pd.DataFrame:
     """Return the layers of Theorem 2 along the path of the flow, at each run's smallest step.
 
-    Networks with balanced initialization, of rank one, are excluded. start: ||W||_2^2 / ||W||_F^2
-    before training. separates: whether the risk of the network ever falls below loss(0) / n. Every
-    example is then classified correctly. Corollary 1 assumes this (as Ji and Telgarsky 2020 do).
-    Otherwise the norms need not diverge: the ReLU units can die for a whole class.
+    Networks with balanced initialization, of rank one, are excluded. The column `start` is
+    ||W||_2^2 / ||W||_F^2 before training. `separates` is whether the risk of the network ever falls
+    below loss(0) / n. Every example is then classified correctly. Corollary 1 assumes this (as Ji
+    and Telgarsky 2020 do). Otherwise the norms need not diverge: the ReLU units can die for a whole
+    class.
     """
     rows = tables["lowrank"]
     rows = rows[rows["normalized_time"].astype(bool) & rows["bound"].notna()]
@@ -93,7 +96,10 @@ def telling(tables: Tables) -> pd.DataFrame:
 
 
 def ends(rows: pd.DataFrame, share: float = 1.0) -> pd.DataFrame:
-    """Return, for each run, the rows of its last measurement up to `share` of its final time."""
+    """Return, for each run, the rows of its last measurement up to a fraction of its final time.
+
+    share: the fraction.
+    """
     earlier = rows[rows["time"] <= share * rows.groupby("run")["time"].transform("max")]
     return earlier[earlier["time"] == earlier.groupby("run")["time"].transform("max")]
 
@@ -103,9 +109,10 @@ LAYER = ["run", "layer", "replicate", "separates"]
 
 
 def power(rows: pd.DataFrame, column: str) -> pd.Series:
-    """Return the exponent of a column in ||W||_F^2 over the records, by LAYER; nan for one record.
+    """Return for each layer the slope of the log of a column against log ||W||_F^2.
 
-    Values that rounding makes zero or negative have no logarithm and are excluded.
+    Layers are identified by LAYER. The slope is over the records, and nan if ||W||_F^2 does not
+    change. Values that rounding makes zero or negative have no logarithm and are excluded.
     """
     layers = rows.groupby(LAYER).size().index
     rows = rows[~(rows[column] <= 0)]

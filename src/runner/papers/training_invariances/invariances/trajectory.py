@@ -39,7 +39,7 @@ class At:
 
 @dataclass
 class Trajectory:
-    """The stored part of a path: parameters and log of gradient flow time at each record."""
+    """The stored part of the paths of S networks: parameters and log of the flow's time."""
 
     theta: Float[Tensor, "records S P"]
     log_time: Float[Tensor, "records S"]
@@ -63,7 +63,11 @@ def rates(config: Invariances) -> list[float]:
 def start(
     config: Invariances, network: Network | Dag, device: torch.device, load_data: LoadData
 ) -> Flow:
-    """Return the flow at time zero. Networks of a replicate share examples and initialization."""
+    """Return the flow at time zero.
+
+    Networks of a replicate share examples and initialization. load_data: loads a dataset, as
+    `Context.load_data`. Raises InputError for unknown data, or if there are too few digits.
+    """
     copies = len(config.learning_rates)
     x, y = (
         tensor.repeat(copies, *[1] * (tensor.ndim - 1))
@@ -81,7 +85,10 @@ def start(
 
 
 def draw(config: Invariances, network: Network | Dag, replicate: int) -> Float[Tensor, " P"]:
-    """Return initial parameters of one replicate."""
+    """Return initial parameters of one replicate.
+
+    They are balanced if the configuration asks for it.
+    """
     stream = config.stream(replicate, "initialisation")
     if isinstance(network, Dag):
         return draw_weights(network, replicate, config.gain, TWIN_DISTANCE, stream)
@@ -90,7 +97,11 @@ def draw(config: Invariances, network: Network | Dag, replicate: int) -> Float[T
 
 
 def follow(config: Invariances, flow: Flow, context: Context) -> Trajectory:
-    """Integrate to the end, from the checkpoint if it exists."""
+    """Integrate to the end; return parameters and log times at every record.
+
+    Continues from the checkpoint if there is one, and writes a checkpoint after every record.
+    Changes `flow` in place.
+    """
     theta = flow.theta.new_empty(config.records + 1, *flow.theta.shape)
     log_time = flow.log_time.new_empty(config.records + 1, len(flow.log_time))
     state = {"trajectory": theta, "log_times": log_time, **flow.state()}
@@ -123,7 +134,7 @@ def records(config: Invariances) -> Iterator[tuple[int, float]]:
 
 
 def networks(config: Invariances, time: float) -> list[At]:
-    """Return the key columns of all networks at a time, in their order."""
+    """Return the columns that identify each network at a time, in the order of the networks."""
     return [
         At(config.architecture, index % config.replicates, rate, time)
         for index, rate in enumerate(rates(config))

@@ -71,13 +71,20 @@ def _bars(axes: Axes, x: pd.Series, rows: pd.DataFrame, look: Look, **options) -
 
 
 def two_classes(tables: Tables) -> pd.DataFrame:
-    """Return the networks of `by_gain` for two classes; `kept` is remainder / initial remainder."""
+    """Return the networks of `by_gain` for two classes, with the additional column `kept`.
+
+    `kept` is remainder / initial remainder. Raises NoRows if there are no such networks.
+    """
     rows = nonempty(by_gain(tables).query("classes == 2"), "networks for two classes")
     return rows.assign(kept=over_start(rows, "remainder"))
 
 
 def say_gain_one(tables: Tables) -> str:
-    """Return the headline: the ratio before and after training for initial weights of gain one."""
+    """Return the headline: the fraction of ‖W‖² in the largest σ², before and after training.
+
+    The fraction is the median over networks of two classes, initialized with gain one. Raises
+    NoRows if there are none.
+    """
     rows = nonempty(two_classes(tables).query("gain == 1"), "gain one")
     before, after = (
         100 * records["ratio"].median() for records in (rows[rows["epoch"] == 0], ends(rows))
@@ -89,7 +96,10 @@ def say_gain_one(tables: Tables) -> str:
 
 
 def draw_without_decay(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw four panels: ratio by epoch, remainder and its bounds, other networks, other widths."""
+    """Draw four panels: ratio by epoch, remainder and its bounds, other networks, other widths.
+
+    Returns the picture and the drawn numbers.
+    """
     parts = [
         (_ratio_by_epoch, "largest σ² / sum of all σ²", "epoch"),
         (_remainder_by_epoch, "sum of all other σ² / initial sum", "epoch"),
@@ -203,7 +213,10 @@ def _by_width(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def say_decay(tables: Tables) -> str:
-    """Return the headline: which optimizers shrink the remainder like gradient flow."""
+    """Return the headline: which optimizers shrink the remainder like gradient flow.
+
+    Raises NoRows unless Adam shrinks it ten times more than gradient flow in every network.
+    """
     rows = by_decay(steady(tables))
     adam = nonempty(rows.query("method == 'Adam'"), "Adam with weight decay")
     if (adam["decayed"] > 0.1 * np.exp(-adam["exponent"])).any():
@@ -215,10 +228,13 @@ def say_decay(tables: Tables) -> str:
 
 
 def draw_beyond_the_flow(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw three panels beyond gradient flow.
+    """Draw three panels beyond gradient flow; return the picture and the drawn numbers.
 
-    They show the squared singular values but the largest with weight decay relative to without, the
-    change of D = W₂ᵀW₂ − W₁W₁ᵀ by learning rate, and the singular values for ten classes.
+    They show the following.
+
+    - All squared singular values but the largest, with weight decay relative to without.
+    - The change of D = W₂ᵀW₂ − W₁W₁ᵀ by learning rate.
+    - The singular values for ten classes.
     """
     picture, (panels,) = sheet(1, 3, height=4.2, left=0.8, right=0.2, gap=0.8, top=0.65)
     parts = [
@@ -310,7 +326,10 @@ def _spectra(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the preview of one run: the ratio of the last inner layer while the loss falls."""
+    """Draw the preview of one run: the ratio of the last inner layer while the loss falls.
+
+    Returns the picture, and each kind of network's medians at the last epoch.
+    """
     keys = ["gain", "learning_rate", "weight_decay"]
     rows = with_loss(tables)
     colors, names = _gains(rows), []

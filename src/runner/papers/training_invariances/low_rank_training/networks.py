@@ -32,7 +32,8 @@ def shapes(
 ) -> list[tuple[int, ...]]:
     """Return the shape of each layer's weights: `(out, in)`, for a convolution `(out, in, 3, 3)`.
 
-    image: channels, height and width. Raises InputError for an unknown architecture.
+    channels: those of each convolution. image: channels, height and width of the inputs. outputs:
+    number of outputs. Raises InputError for an unknown architecture.
     """
     strides, dense = lookup("architecture", architecture, FRONTS)
     convolutions, (inputs, *sides) = [], image
@@ -44,7 +45,10 @@ def shapes(
 
 
 def draw(layers: list[tuple[int, ...]], stream: Generator) -> list[Float[Tensor, "*_"]]:
-    """Return the weights of one network at gain one, N(0, 1 / fan in), in float64."""
+    """Return the weights of one network at gain one, N(0, 1 / number of inputs), in float64.
+
+    layers: the shapes of the weights.
+    """
     return [
         torch.randn(shape, dtype=torch.float64, generator=stream) / sqrt(prod(shape[1:]))
         for shape in layers
@@ -52,14 +56,18 @@ def draw(layers: list[tuple[int, ...]], stream: Generator) -> list[Float[Tensor,
 
 
 def tail(parameters: Parameters) -> list[Float[Tensor, "S _ _"]]:
-    """Return the weights of the linear layers."""
+    """Return the weights of the three linear layers at the end."""
     return list(parameters.values())[-TAIL:]
 
 
 def outputs(
     parameters: Parameters, x: Float[Tensor, "R n channels height width"]
 ) -> Float[Tensor, "S outputs n"]:
-    """Return the outputs of all networks on the images of their replicates."""
+    """Return the outputs of all S networks on the n images of their replicates.
+
+    parameters: weights of each layer. x: images of the R replicates, which have S / R networks
+    each.
+    """
     *layers, before_last, last = parameters.values()
     H = features(layers[:-1], x)
     return last @ before_last @ layers[-1] @ H
@@ -68,7 +76,10 @@ def outputs(
 def features(
     layers: list[Float[Tensor, "S *_"]], x: Float[Tensor, "R n channels height width"]
 ) -> Float[Tensor, "S d n"]:
-    """Return the outputs of the last ReLU layer: the inputs of the first linear layer."""
+    """Return the outputs of the last ReLU layer: the d inputs of the first linear layer.
+
+    layers: the weights of all layers up to it. x: n images for each of the R replicates.
+    """
     S, R, n = len(layers[0]), *x.shape[:2]
     if layers[0].ndim == 5:
         H = x.transpose(0, 1).flatten(1, 2)  # n (R channels) height width

@@ -46,8 +46,9 @@ class Problem:
 def draw_problem(config: LowRankTraining, load_data: LoadData) -> Problem:
     """Draw training images of the first K classes for each replicate; test images are shared.
 
-    Training images are scaled. Raises InputError if the classes have fewer than `samples` training
-    images, or if the dataset is not available.
+    The training images of a replicate are scaled to the root mean square norm INPUT_NORM. Raises
+    InputError if the classes have fewer than `samples` training images, or if the dataset is not
+    available.
     """
     data = load_data(config.data, config.seed, config.checksums)
     train, test = (of_classes(part, config.classes) for part in (data.train, data.test))

@@ -129,7 +129,10 @@ class Member(NamedTuple):
 def run(
     config: LowRankTraining, context: Context
 ) -> Iterator[NetworkEpoch | LayerEpoch | SingularValue | Measured]:
-    """Train all networks, and measure them at epochs that double."""
+    """Train all networks, and measure them at epochs that double.
+
+    Yields the rows, and the measures of `Context.hand_over`.
+    """
     dtype = torch_dtype(config.dtype)
     problem = draw_problem(config, context.load_data).to(context.device, dtype)
     start = starting_stack(config, tuple(problem.x.shape[2:]))
@@ -172,7 +175,10 @@ def members(config: LowRankTraining) -> list[Member]:
 def hand_over(
     config: LowRankTraining, context: Context, problem: Problem, parameters: Parameters, epoch: int
 ) -> Iterator[Measured]:
-    """Yield the measures of `Context.hand_over` for each network, images x and tail inputs H."""
+    """Yield the measures of `Context.hand_over` for each network.
+
+    The tensors of a network are its images x, its weights and the inputs H of its linear layers.
+    """
 
     def traced(s: int, x: Tensor) -> dict[str, Tensor]:
         alone = {name: W[s] for name, W in parameters.items()}
@@ -188,7 +194,7 @@ def hand_over(
 
 
 def records(config: LowRankTraining) -> list[int]:
-    """Return the epochs that are measured: 0, and the last one halved repeatedly.
+    """Return the epochs that are measured: 0, and the last epoch divided by 2, 4, 8, ...
 
     Networks whose learning rates have the ratio 2 are therefore measured at equal times T.
     """
@@ -229,7 +235,10 @@ def minibatches(
 
 
 class Measure:
-    """Initial invariants and bounds of all networks, and a mark on the networks that diverged."""
+    """Initial invariants and bounds of all networks, and a mark on the networks that diverged.
+
+    start: initial weights.
+    """
 
     def __init__(self, config: LowRankTraining, problem: Problem, start: Parameters) -> None:
         self.config, self.problem, self.members = config, problem, members(config)
@@ -241,7 +250,7 @@ class Measure:
         self.diverged: Bool[Tensor, " S"] = torch.zeros_like(self.start_loss, dtype=torch.bool)
 
     def watch(self, losses: Float[Tensor, " S"]) -> None:
-        """Mark the networks that have diverged by these losses."""
+        """Mark networks whose losses are not finite, or above DIVERGED times the initial one."""
         self.diverged |= ~(losses <= DIVERGED * self.start_loss)
 
     def rows(
@@ -341,6 +350,9 @@ def _by_network(columns: dict[str, Float[Tensor, " S"]]) -> list[dict[str, float
 
 
 def invariants(weights: list[Float[Tensor, "S _ _"]]) -> list[Float[Tensor, "S _ _"]]:
-    """Return D_l of all linear layers except the last, in float64."""
+    """Return D_l = W_{l+1}^T W_{l+1} - W_l W_l^T of all layers except the last, in float64.
+
+    weights: those of consecutive linear layers.
+    """
     exact = [W.double() for W in weights]
     return [theory.matrix_invariant(U, V) for U, V in zip(exact[:-1], exact[1:], strict=True)]

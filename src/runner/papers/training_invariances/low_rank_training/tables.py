@@ -13,7 +13,11 @@ METHODS = ["gradient descent", "SGD", "momentum", "Adam", "AdamW"]
 
 
 def marked(tables: Tables, name: str = "layers") -> pd.DataFrame:
-    """Return a table with `method` and `diverged`: whether the network diverges at any time."""
+    """Return a table with the columns `method`, the optimizer's name, and `diverged`.
+
+    diverged: whether the network diverges at any time. name: the table, `layers`, `training` or
+    `spectrum`.
+    """
     rows = tables[name]
     measured = {"layers": "frobenius", "training": "loss", "spectrum": "singular_value"}[name]
     bad = rows["diverged"].astype(bool) | ~np.isfinite(rows[measured].astype(float))
@@ -24,7 +28,8 @@ def marked(tables: Tables, name: str = "layers") -> pd.DataFrame:
 def steady(tables: Tables, name: str = "layers") -> pd.DataFrame:
     """Return a table for the dataset that is drawn, without networks that diverge.
 
-    The dataset is digits, if the table has it. Raises NoRows if all networks diverge.
+    The dataset is digits, if the table has it. name: the table. Raises NoRows if all networks
+    diverge.
     """
     rows = marked(tables, name)
     rows = rows[(rows["data"] == rows["data"].min()) & ~rows["diverged"]]
@@ -39,7 +44,7 @@ def _method(rows: pd.DataFrame) -> np.ndarray:
 
 
 def inner(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the last linear layers without the output layer.
+    """Return the rows of the last linear layers without the output layer.
 
     The rank of the output layer is at most the number of outputs.
     """
@@ -57,24 +62,35 @@ def last(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def last_inner(tables: Tables, name: str = "layers") -> pd.DataFrame:
-    """Return the rows of `steady` for the last inner layer, which all panels draw."""
+    """Return the rows of the last layer before the output layer, without networks that diverge.
+
+    name: the table, `layers` or `spectrum`. The rows are those of `steady`, of one dataset. Raises
+    NoRows if all networks diverge.
+    """
     return last(inner(steady(tables, name)))
 
 
 def with_loss(tables: Tables) -> pd.DataFrame:
-    """Return the rows of `last_inner` with the training loss."""
+    """Return the rows of `last_inner` with the training loss.
+
+    Raises NoRows if all networks diverge.
+    """
     training = steady(tables, "training")[[*NETWORK, "epoch", "loss"]]
     return last_inner(tables).merge(training, on=[*NETWORK, "epoch"])
 
 
 def over_start(rows: pd.DataFrame, column: str) -> pd.Series:
-    """Return a column of one layer, divided by its value at epoch 0."""
+    """Return a column of rows of one layer, divided by the network's value at epoch 0."""
     start = rows[rows["epoch"] == 0].set_index(NETWORK)[column]
     return rows[column] / start.reindex(pd.MultiIndex.from_frame(rows[NETWORK])).to_numpy()
 
 
 def by_gain(tables: Tables) -> pd.DataFrame:
-    """Return gradient descent without decay, at the width with the most gains."""
+    """Return the rows of `plain` at the width with the most gains.
+
+    These are MLPs under gradient descent without weight decay. Raises NoRows if the tables have
+    none.
+    """
     rows = plain(tables)
     return rows[rows["width"] == rows.groupby("width")["gain"].nunique().idxmax()]
 
@@ -94,7 +110,7 @@ def plain(tables: Tables) -> pd.DataFrame:
 def by_width(tables: Tables) -> pd.DataFrame:
     """Return the rows of `plain` for two classes, at the gain with the most widths.
 
-    The time is the latest one that was measured at every width.
+    The time is the latest one that was measured at every width. Raises NoRows if there is none.
     """
     rows = nonempty(plain(tables).query("classes == 2"), "rows of two classes")
     best = rows.groupby("gain")["width"].nunique().idxmax()
@@ -104,7 +120,7 @@ def by_width(tables: Tables) -> pd.DataFrame:
 def at_common_time(rows: pd.DataFrame, across: str) -> pd.DataFrame:
     """Return each method's rows at the latest time measured for all its values of a column.
 
-    Raises NoRows if no time has all values. across: the column.
+    across: the column. Raises NoRows if no time has all values.
     """
     seen = rows.groupby(["method", "time"])[across].transform("nunique")
     rows = rows[seen == rows.groupby("method")[across].transform("nunique")]
@@ -133,15 +149,19 @@ def by_decay(layers: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_rate(tables: Tables) -> pd.DataFrame:
-    """Return the last inner layer of runs in float64 at one time, at several learning rates."""
+    """Return the last inner layer of runs in float64 at one time, at several learning rates.
+
+    The time is the latest one that was measured at every learning rate. Raises NoRows if there is
+    none.
+    """
     rows = last_inner(tables).query("dtype == 'float64' and epoch > 0")
     return at_common_time(nonempty(rows, "rows in float64"), "learning_rate")
 
 
 def ten_class_spectra(tables: Tables) -> pd.DataFrame:
-    """Return the singular values of the last inner layer after SGD on ten classes.
+    """Return the singular values of the last inner layer after SGD on more than two classes.
 
-    The networks have no weight decay, or the largest weight decay.
+    The networks have the smallest or the largest weight decay. Raises NoRows if there are none.
     """
     rows = last_inner(tables, "spectrum").query("classes > 2 and method == 'SGD'")
     rows = nonempty(rows, "spectra of more than two classes by SGD")

@@ -21,7 +21,11 @@ LANCZOS = 6
 def image_losses(
     f: Float[Tensor, "S outputs n"], y: Tensor, loss_function: str
 ) -> Float[Tensor, "S n"]:
-    """Return the loss of each image."""
+    """Return the loss of each image in each of the S networks.
+
+    f: outputs. y (R, n): labels of the replicates, which have S / R networks each. Raises
+    InputError for an unknown loss.
+    """
     y = y.repeat_interleave(len(f) // len(y), dim=0)
     if loss_function == "cross_entropy":
         return cross_entropy(f, y, reduction="none")
@@ -29,7 +33,11 @@ def image_losses(
 
 
 def hits(f: Float[Tensor, "S outputs n"], y: Tensor) -> Bool[Tensor, "S n"]:
-    """Return whether each image is classified correctly."""
+    """Return whether each network classifies each image correctly.
+
+    f: outputs of the S networks. y (R, n): labels of the replicates, which have S / R networks
+    each.
+    """
     y = y.repeat_interleave(len(f) // len(y), dim=0)
     return f.argmax(1) == y if f.shape[1] > 1 else y * f[:, 0] > 0
 
@@ -40,7 +48,11 @@ def losses_and_gradients(
     y: Tensor,
     loss_function: str,
 ) -> tuple[Float[Tensor, " S"], Parameters]:
-    """Return each network's mean loss, and its gradient."""
+    """Return each network's mean loss, and its gradient by the parameters.
+
+    x: n images for each of the R replicates. y (R, n): their labels. Raises InputError for an
+    unknown loss.
+    """
     leaves = {name: W.detach().requires_grad_() for name, W in parameters.items()}
     losses = image_losses(outputs(leaves, x), y, loss_function).mean(-1)
     gradients = torch.autograd.grad(losses.sum(), list(leaves.values()))
@@ -54,9 +66,10 @@ WAYS = OPTIMIZERS | {"adamw": OPTIMIZERS["adam"]}
 class Decayed:
     """Optimizer with weight decay.
 
-    The decay is a multiple of the weights in the gradient (coupled). For adamw it is applied to the
-    weights separately (decoupled: Loshchilov and Hutter, 2019). Raises InputError for an unknown
-    optimizer.
+    For adamw the decay is applied to the weights separately (decoupled: Loshchilov and Hutter,
+    2019). For all others a multiple of the weights is added to the gradient (coupled). rates,
+    decays: learning rate and weight decay of each of the S networks. Raises InputError for an
+    unknown optimizer.
     """
 
     def __init__(
@@ -91,7 +104,11 @@ def sharpness(
     """Return the largest eigenvalue of the Hessian of each network's mean loss.
 
     `LANCZOS` steps of the Lanczos iteration, from the gradient, give a lower bound. It is close if
-    the eigenvalue is isolated. nan if the gradient is not finite, zero if it is zero.
+    the eigenvalue is isolated. It is nan if the gradient is not finite, and zero if the gradient is
+    zero.
+
+    x: n images for each of the R replicates. y (R, n): their labels. Raises InputError for an
+    unknown loss.
     """
     leaves = [W.detach().requires_grad_() for W in parameters.values()]
     named = dict(zip(parameters, leaves, strict=True))

@@ -33,7 +33,10 @@ def say_practice(tables: Tables) -> str:
 
 
 def draw_practice(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the exact rates, and the convergence orders: a row for each quantity."""
+    """Draw the exact rates, and the convergence orders: a row for each quantity.
+
+    Returns the picture, and median and range of the orders.
+    """
     rates, fitted = shown(tables), orders(tables)
     options = {"height": 5.8, "left": 2.6, "top": 0.15, "ratios": [1, 1.4], "sharey": True}
     picture, ((left, right),) = sheet(1, 2, **options)

@@ -7,7 +7,10 @@ from torch import Tensor, nn
 
 
 class Residual(nn.Module):
-    """The block x + branch(x)."""
+    """The residual block x + branch(x).
+
+    branch: modules that are applied one after the other.
+    """
 
     def __init__(self, *branch: nn.Module) -> None:
         super().__init__()

@@ -34,7 +34,7 @@ METHODS: dict[str, Callable[..., torch.optim.Optimizer]] = {
 
 @dataclass(frozen=True)
 class InvariantDrift(Row):
-    """One row per network, replicate, learning rate, quantity, part."""
+    """One row per network, replicate, learning rate, quantity D, and part of D."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("network", "replicate", "learning_rate", "quantity", "part")
@@ -78,7 +78,10 @@ def run(config: PracticalLayers, context: Context) -> Iterator[InvariantDrift]:
 
 
 def start(config: PracticalLayers, name: str, replicate: int) -> nn.Module:
-    """Return a network with torch's initial weights."""
+    """Return a network with torch's initial weights.
+
+    name: of the network. Raises InputError for an unknown name.
+    """
     stream = config.stream(replicate, "initialisation")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(torch.randint(2**62, (), generator=stream)))
@@ -93,7 +96,12 @@ def train(
     rate: float,
     replicate: int,
 ) -> tuple[nn.Module, float]:
-    """Return the network after training on random minibatches, and the time T that it reaches."""
+    """Return the network after training on random minibatches, and the time T that it reaches.
+
+    x, y: images and labels. rate: learning rate. The given network does not change. T is the sum of
+    the learning rates, with momentum divided by 1 - momentum. Raises InputError for an unknown
+    optimizer.
+    """
     trained, stream = deepcopy(network), config.stream(replicate, "minibatches")
     method = lookup("optimizer", config.optimizer, METHODS)
     optimizer = method(trained.parameters(), lr=rate, weight_decay=config.weight_decay)

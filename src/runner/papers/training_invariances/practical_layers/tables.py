@@ -30,7 +30,11 @@ DECAY = "SGD, weight decay"
 
 
 def shown(tables: Tables) -> pd.DataFrame:
-    """Return the rows of the quantities in SHOWN, with their `label`, `control` and `method`."""
+    """Return the rows of the quantities in SHOWN, with three more columns.
+
+    `label` is the printed name, `method` the printed name of the optimizer, `control` whether
+    gradient flow moves the quantity. Raises NoRows if there are none.
+    """
     rows = tables["metrics"]
     parts = []
     for label, (network, part, pattern) in SHOWN.items():
@@ -42,7 +46,10 @@ def shown(tables: Tables) -> pd.DataFrame:
 
 
 def orders(tables: Tables) -> pd.DataFrame:
-    """Return the convergence order of each drift: `value`, its exponent in the learning rate."""
+    """Return the convergence order of each drift, `value`: its exponent in the learning rate.
+
+    Raises NoRows if no quantity of SHOWN was measured.
+    """
     keys = ["label", "control", "network", "method", "quantity"]
     fitted = [
         slopes(rows, "learning_rate", "drift", log=True)

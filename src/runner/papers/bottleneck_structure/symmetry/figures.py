@@ -95,10 +95,12 @@ def _within(tables: Tables, stage: str = "trained") -> str:
 
 
 def say_orbits(tables: Tables) -> str:
-    """Return the headline: how near the points of one orbit are in the layer of panel (c)."""
+    """Return the headline: the rank, and how near the points of one orbit are in layer 2."""
+    (_, _, trained), (_, _, before) = _shown(tables)[:2]
     return (
-        "The network learns the symmetry of the task: distances within an orbit are"
-        f" {_within(_shown(tables)[0][2])} of the distances between orbits"
+        f"The network finds the rank {RANK} of the task: distances within an orbit are"
+        f" {_within(trained)} of the distances between orbits ({_within(before, 'untrained')}"
+        " before training)"
     )
 
 
@@ -252,7 +254,7 @@ FIGURES = [
         "bottleneck-fig2",
         draw_symmetry,
         whose="as in the paper",
-        findings=[Finding(say_orbits, holds=["orbits-collapse"])],
+        findings=[Finding(say_orbits, holds=["true-rank", "summary-statistics"])],
         marks=f"drawn: the first network; {WITHIN}: the median network",
         caption="A network predicts gradient descent; rotations about an axis w change nothing."
         " (a) shows the singular values by layer (band: all but two), (b) two principal"

@@ -273,12 +273,11 @@ FIGURES = [
         findings=[Finding(say_slope, holds=["slope-tends-to-rank", "singular-values"])],
         marks="bold: task of d, e and f",
         caption=lambda tables: (
-            f"The columns show the best solutions found{_from_depth(tables['metrics'])}, annealed"
-            " training (weight decay 0 for 200 steps, up to 5 λ until 60 %, then λ) and ordinary"
-            " training (λ throughout). (a) to (c): squared parameter norm by depth; color: rank,"
-            " the number of singular values above 0.1 in the middle layer; crosses do not fit;"
-            " dotted: the paper's slopes. (d) to (f): singular values by layer; lines are the first"
-            " k (rank), the grey band the others. Targets depend on two Gaussian variables."
+            f"Columns: best solutions{_from_depth(tables['metrics'])}, annealed training (weight"
+            " decay 0 for 200 steps, to 5 λ until 60 %, then λ), ordinary training (λ). (a) to (c)"
+            " show ‖θ‖² by depth; colors are ranks, crosses do not fit, dotted lines are the paper's"
+            " slopes. (d) to (f) show the first k singular values (k: rank) by layer; grey: the"
+            " others."
         ),
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),

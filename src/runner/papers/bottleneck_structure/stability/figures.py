@@ -86,11 +86,10 @@ FIGURES = [
         whose="supplementary",
         marks="lines: medians",
         findings=[Finding(say_bounded, holds=["large-rate-small-kernel"])],
-        caption="Gradient descent takes steps at rates c/L from networks after annealed training"
-        " on figure 1's task, and from the explicit networks of Example 20. (a) shows the largest"
-        " curvature, 2 ‖Θ(X, X)‖ / N, divided by the depth L (Θ: tangent kernel; N: samples);"
-        " dotted: above 2/c gradient descent is unstable. (b) shows the trace of the kernel"
-        " divided by L. Networks that do not fit are not drawn in (a), zero networks not in (b).",
+        caption="Gradient descent at rates c/L goes on from networks trained on figure 1's task,"
+        " and from those of Example 20. (a) shows the curvature 2 ‖Θ(X, X)‖ / N, divided by L;"
+        " above the dotted line descent is unstable. (b) shows Tr Θ / L. Networks without fit, and"
+        " zero networks, are left out.",
     ),
 ]
 

@@ -257,10 +257,10 @@ FIGURES = [
         findings=[Finding(say_orbits, holds=["true-rank", "summary-statistics"])],
         marks=f"drawn: the first network; {WITHIN}: the median network",
         caption="A network predicts gradient descent; rotations about an axis w change nothing."
-        " (a) shows the singular values by layer (band: all but two), (b) two principal"
-        f" components of layer {PCA_LAYER}, a line a run, (c) distances to a point x₀ in layer"
-        f" {DISTANCE_LAYER}, orthogonal to w (dashed: orbit). Large panels: weight decay λ"
-        " throughout. Annealed training: 0 for 200 steps, up to 5 λ until 60 %, then λ.",
+        " (a) shows singular values by layer (band: all but two), (b) two principal"
+        f" components of layer {PCA_LAYER}, (c) distances to a point in layer"
+        f" {DISTANCE_LAYER} (dashed: orbit). Large panels: weight decay λ throughout."
+        " Annealed training: 0 for 200 steps, to 5 λ until 60 %, then λ.",
     ),
     Drawing(
         "bottleneck-symmetry",

@@ -78,9 +78,9 @@ FIGURES = [
         whose="our experiment",
         findings=[Finding(say_practice, holds=["practice-conserved", "practice-first-order"])],
         caption="Left: exact rate of change of a quantity under gradient flow, relative to the"
-        " largest possible rate, in networks before training; dots are networks. Right: exponent of"
-        " the drift in the learning rate, from three rates. Marks are medians, bars ranges of"
-        " networks. Blue quantities are conserved, orange ones are controls. D compares the weights"
-        " out of and into neurons. With weight decay λ, D exp(2λT) is compared.",
+        " largest possible rate; dots are networks. Right: exponent of the drift in the learning"
+        " rate. Marks are medians, bars ranges. Blue quantities are conserved, orange ones are"
+        " controls. D compares the weights out of and into neurons. With weight decay λ,"
+        " D exp(2λT) is compared.",
     ),
 ]

@@ -124,7 +124,7 @@ def descended(
     each = torch.tensor([c / L for L, _, c in order], device=context.device)
     parts = (*stack.W, *stack.b)
     step = torch.cat([each[: len(W), None, None].expand_as(W).flatten() for W in parts])
-    with context.progress(config.descent_steps, "gradient descent") as bar:
+    with context.progress(config.descent_steps, "training") as bar:
         for _ in range(config.descent_steps):
             bar.update(cost=stack.descend(x, y))
             gradient = stack.gradient.add_(stack.parameters, alpha=2 * config.ridge)

@@ -24,7 +24,10 @@ def test_its_figure_is_drawn_and_judged(tmp_path):
     done = warm.run("-m", "runner", "--config-dir", str(ROOM), *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "outputs" / "figures" / "smoke"
-    assert set(pd.read_csv(folder / "residual-stream.claims.csv")["verdict"]) <= {"holds", "undecided"}
+    assert set(pd.read_csv(folder / "residual-stream.claims.csv")["verdict"]) <= {
+        "holds",
+        "undecided",
+    }
     (path,) = tmp_path.glob("outputs/runs/residual_stream/*/metrics.csv")
     metrics = pd.read_csv(path)
     assert ((metrics["rank"] - 1 - metrics["excess"]).abs() < 1e-9 * metrics["rank"]).all()

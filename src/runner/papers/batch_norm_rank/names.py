@@ -41,11 +41,15 @@ MEASURES = {
 CONDITIONS = {
     "fit_of_batch_norm > 0.5": "with batch norm the learned fraction is above 0.5",
     "M >= 1000": "pre-training has at least 1,000 minibatches",
+    "M >= 1000 and epochs >= 50": "pre-training has at least 1,000 minibatches and training at"
+    " least 50 epochs",
 }
 """What rules call conditions on results."""
 
 UNMET = {
     "fit_of_batch_norm > 0.5": "with batch norm the learned fraction is at most 0.5",
     "M >= 1000": "pre-training has fewer than 1,000 minibatches",
+    "M >= 1000 and epochs >= 50": "pre-training has fewer than 1,000 minibatches or training fewer"
+    " than 50 epochs",
 }
 """What notes say of the measurements that do not meet such a condition."""

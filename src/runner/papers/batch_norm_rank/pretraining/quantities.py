@@ -64,9 +64,13 @@ def _lead(rows: pd.DataFrame, network: str, than: str, column: str) -> pd.DataFr
 
 
 def _of_network(values: pd.Series, rows: pd.DataFrame, network: str) -> pd.DataFrame:
-    """Return values as rows, with M, the pre-training steps or minibatches of the network."""
-    M = named(rows, network)["pretraining_steps"].max()
-    return values.rename("value").reset_index().assign(M=M)
+    """Return values as rows, with M, the pre-training steps or minibatches of the network.
+
+    With means over training, `epochs` is their number.
+    """
+    longest = named(rows, network).filter(["pretraining_steps", "epochs"]).max()
+    more = longest.rename({"pretraining_steps": "M"}).to_dict()
+    return values.rename("value").reset_index().assign(**more)
 
 
 @quantity(unit="difference")

@@ -32,11 +32,12 @@ def at_chosen_rates(tables: Tables) -> pd.DataFrame:
 
 
 def through_training(tables: Tables) -> pd.DataFrame:
-    """Return one row for each network with means over all epochs of its training."""
+    """Return one row for each network: means over all epochs of its training, and their number."""
     rows = at_chosen_rates(tables)
     columns = ["train_loss", "train_accuracy", "test_loss", "test_accuracy"]
-    trained = rows[rows["epoch"] > 0]
-    return trained.groupby(NETWORK, as_index=False, sort=False)[columns].mean()
+    networks = rows[rows["epoch"] > 0].groupby(NETWORK, sort=False)
+    means = networks[columns].mean()
+    return means.assign(epochs=networks["epoch"].max()).reset_index()
 
 
 def against_pretraining(tables: Tables) -> pd.DataFrame:

@@ -4,7 +4,7 @@ trained."""
 from runner.papers.bottleneck_structure.bottleneck import quantities as q
 from runner.papers.bottleneck_structure.bottleneck.tables import CLOSE_FIT, ENOUGH, FITTED
 from runner.papers.bottleneck_structure.theorem_claims import THEOREMS
-from runner.results.claims import Claim
+from runner.results.claims import Claim, Kind
 from runner.results.quantities import Rule
 
 CAPTION = "paper D, figure 1 and section 3.1"
@@ -143,16 +143,16 @@ REPRESENTATIONS = Claim(
     " in the middle, {last.median:.2g} in the last",
 )
 
-AS_TRAINED = {
-    "trained": ("plain", "after ordinary training on figure 1's task"),
-    "annealed": ("annealed", "after annealed training on figure 1's task"),
+AS_TRAINED: dict[str, tuple[str, str, Kind]] = {
+    "trained": ("plain", "after ordinary training on figure 1's task", "paper"),
+    "annealed": ("annealed", "after annealed training on figure 1's task", "ours"),
 }
-"""Ends of the names of claims about networks as trained: the recipe, and its words."""
+"""Ends of the names of claims about networks as trained: the recipe, its words, and whose it is."""
 
 
 def norms_as_trained(end: str) -> list[Claim]:
     """Return the statements of figure 1a for networks as trained."""
-    recipe, after = AS_TRAINED[end]
+    recipe, after, kind = AS_TRAINED[end]
     return [
         Claim(
             f"affine-norm-{end}",
@@ -160,6 +160,7 @@ def norms_as_trained(end: str) -> list[Claim]:
             " stays the same",
             CAPTION,
             q.off_the_line(recipe).given(LONG).below(0.1),
+            kind,
             note="R² from {r2.min:.3f} to {r2.max:.3f}",
         ),
         Claim(
@@ -168,6 +169,7 @@ def norms_as_trained(end: str) -> list[Claim]:
             " rank stays the same",
             CAPTION,
             q.trained_slope_over_rank(recipe).given(LONG).within(0.1, of=1),
+            kind,
             note="slopes {slope.min:.2f} to {slope.max:.2f}",
         ),
         Claim(
@@ -175,13 +177,14 @@ def norms_as_trained(end: str) -> list[Claim]:
             f"{after}, networks that fit the data have a smaller rank at larger depths",
             CAPTION,
             q.correlation_with_depth(recipe).below(0),
+            kind,
         ),
     ]
 
 
 def spectra_as_trained(end: str) -> list[Claim]:
     """Return the statements of figure 1b for networks as trained."""
-    recipe, after = AS_TRAINED[end]
+    recipe, after, kind = AS_TRAINED[end]
     return [
         Claim(
             f"singular-values-{end}",
@@ -189,6 +192,7 @@ def spectra_as_trained(end: str) -> list[Claim]:
             " small (k: rank)",
             "paper D, section 4, figure 1b",
             near_one_or_zero(recipe),
+            kind,
         ),
         Claim(
             f"only-the-middle-grows-{end}",
@@ -196,6 +200,7 @@ def spectra_as_trained(end: str) -> list[Claim]:
             " same",
             "paper D, figure 1b",
             q.layers_outside(recipe).given(LONG).below(1 / 2),
+            kind,
         ),
     ]
 

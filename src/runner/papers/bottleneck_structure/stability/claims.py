@@ -1,7 +1,7 @@
 """Statements of paper D about learning rates, tangent kernels and representations."""
 
 from runner.papers.bottleneck_structure.stability import quantities as q
-from runner.results.claims import Claim
+from runner.results.claims import Claim, ours
 
 RATES = "paper D, abstract and section 4"
 FIT = 0.01
@@ -43,11 +43,11 @@ CLAIMS = {
             "paper D, section 4 and Example 20",
             q.growth("ntk_trace", "example-20", "c == 0").above(1),
         ),
-        Claim(
+        ours(
             "divergent-networks-are-left",
             "gradient descent with learning rates c/L leaves Example 20's networks from depth 12"
             " on, although they fit exactly",
-            "paper D, section 4 and Example 20",
+            "supplementary to paper D, section 4 and Example 20",
             q.cost_after("example-20", "L >= 12").above(FIT),
         ),
     ]

@@ -3,7 +3,7 @@
 from runner.papers.bottleneck_structure.symmetry import quantities as q
 from runner.papers.bottleneck_structure.symmetry.config import DISTANCE_LAYER, PCA_LAYER
 from runner.papers.bottleneck_structure.symmetry.tables import FITTED
-from runner.results.claims import Claim
+from runner.results.claims import Claim, Kind
 from runner.results.quantities import Rule
 
 LEARNED = f"test_cost < {FITTED}"
@@ -17,10 +17,11 @@ The ratio is 1 if the network does not distinguish orbits.
 """
 
 
-def figure_2(recipe: str, end: str, words: str) -> list[Claim]:
+def figure_2(recipe: str, end: str, words: str, kind: Kind) -> list[Claim]:
     """Return the statements of figure 2 about the networks of one training procedure.
 
-    end: end of the claims' names. words: the training procedure in the statements.
+    end: end of the claims' names. words: the training procedure in the statements. kind: `paper`
+    for the paper's own training, `ours` for our control.
     """
 
     def known(column: str) -> Rule:
@@ -37,6 +38,7 @@ def figure_2(recipe: str, end: str, words: str) -> list[Claim]:
             " singular values stand out",
             "paper D, figure 2a",
             q.rank_by_gap(recipe).given(LEARNED).within(0.5, of=2),
+            kind,
             note="the largest gap follows the second singular value in {right.mean:.0%} of these"
             " layers; the third singular value is above 0.1 in {third.mean:.0%} of them",
         ),
@@ -48,6 +50,7 @@ def figure_2(recipe: str, end: str, words: str) -> list[Claim]:
                 q.rank("jacobian_rank", recipe).given(LEARNED).within(0.5, of=2),
                 q.rank("bottleneck_rank", recipe).given(LEARNED).within(0.5, of=2),
             ],
+            kind,
             note="the Jacobian has this rank at {rank_share.min:.0%} of the points or more",
         ),
         Claim(
@@ -56,6 +59,7 @@ def figure_2(recipe: str, end: str, words: str) -> list[Claim]:
             " ‖(I − wwᵀ)v‖² (v: point of a path, w: symmetry axis)",
             "paper D, section 5, figure 2b",
             [known("knn_r2_axis"), known("knn_r2_orthogonal")],
+            kind,
         ),
         Claim(
             f"self-consistent{end}",
@@ -63,6 +67,7 @@ def figure_2(recipe: str, end: str, words: str) -> list[Claim]:
             " determine their next values along a path of gradient descent",
             "paper D, section 5, figure 2b",
             q.gained("step_r2", PCA_LAYER, recipe).given(LEARNED).above(0),
+            kind,
             note="pairs of paths that cross, of {pairs.max:.0f} (medians): {trained.median:.0f}"
             " after training, {untrained.median:.0f} before, {task.median:.0f} in the true"
             " statistics",
@@ -73,6 +78,7 @@ def figure_2(recipe: str, end: str, words: str) -> list[Claim]:
             " around the symmetry axis w close together",
             "paper D, figure 2c",
             [collapsed("orbit_ratio"), collapsed("plane_ratio")],
+            kind,
             note="ratio before training {before.median:.2g} (median)",
         ),
     ]
@@ -108,8 +114,8 @@ SYMMETRIES = [
 
 CLAIMS = {
     "bottleneck-fig2": [
-        *figure_2("constant", "", "weight decay λ throughout"),
-        *figure_2("annealed", "-annealed", "annealed weight decay"),
+        *figure_2("constant", "", "weight decay λ throughout", "paper"),
+        *figure_2("annealed", "-annealed", "annealed weight decay", "ours"),
     ],
     "bottleneck-symmetry": SYMMETRIES,
 }

@@ -356,7 +356,7 @@ FIGURES = [
         caption="(a) shows the rank by layer before training, (b) the training accuracy by epoch of"
         " ReLU networks with batch norm. Weights and biases are uniform on [−1/√d, 1/√d], or on"
         " [0, 2/√d] (asymmetric; d: inputs of the layer). Each uses the best of five learning"
-        " rates.",
+        " rates. Lines are medians, bands the range.",
     ),
     Drawing(
         "rank-norms",

@@ -275,8 +275,8 @@ FIGURES = [
         caption=lambda tables: (
             f"Columns: best solutions{_from_depth(tables['metrics'])}, annealed training (weight"
             " decay 0 for 200 steps, to 5 λ until 60 %, then λ), ordinary training (λ). (a) to (c)"
-            " show ‖θ‖² by depth; colors are ranks, crosses do not fit, dotted lines are the"
-            " paper's slopes. (d) to (f) show the first k singular values (k: rank) by layer."
+            " show ‖θ‖² by depth; colors are ranks, crosses do not fit, dotted: the paper's slopes."
+            " (d) to (f) show the first k singular values (k: rank) by layer; band: the others."
         ),
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),

@@ -16,6 +16,9 @@ JUDGED_ALONE = (
     "*/representation.csv*",
     "*/selection.csv.xz",
     "*/theorems.csv*",
+    "beyond-gradient-flow/training.csv.xz",
+    "low-rank-training/spectrum.csv.xz",
+    "low-rank-training/training.csv.xz",
 )
 """Tables that claims need and no picture needs."""
 

@@ -38,7 +38,8 @@ def compute(words: list[str]) -> int:
                 return tell(order)
             if not order.searches:
                 return carry_out(order)
-        where = f" outputs={order.settings.outputs}" * (order.settings.outputs != "outputs")
+        outputs = order.composed.outputs
+        where = f" outputs={outputs}" * (outputs != "outputs")
         note = f"a picture: runner runs plot --study {order.composed.study}{where}\n"
     from runner.compose import hydra_main  # late: seldom needed
 

@@ -123,7 +123,8 @@ def exact_copy(module: nn.Module, stream: torch.Generator) -> nn.Module:
     for p in copy.parameters():
         size = p.detach().square().mean().sqrt()
         noise = torch.randn(p.shape, generator=stream, dtype=p.dtype)
-        p.data += MOVED * (size if size > 0 else 1.0) * noise.to(p.device)
+        with torch.no_grad():
+            p += MOVED * torch.where(size > 0, size, 1.0) * noise.to(p.device)
     return copy
 
 

@@ -117,5 +117,5 @@ def rank_lowered(tables: Tables, of: str, over: str) -> pd.Series:
 def accuracy_ahead(tables: Tables, of: str, over: str) -> pd.Series:
     """training accuracy, mean over the epochs, {of} − {over}"""
     rows = with_divergence(tables["training"])
-    means = rows.groupby(["init", "replicate"])["train_accuracy"].mean()
-    return means[of] - means[over]
+    by = [select(rows, init=init).groupby("replicate")["train_accuracy"] for init in (of, over)]
+    return by[0].mean() - by[1].mean()

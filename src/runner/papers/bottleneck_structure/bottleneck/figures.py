@@ -12,7 +12,7 @@ from runner.papers.bottleneck_structure.bottleneck.tables import SHALLOWEST, at_
 from runner.papers.bottleneck_structure.looks import draw_spectra, rank_look
 from runner.results import style
 from runner.results.drawing import Drawing, Finding, or_empty
-from runner.results.rows import Tables, nonempty, select
+from runner.results.rows import Present, Tables, nonempty, select
 from runner.results.style import DASHED, GREY, INK, PLAIN, QUIET, SMALL, Look
 
 RECIPES = {
@@ -254,9 +254,8 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw the preview of one run: figure 1 for its networks, of any training procedure."""
-    picture, metrics = draw_bottleneck(
-        {name: rows.assign(recipe="minimum") for name, rows in tables.items()}
-    )
+    of_one = {name: rows.assign(recipe="minimum") for name, rows in tables.items()}
+    picture, metrics = draw_bottleneck(Present(of_one))
     return picture, metrics[["depth", "replicate", *HEADLINE, "loss", "rank_gap"]]
 
 

@@ -45,7 +45,8 @@ def rate_times_curvature(tables: Tables, task: str) -> pd.DataFrame:
 @quantity(each=("c",), unit="exponent", needs=DEPTHS)
 def growth(tables: Tables, column: str, task: str, where: str = FITS) -> pd.DataFrame:
     """exponent p of {column} ∝ Lᵖ, of {task}"""
-    by = _read(tables, task, where).dropna(subset=column).groupby("c")
+    measured = _read(tables, task, where).dropna(subset=column)
+    by = nonempty(measured, f"network with a {column}").groupby("c")
     parts = {c: slopes(rows, "L", column, log=True) for c, rows in by}
     return pd.concat(parts, names=["c"]).rename("value").reset_index()
 

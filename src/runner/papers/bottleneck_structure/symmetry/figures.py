@@ -17,7 +17,7 @@ from runner.papers.bottleneck_structure.symmetry.tables import (
 )
 from runner.results import style
 from runner.results.drawing import Drawing, Finding, or_empty
-from runner.results.rows import Tables, select
+from runner.results.rows import Present, Tables, select
 from runner.results.style import DASHED, GREEN, GREY, INK, PLAIN, QUIET, SMALL, VERMILION, Look
 
 RANK = 2
@@ -70,10 +70,10 @@ def _shown(tables: Tables) -> list[tuple[str, str, Tables]]:
 
     The first row has the networks trained with weight decay throughout, if there are any.
     """
-    tables = {name: of_recipe(rows) for name, rows in tables.items()}
+    tables = Present({name: of_recipe(rows) for name, rows in tables.items()})
     known = set(tables["metrics"]["recipe"])
     parts = {
-        recipe: {name: rows[rows["recipe"] == recipe] for name, rows in tables.items()}
+        recipe: Present({name: rows[rows["recipe"] == recipe] for name, rows in tables.items()})
         for recipe in ("constant", "annealed")
         if recipe in known
     }

@@ -18,6 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from runner.core.errors import lookup
 from runner.core.studies import Context, Row, network_name
 from runner.papers.bottleneck_structure import networks, spectra, theory
 from runner.papers.bottleneck_structure.networks import Network, differentiate
@@ -166,7 +167,7 @@ def draw_task(config: Symmetry, replicate: int) -> Task:
 
 def run(config: Symmetry, context: Context) -> Iterator[Row]:
     """Train all replicates together, and measure each network before and after training."""
-    R, recipe = config.replicates, RECIPES[config.recipe]
+    R, recipe = config.replicates, lookup("recipe", config.recipe, RECIPES)
     tasks = [draw_task(config, replicate) for replicate in range(R)]
     stack = DepthStack(
         [config.depth] * R, config.width, config.dimension, config.horizon, context.device

@@ -61,7 +61,7 @@ def run(config: PracticalLayers, context: Context) -> Iterator[InvariantDrift]:
             x, y = (part[order[: config.samples]] for part in (images.pixels, images.labels))
             x, y = ((x - x.mean()) / x.std()).double().to(context.device), y.to(context.device)
             for name in config.networks:
-                network = start(config, name, replicate).to(x)
+                network = start(config, name, replicate).to(context.device, x.dtype)
                 quantities = find_invariants(network, x)
                 for rate in config.learning_rates:
                     trained, time = train(config, network, x, y, rate, replicate)

@@ -68,7 +68,7 @@ def test_a_wheel_runs_from_any_folder(tmp_path):
 
 
 def test_the_tables_in_a_wheel_stay_small(monkeypatch):
-    """Below 6 MB as the wheel compresses them; they have 5.84 MB there, and 8.50 MB in this test."""
+    """Below 6 MB as the wheel compresses them; they have 5.84 MB, and 8.50 MB in this test."""
     compress = lzma.compress
     monkeypatch.setattr(lzma, "compress", lambda table, preset: compress(table, preset=0))
     files = runpy.run_path(str(REPOSITORY / "scripts" / "wheel.py"))["files"](REPOSITORY)

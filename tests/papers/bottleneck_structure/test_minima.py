@@ -1,5 +1,8 @@
 """The search for the lowest loss of each depth."""
 
+import os
+import subprocess
+import sys
 from math import inf, isnan
 
 import numpy as np
@@ -195,3 +198,25 @@ def test_polishing_ends_after_two_restarts_that_gain_nothing(problem, monkeypatc
     assert (gains[-2:] < engine.GAIN).all()
     idle = gains < engine.GAIN
     assert len(gains) < 400 and not (idle[:-1] & idle[1:])[:-1].any()
+
+
+DESCENT = """
+import numpy as np
+from runner.papers.bottleneck_structure.descent import descend
+normal = np.random.default_rng(0).normal
+theta, x, y = 0.4 * normal(size=282), normal(size=(5, 50)), normal(size=(3, 50))
+x[-1] = 1
+print(descend(theta, np.array([4, 10, 9, 10, 3]), x, y, 1e-3, 1e-4), theta.tobytes().hex())
+"""
+
+
+@pytest.mark.long
+def test_code_from_the_cache_computes_the_bytes_of_code_just_compiled(tmp_path):
+    command = [sys.executable, "-c", DESCENT]
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    compiled, cached = (
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    )
+    assert list(tmp_path.rglob("*.nbi"))
+    assert compiled == cached

@@ -25,9 +25,17 @@ EVALUATIONS = 25
 """Largest number of evaluations of the loss along one line."""
 
 
-def _part(function):
+def _part(function, **options):
     """Return a compiled function that only compiled code calls."""
-    return numba.njit(error_model="numpy", fastmath=REORDERED)(unwrap(function))
+    return numba.njit(error_model="numpy", fastmath=REORDERED, **options)(unwrap(function))
+
+
+def _inlined(function):
+    """Return `_part(function)` as a part of its caller.
+
+    Code read from numba's cache would have its own copy, whose sums have another order.
+    """
+    return _part(function, forceinline=True)
 
 
 @_part
@@ -96,7 +104,7 @@ def _inner(a, b):
     return total
 
 
-@_part
+@_inlined
 def _direction(gradient, steps, changes, first, count, direction):
     """Write the direction of L-BFGS (Nocedal and Wright 2006, algorithm 7.4).
 

@@ -99,18 +99,11 @@ def _slopes(axes: Axes, norms: pd.Series, last: int) -> None:
 
 
 def _name_ranks(axes: Axes, networks: pd.DataFrame) -> None:
-    """Write each rank above its shallowest network, rank 2 above its deepest network.
-
-    Ranks that begin at one depth share one label.
-    """
-    ends = networks.groupby("rank")["depth"].agg(["min", "max"])
-    spots = ends["min"].where(ends.index != 2, ends["max"])
-    for depth, ranks in spots.groupby(spots).groups.items():
-        rows = networks[networks["rank"].isin(ranks) & (networks["depth"] == depth)]
-        look = rank_look(ranks[0]) if len(ranks) == 1 else PLAIN
-        words = f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
-        near = {"xytext": (-8, 10), "textcoords": "offset points", "weight": "bold"}
-        look.name(axes, depth, rows["parameter_norm"].max(), words, **near)
+    """Write the ranks of some networks into the upper left corner, each next to its mark."""
+    for row, rank in enumerate(sorted(networks["rank"].unique())):
+        look, height = rank_look(rank), 0.96 - 0.08 * row
+        look.line(axes, 0.06, height, transform=axes.transAxes, markersize=5.5)
+        look.note(axes, 0.1, height, f"rank {rank}", weight="bold", va="center")
 
 
 def _spectra(panels: np.ndarray, shown: list[int], task: pd.DataFrame, spectrum: pd.DataFrame):

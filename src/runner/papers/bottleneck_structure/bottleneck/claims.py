@@ -151,7 +151,7 @@ AS_TRAINED: dict[str, tuple[str, str, Kind]] = {
 
 
 def norms_as_trained(end: str) -> list[Claim]:
-    """Return the statements of figure 1a for networks as trained."""
+    """Return the statements of figure 1a for networks as trained. end: a key of AS_TRAINED."""
     recipe, after, kind = AS_TRAINED[end]
     return [
         Claim(
@@ -183,7 +183,7 @@ def norms_as_trained(end: str) -> list[Claim]:
 
 
 def spectra_as_trained(end: str) -> list[Claim]:
-    """Return the statements of figure 1b for networks as trained."""
+    """Return the statements of figure 1b for networks as trained. end: a key of AS_TRAINED."""
     recipe, after, kind = AS_TRAINED[end]
     return [
         Claim(

@@ -64,7 +64,12 @@ def _with_fit(tables: Tables, measured: pd.DataFrame | pd.Series, what: str) -> 
 @quantity(unit="ratio", needs=DEPTHS)
 def slope_over_rank(tables: Tables) -> pd.DataFrame:
     """slope of ‖θ‖² against L divided by the rank, over three or more depths of equal rank, at \
-the end of its error interval that is farther from 1"""
+the end of its error interval that is farther from 1
+
+    The slope is that of the line in L fitted to ‖θ‖². The quantity is (slope ± error) / rank, with
+    the sign that moves it away from 1. The error is the change of the slope if each ‖θ‖² moves by
+    the difference of the two best losses of its depth, divided by λ.
+    """
     metrics = _minima(tables)
     fits = t.fits(metrics, t.ENOUGH)
     nonempty(fits["off"].dropna(), "second minimum of a depth, which gives the error")

@@ -70,8 +70,8 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         guide(left, rates, 2 / rates)
         QUIET.name_at(left, rates, 2 / rates, "edge: 2/c", rates[-2], (10, 4), ha="left")
     with or_empty(right):
-        rows = select(metrics, task="example-20").assign(curvature=metrics["ntk_trace"])
-        _lines(right, rows, "depth", "curvature")
+        rows = select(metrics, task="example-20")
+        _lines(right, rows, "depth", "ntk_trace")
         ticks(right.xaxis, sorted(rows["depth"].unique()))
     panel(left, "a", "figure 1's task: curvature / L", "c of the learning rate c/L")
     panel(right, "b", "Example 20: Tr Θ / L", "depth L")

@@ -245,9 +245,8 @@ and in the last layer, at the deeper half of the depths"""
 
 
 def _of_all(metrics: pd.DataFrame, ranges: pd.DataFrame) -> pd.DataFrame:
-    """Add the replicates without a range of equal rank: their `depths` is 0, all else is nan."""
-    replicates = metrics[["replicate"]].drop_duplicates()
-    return replicates.merge(ranges, how="left").fillna({"depths": 0})
+    """Add a row of nan for each replicate without a range of equal rank."""
+    return metrics[["replicate"]].drop_duplicates().merge(ranges, how="left")
 
 
 def _lines(tables: Tables, recipe: str) -> pd.DataFrame:

@@ -34,7 +34,6 @@ UNNOTICED = {
     "linear": ["0"],
     "norm_layers": ["1"],  # no stored table has d = 1
     "rank_collapse": ["0"],  # of `depth > 0`
-    "symmetry": ["0.1"],
 }
 """Numbers of the sample that change no number of the stored tables."""
 

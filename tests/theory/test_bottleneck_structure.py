@@ -7,7 +7,8 @@ import mpmath
 import numpy as np
 import pytest
 import torch
-from scipy.optimize import brentq, minimize
+from scipy.optimize import brentq, minimize, nnls
+from torch.nn.functional import softplus
 
 from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.minima import Problem, balanced, merged, polished
@@ -640,6 +641,109 @@ def test_a_linear_map_is_cheaper_where_the_domain_is_thin(L):
     assert found < 2 * log_det(A, 1) - 0.6
     assert 2 * log_det(A @ P, 1) == pytest.approx(-math.log(2))
     assert found >= 2 * log_det(A @ P, 1)
+
+
+# Remarks 1 and 2
+
+
+def with_few_neurons(network: Network, x: torch.Tensor) -> Network:
+    """The same outputs at N points, by at most N (N + 1) neurons in every layer, of no larger norm.
+
+    Let Z (N, n) be a layer's pre-activations, A = relu(Z). The layers before and after need at
+    least tr Z Z^T (H H^T)^+ and tr Y Y^T (A A^T)^+, H and Y their other ends. Both depend on sums
+    over neurons, Z Z^T and A A^T, which have N (N + 1) entries: by Caratheodory's theorem, as many
+    neurons have the same sums with other sizes, since relu(c z) = c relu(z).
+    """
+    weights, biases = [*network.weights], [*network.biases]
+    first, second = torch.tril_indices(len(x), len(x))
+    for i in range(network.depth - 1):
+        H = network.activations(x)[i]
+        H = torch.cat([H, torch.ones_like(H[:, :1])], 1)
+        Z = H @ torch.cat([weights[i], biases[i][:, None]], 1).mT
+        sums = torch.cat([M[first] * M[second] for M in (Z, Z.relu())])
+        sizes = torch.from_numpy(nnls(sums.numpy(), sums.sum(1).numpy())[0])
+        Z_few = Z[:, sizes > 0] * sizes[sizes > 0].sqrt()
+        before = torch.linalg.pinv(H) @ Z_few
+        after = torch.linalg.pinv(Z_few.relu()) @ Z.relu() @ weights[i + 1].mT
+        weights[i], biases[i], weights[i + 1] = before[:-1].mT, before[-1], after.mT
+        network = Network([*weights], [*biases])
+    return network
+
+
+@pytest.mark.parametrize("N", [2, 3])
+def test_a_width_of_n_times_n_plus_1_suffices(N):
+    """Remark 1: any network of width 60 has the norm, at least, of one of width N (N + 1)."""
+    network, x = random_network([4, 60, 60, 60, 3], seed=42), randn(N, 4, seed=43)
+    few = with_few_neurons(network, x)
+    assert max(map(len, few.biases[:-1])) <= N * (N + 1)
+    torch.testing.assert_close(few.activations(x)[-1], network.activations(x)[-1])
+    assert float(few.parameter_norm()) < float(network.parameter_norm())
+
+
+def test_a_much_smaller_width_is_often_sufficient():
+    """Remark 1: |x| on three points costs as much with 2 neurons as with N (N + 1) = 12."""
+    x = torch.tensor([[-1.0], [0.0], [1.0]], dtype=F64)
+    costs = [smallest_norm(x, x.abs(), L=3, width=width) for width in (1, 2, 12)]
+    assert costs[1] == pytest.approx(costs[2], rel=1e-3)
+    assert costs[0] > 2 * costs[1]
+
+
+def norm_after_cross_entropy(sizes, x, signs, activation, seed=0) -> float:
+    """`||theta||^2` at margin 1, after gradient descent on the cross-entropy of two classes.
+
+    There are no biases and no weight decay. Steps have length 0.02, and end at margins near 640,
+    where the loss ends in float64. signs: 1 for the first class, -1 for the second.
+    """
+    generator, log_loss = stream(seed), torch.zeros(())
+    shapes = [(n, fan_in) for fan_in, n in pairwise(sizes)]
+    drawn = [torch.randn(shape, generator=generator, dtype=F64) for shape in shapes]
+    weights = [(0.4 / math.sqrt(W.shape[1]) * W).requires_grad_() for W in drawn]
+    while log_loss > math.log(1e-280):
+        h = x
+        for W in weights[:-1]:
+            h = activation(h @ W.mT)
+        first, second = (h @ weights[-1].mT).unbind(1)
+        margins = signs * (first - second)
+        log_loss = softplus(-margins).mean().log()
+        gradients = torch.autograd.grad(log_loss, weights)
+        length = math.sqrt(sum(float(g.square().sum()) for g in gradients))
+        with torch.no_grad():
+            for W, g in zip(weights, gradients, strict=True):
+                W -= 0.02 / length * g
+    norm = sum(float(W.detach().square().sum()) for W in weights)
+    return norm / float(margins.detach().min()) ** (2 / len(weights))
+
+
+@pytest.mark.parametrize("L", [2, 3, 4])
+def test_cross_entropy_leads_linear_networks_to_the_smallest_cost_at_margin_1(L):
+    """Remark 2: to min R(A; L) over A with margins of 1, which are w.x for A = (w, -w) / 2.
+
+    So s_1(A) = |w| / sqrt 2, and w is that of the largest margin.
+    """
+    x = torch.tensor([[1.0, 0.5], [2, -1], [0.3, 2], [-1, 0.2], [-0.5, -1.5]], dtype=F64)
+    signs = torch.tensor([1.0, 1, 1, -1, -1], dtype=F64)
+    outside = {"type": "ineq", "fun": lambda w: (signs[:, None] * x).numpy() @ w - 1}
+    w = minimize(lambda w: w @ w, [1.0, 1.0], constraints=outside).x
+    A = torch.tensor(np.stack([w, -w]) / 2)
+    norm = norm_after_cross_entropy([2, *[4] * (L - 1), 2], x, signs, lambda h: h)
+    assert norm == pytest.approx(float(theory.representation_cost(A, L)), rel=0.02)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_cross_entropy_leads_shallow_networks_to_the_smallest_cost_at_margin_1(seed):
+    """Remark 2: classes 1, 2, 1 at t = -1, 0, 1, x = (t, 1). The margin 2 |t| - 1 costs 5 sqrt 2.
+
+    Less is impossible: sum_i mu_i sign_i relu(w.x_i) is between -1 and 1 for unit w and mu = (1, 3,
+    1), so that neurons a_j relu(w_j.x) with margins of 1 have sum_j |a_j| >= 1 + 3 + 1. Two logits
+    +-a / 2 and w cost 2 |w| |a| / sqrt 2.
+    """
+    x = torch.tensor([[-1.0, 1], [0, 1], [1, 1]], dtype=F64)
+    signs, mu = torch.tensor([[1.0, -1, 1], [1, 3, 1]], dtype=F64)
+    angle = torch.linspace(0, 2 * math.pi, 1001, dtype=F64)
+    w = torch.stack([angle.cos(), angle.sin()])
+    assert float(((mu * signs) @ (x @ w).relu()).abs().max()) == pytest.approx(1)
+    norm = norm_after_cross_entropy([2, 8, 2], x, signs, torch.relu, seed)
+    assert norm == pytest.approx(5 * math.sqrt(2), rel=0.01)
 
 
 # Proposition 4

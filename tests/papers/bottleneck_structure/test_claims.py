@@ -6,7 +6,7 @@ import pytest
 from in_memory import kept_tables, verdicts
 
 from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
-from runner.papers.bottleneck_structure.bottleneck.tables import at_ridge, fits, lines
+from runner.papers.bottleneck_structure.bottleneck.tables import at_ridge, fits
 from runner.papers.bottleneck_structure.symmetry.quantities import gained
 from runner.papers.bottleneck_structure.symmetry.tables import of_recipe
 from runner.papers.bottleneck_structure.theorem_claims import THEOREMS
@@ -112,14 +112,14 @@ def test_a_range_is_a_run_of_neighbouring_depths(minima):
     assert list(fits(minima, depths=3)["slope"].round(6)) == [3, 2]
     minima.loc[minima["depth"] == 10, "rank"] = 2
     found = fits(minima, depths=3)
-    assert list(found["rank"]) == [2] and list(found["first"]) == [14]
+    assert list(found["rank"]) == [2] and list(found["depths"]) == [5]
 
 
 def test_the_error_of_a_slope_is_that_of_the_depths_it_is_fitted_to(minima):
     certain = fits(minima, 3)
     uncertain = fits(minima.assign(spread=minima["spread"].mask(minima["depth"] < 14, 0.5)), 3)
     pd.testing.assert_frame_equal(uncertain.iloc[1:], certain.iloc[1:])
-    assert uncertain["off"].iloc[0] > 100 * certain["off"].iloc[0]
+    assert uncertain["slope_error"].iloc[0] > 100 * certain["slope_error"].iloc[0]
 
 
 def test_networks_as_trained_decide_nothing_where_ranges_are_too_short():
@@ -134,6 +134,6 @@ def test_networks_as_trained_decide_nothing_where_ranges_are_too_short():
 
 def test_plain_training_of_the_reference_has_the_slopes_that_the_page_prints():
     metrics = kept_tables("bottleneck-recipes", "paper")["metrics"]
-    found = lines(at_ridge(metrics).query("recipe == 'plain'")).sort_values("replicate")
+    found = fits(at_ridge(metrics).query("recipe == 'plain'")).sort_values("replicate")
     assert (found["slope"] / found["rank"]).round(2).tolist() == [0.93, 1.01, 1.00, 0.82, 0.97]
     assert found["r2"].min() == pytest.approx(0.990, abs=1e-3)

@@ -6,9 +6,10 @@ from in_memory import kept_tables
 from matplotlib.figure import Figure
 
 from runner.papers.bottleneck_structure import looks
-from runner.papers.bottleneck_structure.bottleneck.figures import collapsed
+from runner.papers.bottleneck_structure.bottleneck.figures import collapsed, draw_bottleneck
 from runner.papers.bottleneck_structure.linear.figures import draw_linear
 from runner.papers.bottleneck_structure.rank_one.figures import draw_rank_one
+from runner.papers.bottleneck_structure.stability.figures import draw_rates
 
 
 @pytest.mark.parametrize(
@@ -50,3 +51,29 @@ def test_networks_that_end_at_zero_stretch_no_axis():
     picture, _ = draw_linear(tables)
     bands = [path for band in picture.axes[1].collections for path in band.get_paths()]
     assert min(path.vertices[:, 1].min() for path in bands) > 1e-5
+
+
+@pytest.mark.parametrize("scale", ["quick", "paper"])
+def test_names_of_ranks_in_figure_1_touch_neither_marks_nor_other_names(scale):
+    picture, _ = draw_bottleneck(kept_tables("bottleneck-fig1", scale))
+    picture.draw_without_rendering()
+    panels = [axes for axes in picture.axes if any("rank" in t.get_text() for t in axes.texts)]
+    assert len(panels) in (2, 3)
+    for axes in panels:
+        names = [text.get_window_extent() for text in axes.texts if "rank" in text.get_text()]
+        points = [line.get_transform().transform(line.get_xydata()) for line in axes.lines]
+        assert len(names) >= 2
+        for n, box in enumerate(names):
+            assert not any(box.contains(*point) for line in points for point in line)
+            assert not any(box.overlaps(other) for other in names[:n])
+
+
+def test_labels_of_learning_rates_do_not_overlap():
+    metrics = kept_tables("bottleneck-rates", "quick")["metrics"]
+    rates, close = sorted(metrics["rate"].unique()), (0, 0.02, 0.05, 0.1, 0.15, 0.2)
+    rates = metrics["rate"].map(dict(zip(rates, close, strict=True)))
+    picture, _ = draw_rates({"metrics": metrics.assign(rate=rates)})
+    picture.draw_without_rendering()
+    labels = [label.get_window_extent() for label in picture.axes[0].get_xticklabels()]
+    assert len(labels) >= 5
+    assert not any(a.overlaps(b) for a, b in zip(labels, labels[1:], strict=False))

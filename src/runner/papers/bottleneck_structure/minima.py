@@ -82,7 +82,10 @@ class Problem:
 
 
 def pruned(network: Network) -> Network:
-    """Remove the neurons that contribute nothing; every layer keeps at least one."""
+    """Return the network without neurons whose weights are zero; each layer keeps at least one.
+
+    DEAD says which weights count as zero.
+    """
     weights, biases = [W.clone() for W in network.weights], [b.clone() for b in network.biases]
     for i in range(network.depth - 1):
         entering = (weights[i].square().sum(1) + biases[i].square()).sqrt()
@@ -118,10 +121,11 @@ def merged(network: Network) -> Network:
 
 
 def balanced(network: Network, sweeps: int = BALANCING) -> Network:
-    """Return the network whose neurons have `||W_{l,i.}||^2 + b_{l,i}^2 = ||W_{l+1,.i}||^2`.
+    """Rescale every neuron so that its incoming and its outgoing weights have equal norm.
 
-    The function f does not change. Among all rescalings of a neuron this one has the smallest
-    `||theta||^2`.
+    Afterwards `||W_{l,i.}||^2 + b_{l,i}^2 = ||W_{l+1,.i}||^2` for neuron i of layer l. The function
+    f does not change, and `||theta||^2` is the smallest of all rescalings. sweeps: largest number
+    of sweeps over the layers. Returns a new network.
     """
     theta, sizes = flattened(network)
     descent.balance(theta.numpy(), sizes, sweeps, CLOSE)
@@ -148,8 +152,9 @@ def _network(theta: Float[Tensor, " n"], sizes: np.ndarray) -> Network:
 def polished(network: Network, problem: Problem, restarts: int = RESTARTS) -> Network:
     """Minimize the loss of a network by L-BFGS; prune, merge and balance before every restart.
 
-    Returns the network after two restarts in a row that gain less than GAIN, or after `restarts`.
-    The first such restart switches to float64. Returns a diverged network unchanged.
+    L-BFGS begins in float32. After the first restart that gains less than GAIN it continues in
+    float64. It ends after two such restarts in a row, or after `restarts` restarts. Returns a new
+    network; a diverged network is returned unchanged.
     """
     best, idle, dtype = problem.loss(network), 0, torch.float32
     if not best < DIVERGED:
@@ -179,7 +184,10 @@ def _descended(network: Network, problem: Problem, dtype: torch.dtype) -> Networ
 
 
 def shortened(network: Network, problem: Problem) -> Network:
-    """Remove one layer: replace two neighbors by `W_{l+1} W_l` where the loss is smallest."""
+    """Return a network with one layer less: two neighboring layers become `W_{l+1} W_l`.
+
+    Of all pairs of neighbors the one with the smallest resulting loss is replaced.
+    """
 
     def merged(i: int) -> Network:
         """Return the network whose layers i and i + 1 are replaced by one layer."""
@@ -191,10 +199,10 @@ def shortened(network: Network, problem: Problem) -> Network:
 
 
 def lengthened(network: Network, problem: Problem) -> Network:
-    """Insert one layer where the loss is smallest.
+    """Return a network with one layer more, inserted where the resulting loss is smallest.
 
-    The layer projects a representation on its k leading directions, with or without its mean; k is
-    the rank of the middle layer.
+    The new layer projects the representation of a hidden layer on its k leading directions, around
+    zero or around its mean. k is the rank of the middle layer.
     """
     k = max(1, gap_rank(svdvals(network.weights[network.depth // 2 - 1])))
     hidden = network.activations(problem.x.mT)[1:-1]
@@ -241,11 +249,14 @@ def minima(
     problem: Problem,
     tick: Callable[[Network, float], None] = lambda network, loss: None,
 ) -> dict[int, Minimum]:
-    """Find the best network of each depth, from its initializations and from neighboring depths.
+    """Search for the network of lowest loss at each depth; return a `Minimum` for each depth.
 
-    starts: initial networks, by depth, of some of the depths. Depths that no network reaches are
-    excluded. Sweeps down and up are repeated until no loss falls by more than SETTLED, at most
-    SWEEPS times. tick: called with every polished network and its loss.
+    First all initial networks are polished. Then the best network of each depth is shortened or
+    lengthened to the neighboring depths. These sweeps down and up are repeated until no loss falls
+    by more than SETTLED, at most SWEEPS times. The result lacks depths that no network reaches.
+
+    starts: initial networks of some of the depths, by depth. tick: called with every polished
+    network and its loss.
     """
     depths = sorted(depths)
     best: dict[int, Minimum] = {}

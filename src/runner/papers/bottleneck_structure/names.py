@@ -10,7 +10,6 @@ MEASURES = {
     "ntk_trace": "Tr Θ",
     "jacobian_rank": "rank of the Jacobian",
     "bottleneck_rank": "smallest rank of any layer",
-    "log_ntk": "log (Tr Θ / L)",
     "knn_r2_axis": "R² of (w·v)²",
     "knn_r2_orthogonal": "R² of ‖(I − w wᵀ) v‖²",
     "step_r2": "R² of the next step",
@@ -38,14 +37,8 @@ NAMES = {
 """What rules and printed tables call values."""
 
 CONDITIONS = {
-    "fit": "the best solutions fit the data",
     "test_cost < 0.1": "the test error is below 0.1",
-    "depths >= 3": "the range has three or more depths",
-    "sizes >= 3": "the networks fit at three or more values of N",
-    "rank < 2": "the rank is below 2",
-    "imbalance <= 1e-3": "the weights are balanced up to 0.001",
     "recipe == 'minimum'": "the network is a best solution",
-    "points > 0": "the inequality applies to the network",
     "E == 0": "the data have no noise",
 }
 """What rules call conditions."""

@@ -49,7 +49,10 @@ class Network:
         return float((self.activations(x)[-1] - y).square().sum(1).mean())
 
     def traced(self, x: Inputs) -> dict[str, Tensor]:
-        """Return W1, b1, W2, ..., the inputs x, and H1, H2, ..., the hidden activations."""
+        """Return the tensors of the network by name.
+
+        W1, b1, W2, ... are weights and biases, x the inputs, H1, H2, ... the hidden activations.
+        """
         named = {"W": self.weights, "b": self.biases, "H": self.activations(x)[1:-1]}
         numbered = {f"{n}{i}": t for n, ts in named.items() for i, t in enumerate(ts, start=1)}
         return {"x": x, **numbered}
@@ -68,7 +71,10 @@ def random_network(sizes: list[int], gain: float, stream: torch.Generator) -> Ne
 
 
 def torch_module(config: object, network: str, tensors: dict[str, Tensor]) -> nn.Module:
-    """Return a stored network as a torch module."""
+    """Return a stored network as a torch module.
+
+    tensors: weights and biases by the names W1, b1, W2, ... config and network are not used.
+    """
     return modules.mlp(tensors)
 
 
@@ -90,9 +96,9 @@ class Derivatives:
 
 
 def differentiate(network: Network, x: Inputs) -> Derivatives:
-    """Return the Jacobians of a network and of its halves at each point.
+    """Return the Jacobians at each point: of f, from the input to each layer, and on to the output.
 
-    They are products of masked weights.
+    They are products of weights whose rows of inactive neurons are zero.
     """
     N, d_in = x.shape
     hidden = network.activations(x)[1:]

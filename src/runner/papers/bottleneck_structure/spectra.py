@@ -21,9 +21,10 @@ def bottleneck_rank(singular_values: Sequence[Float[Tensor, " _"]]) -> int:
 
 
 def jacobian_ranks(jacobian: Jacobians) -> Int[Tensor, " N"]:
-    """Return Rank J f(x) at every point: singular values above a hundredth of the point's largest.
+    """Return Rank J f(x) at every point x; its maximum over x is Rank_J(f) (section 3.1).
 
-    The largest rank is Rank_J(f) (section 3.1). The rank is 0 where the Jacobian is 0 or nan.
+    The rank is the number of singular values above a hundredth of the largest one at this point. It
+    is 0 where the Jacobian is 0 or nan.
     """
     s = svdvals(jacobian)
     return ((s > FLOOR * s[:, :1]) & torch.isfinite(s)).sum(1)
@@ -58,9 +59,10 @@ def threshold_rank(s: Float[Tensor, " _"]) -> int:
 
 
 def gap_rank(s: Float[Tensor, " _"]) -> int:
-    """Return the k with the largest s_k / s_{k+1}; 0 if no value is above 0.1, or if all are nan.
+    """Return the rank k with the largest gap s_k / s_{k+1} of the singular values s.
 
-    Shrinking singular values may stay above a fixed threshold long after a gap has opened.
+    The rank is 0 if no value is above 0.1, or if all are nan. Values that shrink in training stay
+    above a fixed threshold for long, while the gap opens early.
     """
     if not s[0] > THRESHOLD:
         return 0

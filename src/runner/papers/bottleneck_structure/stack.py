@@ -64,12 +64,19 @@ class DepthStack:
         self._H = []
 
     def resume(self, parameters: Float[Tensor, " n"], widths: list[int]) -> None:
-        """Continue with parameters whose hidden layers have these widths."""
+        """Replace the parameters by those of a checkpoint.
+
+        parameters: all parameters in one vector. widths: number of neurons of each hidden layer.
+        """
         self.widths = widths
         self._use(parameters)
 
     def through(self) -> list[Float[Tensor, "A n"]]:
-        """Return each neuron's norm of incoming weights and bias times norm of outgoing weights."""
+        """Return the product of the norms of each neuron's incoming and outgoing weights.
+
+        The list has a tensor for each hidden layer, with a row for each of the A networks that have
+        this layer. The bias of a neuron counts as an incoming weight.
+        """
         products = []
         for i, A in enumerate(self.active):
             entering = (self.W[i].square().sum(2) + self.b[i][..., 0].square()).sqrt()
@@ -131,7 +138,10 @@ class DepthStack:
         return torch.cat([part.flatten() for part in (*weights, last, *biases, b[-1])])
 
     def load(self, r: int, network: Network) -> None:
-        """Copy a network into the first neurons of network r, which may be wider."""
+        """Copy a network into network r of the stack, whose further neurons become zero.
+
+        network: a network of the same depth as network r, and at most as wide.
+        """
         layers = zip(*self._layers(r), network.weights, network.biases, strict=True)
         for W, b, weight, bias in layers:
             W.zero_()[: len(weight), : weight.shape[1]].copy_(weight)

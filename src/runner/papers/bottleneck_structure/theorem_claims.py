@@ -24,16 +24,10 @@ ROOM = (
 
 PRINTED = {
     "schatten": "the inequality of Appendix A.1",
-    "theorem-3": "Theorem 3",
-    "theorem-6": "Theorem 6",
-    "theorem-7": "Theorem 7",
-    "corollary-8": "Corollary 8",
     "proposition-9": "Proposition 9 with the factor of its proof",
-    "proposition-9-printed": "Proposition 9 as printed",
     "proposition-9-segment": "the second part of Proposition 9",
     "linear": "‖θ‖² ≥ L ‖A‖^(2/L)",
     "points > 0": "the inequality applies to at least one point",
-    "recipe == 'minimum'": "the network is a best solution",
     "imbalance <= 1e-3": "its imbalance is at most 0.001",
 }
 """Printed names of theorems and conditions."""

@@ -46,7 +46,11 @@ class TheoremCheck(Row):
 
 
 def theorem_rows(network: Network, x: Inputs, k: int, replicate: int) -> Iterator[TheoremCheck]:
-    """Yield a row for each theorem at inputs with Rank J f(x) = k >= 1, as theorems assume."""
+    """Yield a row for each theorem, measured at the inputs where Rank J f(x) = k >= 1.
+
+    The theorems assume this rank. Inputs where the Jacobian is nan are included, and count as
+    violations. Without such inputs there is no row.
+    """
     J = differentiate(network, x).jacobian
     x = x[(jacobian_ranks(J) == k) | J.isnan().any(2).any(1)]
     if len(x):

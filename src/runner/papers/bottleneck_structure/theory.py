@@ -25,7 +25,7 @@ from runner.papers.bottleneck_structure.networks import (
 def log_pseudo_determinant(A: Float[Tensor, "... m n"], k: int) -> Float[Tensor, "..."]:
     """Return `log |A|_+`, the sum of the logarithms of the k largest singular values (section 1.1).
 
-    -inf if A has a smaller rank.
+    The result is -inf if the rank of A is below k.
     """
     return svdvals(A)[..., :k].log().sum(-1)
 
@@ -35,7 +35,7 @@ def representation_cost(A: Float[Tensor, "... m n"], L: float) -> Float[Tensor, 
 
     With A = J f(x) this is a lower bound of the norm of every ReLU network of depth L that
     represents f (Appendix A.1). Singular values within the rounding of a product of L matrices are
-    excluded, since the power 2/L would make them large. nan if A is not finite.
+    excluded, since the power 2/L would make them large. The result is nan if A is not finite.
     """
     s = svdvals(A)
     rounding = max(A.shape[-2:]) * L * torch.finfo(A.dtype).eps * operator_norm(A)
@@ -43,9 +43,10 @@ def representation_cost(A: Float[Tensor, "... m n"], L: float) -> Float[Tensor, 
 
 
 def corrections(A: Float[Tensor, "m n"], k: int) -> tuple[float, float]:
-    """Return `2 log |A|_+` and `||log_+ A^T A||^2 / 2` of the k largest singular values (sec. 3).
+    """Return the first two corrections of a linear network's cost (section 3).
 
-    `R(A; L) = L k + first + second / L + O(L^-2)`.
+    They are `first = 2 log |A|_+` and `second = ||log_+ A^T A||^2 / 2`, of the k largest singular
+    values, in `R(A; L) = L k + first + second / L + O(L^-2)`.
     """
     logs = 2 * svdvals(A)[:k].log()
     return float(logs.sum()), float(logs.square().sum() / 2)
@@ -54,7 +55,8 @@ def corrections(A: Float[Tensor, "m n"], k: int) -> tuple[float, float]:
 def imbalance(network: Network) -> float:
     """Return the relative imbalance of the parameters (Appendix B, proof of Theorem 7).
 
-    `sum_{l,i} | ||W_{l,i.}||^2 + b_{l,i}^2 - ||W_{l+1,.i}||^2 | / ||theta||^2`; 0 if balanced.
+    It is `sum_{l,i} | ||W_{l,i.}||^2 + b_{l,i}^2 - ||W_{l+1,.i}||^2 | / ||theta||^2`: how much the
+    norms of incoming and outgoing weights of neurons i differ. It is 0 if they are equal.
     """
     total = network.parameter_norm()
     if total == 0:
@@ -118,7 +120,8 @@ def activation_bound(
 ) -> PerPoint:
     """Return the right side of Theorem 7, `c max{1, e^{c_1/k}} / (k |J f(x)|_+^{2/k}) L`.
 
-    `c L = Tr Theta(x, x)`. The left side is `sum_l ||alpha_{l-1}(x)||^2`.
+    The left side is `sum_l ||alpha_{l-1}(x)||^2`. trace: `c L = Tr Theta(x, x)`. excess: c_1.
+    log_determinant: `log |J f(x)|_+`.
     """
     return trace * torch.exp((excess / k).clamp(min=0) - 2 * log_determinant / k) / k
 
@@ -151,21 +154,22 @@ def negative_shares(network: Network, x: Inputs) -> Float[Tensor, " L"]:
 def representation_bound(
     trace: PerPoint, excess: Float[Tensor, ""], log_determinant: PerPoint, k: int, L: int
 ) -> Float[Tensor, ""]:
-    """Return the right side of Corollary 8 at p = 1, with `c L` the mean of `Tr Theta(x_i, x_i)`.
+    """Return the bound of Corollary 8 on singular value k + 1 of the representations, at p = 1.
 
-    `sqrt(c (c_1 - 2 log max_i |J f(x_i)|_+) max{1, e^{c_1/k}} / (k min_i |J f(x_i)|_+^{2/k})) /
-    sqrt(L)`. For any p in (0, 1) at least (1-p) L layers have `s_{k+1} <= bound / p`. Equivalently,
-    the j-th largest of the L values is at most `bound L / j`.
+    It is `sqrt(c (c_1 - 2 log max_i |J f(x_i)|_+) max{1, e^{c_1/k}} / (k min_i |J f(x_i)|_+^{2/k}))
+    / sqrt(L)`. For any p in (0, 1) at least (1-p) L layers have `s_{k+1} <= bound / p`.
+    Equivalently, the j-th largest of the L values is at most `bound L / j`. trace: Tr Theta(x_i,
+    x_i), with mean c L. excess: c_1. log_determinant: `log |J f(x_i)|_+`.
     """
     growth = torch.exp((excess / k).clamp(min=0) - 2 * log_determinant.min() / k)
     return torch.sqrt((trace.mean() / L) * (excess - 2 * log_determinant.max()) * growth / k / L)
 
 
 def ntk_mixed_derivative(derivatives: Derivatives) -> PerPoint:
-    """Return `||d^2_{xy} Theta(x, x)||_op` of a (d_in d_out)-square matrix, at every point.
+    """Return `||d^2_{xy} Theta(x, x)||_op`, the norm of the kernel's mixed second derivative.
 
-    The matrix is `sum_l (J alpha_{l-1}^T J alpha_{l-1}) (x) (J(alpha~_l -> f) J(alpha~_l -> f)^T)`
-    (Proposition 9).
+    At every point the derivative is the (d_in d_out)-square matrix `sum_l (J alpha_{l-1}^T J
+    alpha_{l-1}) (x) (J(alpha~_l -> f) J(alpha~_l -> f)^T)` (Proposition 9).
     """
     layers = zip(derivatives.inner, derivatives.outer, strict=True)
     total = sum(torch.einsum("nab,ncd->nacbd", A.mT @ A, B @ B.mT) for A, B in layers)
@@ -183,19 +187,20 @@ def narrowness_bound(jacobian: Jacobians, L: int) -> PerPoint:
 
 
 def ntk_norm(network: Network, derivatives: Derivatives, x: Inputs) -> PerPoint:
-    """Return `||Theta(x, x)||_op` with `Theta = sum_l ||alpha_{l-1}||^2 J(alpha~_l -> f) J(...)^T`.
+    """Return the operator norm of the tangent kernel Theta(x, x), a (d_out, d_out) matrix.
 
-    It includes the derivatives by the weights (Appendix B).
+    `Theta = sum_l ||alpha_{l-1}||^2 J_l J_l^T` with `J_l = J(alpha~_l -> f)`: the derivatives by
+    the weights and not by the biases, as in Appendix B.
     """
     layers = zip(squared_inputs(network, x), derivatives.outer, strict=True)
     return operator_norm(sum(a[:, None, None] * J @ J.mT for a, J in layers))
 
 
 def active_segment(network: Network, x: Inputs, step: Inputs) -> tuple[Inputs, Inputs]:
-    """Return the ends of the part of `[x - step, x + step]` around x on which no neuron switches.
+    """Return the two ends of the segment around x on which no neuron switches on or off.
 
-    The region of equal states D_l is convex. Bisection from inside therefore finds its ends, to
-    2^-30 of the step.
+    The segment is the part of `[x - step, x + step]` where all neurons have the state, on or off,
+    that they have at x. Such a region is convex, so bisection finds its ends, to 2^-30 of the step.
     """
 
     def states(points: Inputs) -> Tensor:

@@ -36,9 +36,11 @@ def start(
     stream: Stream,
     numbers: Sequence[int] = (),
 ) -> DepthStack:
-    """Draw the weights of every network from the random stream of its replicate and depth.
+    """Draw the initial weights of every network of the stack; return the stack.
 
-    numbers: each network's index among the initializations of its replicate and depth; (): all 0.
+    Each network has the random stream of its replicate, depth and number. replicates: each
+    network's replicate. numbers: each network's index among the initializations of its replicate
+    and depth; (): all 0.
     """
     numbers = numbers or [0] * len(replicates)
     for r, (L, replicate, number) in enumerate(zip(stack.depths, replicates, numbers, strict=True)):

@@ -2,14 +2,18 @@
 trained."""
 
 from runner.papers.bottleneck_structure.bottleneck import quantities as q
-from runner.papers.bottleneck_structure.bottleneck.tables import CLOSE_FIT, ENOUGH, FITTED
+from runner.papers.bottleneck_structure.bottleneck.tables import (
+    CLOSE_FIT,
+    ENOUGH,
+    FITTED,
+    RANK,
+    ZERO,
+)
 from runner.papers.bottleneck_structure.theorem_claims import THEOREMS
 from runner.results.claims import Claim, Kind
 from runner.results.quantities import Rule
 
 CAPTION = "paper D, figure 1 and section 3.1"
-TRUE_RANK = 2
-"""Rank k* of the task of figure 1."""
 
 LONG = f"depths >= {ENOUGH}"
 """Condition: a range has enough depths for a line."""
@@ -19,9 +23,6 @@ DOUBT = (
     " by {doubt.max:.2%}"
 )
 """Printed uncertainty: by how much the loss of a best solution may be too high."""
-
-ZERO = 0.01
-"""Bound on ‖θ‖² below which a network counts as zero."""
 
 NEVER = "paper D, section 3.1 (fitting minima that underestimate the rank: never observed)"
 
@@ -151,7 +152,7 @@ AS_TRAINED: dict[str, tuple[str, str, Kind]] = {
 
 
 def norms_as_trained(end: str) -> list[Claim]:
-    """Return the statements of figure 1a for networks as trained."""
+    """Return the statements of figure 1a for networks as trained. end: a key of AS_TRAINED."""
     recipe, after, kind = AS_TRAINED[end]
     return [
         Claim(
@@ -183,7 +184,7 @@ def norms_as_trained(end: str) -> list[Claim]:
 
 
 def spectra_as_trained(end: str) -> list[Claim]:
-    """Return the statements of figure 1b for networks as trained."""
+    """Return the statements of figure 1b for networks as trained. end: a key of AS_TRAINED."""
     recipe, after, kind = AS_TRAINED[end]
     return [
         Claim(
@@ -236,7 +237,7 @@ RECIPES = [
         "no best solution found for figure 1's task fits the data with a rank below the rank of"
         " the task",
         NEVER,
-        q.fits_below(TRUE_RANK, "minimum").always("=", 0),
+        q.fits_below(RANK, "minimum").always("=", 0),
         note=BELOW,
     ),
     Claim(
@@ -244,7 +245,7 @@ RECIPES = [
         "after ordinary training on figure 1's task, no network fits the data with a rank below"
         " the rank of the task",
         NEVER,
-        q.fits_below(TRUE_RANK, "plain").always("=", 0),
+        q.fits_below(RANK, "plain").always("=", 0),
         note=BELOW,
     ),
 ]

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from runner.papers.bottleneck_structure.bottleneck.tables import SHALLOWEST, at_ridge, fitted
+from runner.papers.bottleneck_structure.bottleneck.tables import RANK, ZERO, at_ridge, deep, fitted
 from runner.papers.bottleneck_structure.looks import draw_spectra, rank_look
 from runner.results import style
 from runner.results.drawing import Drawing, Finding, or_empty
@@ -29,31 +29,16 @@ COLUMNS = {
 }
 """Names of the columns of figure 1, by recipe."""
 
-RANK = 2
-"""Rank of the task."""
-
-ZERO = 0.01
-"""Squared norm below which a network counts as zero."""
-
-
-def _deep(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the networks from depth 6 on, or all networks if none is so deep.
-
-    Shallower networks have no bottleneck.
-    """
-    deep = metrics[metrics["depth"] >= SHALLOWEST]
-    return deep if len(deep) else metrics
-
 
 def _from_depth(metrics: pd.DataFrame) -> str:
     """Return a phrase that names the smallest depth that is drawn, or nothing if all are drawn."""
-    first = _deep(metrics)["depth"].min()
+    first = deep(metrics)["depth"].min()
     return f", from depth {first} on" * bool(first > metrics["depth"].min())
 
 
 def _minima(tables: Tables) -> pd.DataFrame:
     """Return the best solution found at each depth."""
-    return _deep(select(tables["metrics"], recipe="minimum"))
+    return deep(select(tables["metrics"], recipe="minimum"))
 
 
 def say_slope(tables: Tables) -> str:
@@ -99,18 +84,11 @@ def _slopes(axes: Axes, norms: pd.Series, last: int) -> None:
 
 
 def _name_ranks(axes: Axes, networks: pd.DataFrame) -> None:
-    """Write each rank above its shallowest network, rank 2 above its deepest network.
-
-    Ranks that begin at one depth share one label.
-    """
-    ends = networks.groupby("rank")["depth"].agg(["min", "max"])
-    spots = ends["min"].where(ends.index != 2, ends["max"])
-    for depth, ranks in spots.groupby(spots).groups.items():
-        rows = networks[networks["rank"].isin(ranks) & (networks["depth"] == depth)]
-        look = rank_look(ranks[0]) if len(ranks) == 1 else PLAIN
-        words = f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
-        near = {"xytext": (-8, 10), "textcoords": "offset points", "weight": "bold"}
-        look.name(axes, depth, rows["parameter_norm"].max(), words, **near)
+    """Write the ranks of some networks into the upper left corner, each next to its mark."""
+    for row, rank in enumerate(sorted(networks["rank"].unique())):
+        look, height = rank_look(rank), 0.96 - 0.08 * row
+        look.line(axes, 0.06, height, transform=axes.transAxes, markersize=5.5)
+        look.note(axes, 0.1, height, f"rank {rank}", weight="bold", va="center")
 
 
 def _spectra(panels: np.ndarray, shown: list[int], task: pd.DataFrame, spectrum: pd.DataFrame):
@@ -144,7 +122,7 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """
     metrics = tables["metrics"]
     present = [recipe for recipe in COLUMNS if (metrics["recipe"] == recipe).any()]
-    by = {recipe: _deep(select(metrics, recipe=recipe)) for recipe in present}
+    by = {recipe: deep(select(metrics, recipe=recipe)) for recipe in present}
     every = pd.concat(by.values())
     common = set.intersection(*(set(rows["depth"]) for rows in by.values())) or {every["depth"][0]}
     three = np.quantile(sorted(common), np.linspace(0, 0.8, 3), method="nearest")
@@ -195,7 +173,7 @@ def collapsed(metrics: pd.DataFrame) -> pd.DataFrame:
 
 def say_above(tables: Tables) -> str:
     """Return the headline: annealed training's excess loss, and ordinary training's collapse."""
-    rows = _deep(losses_above(tables["metrics"]))
+    rows = deep(losses_above(tables["metrics"]))
     medians = select(rows, recipe="annealed").groupby("depth")["above"].median()
     nonempty(collapsed(rows), "depth from which ordinary training collapses")
     return (
@@ -220,21 +198,21 @@ def _by_recipe(axes: Axes, metrics: pd.DataFrame, column: str) -> None:
 def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw the rank after training, and the loss above the best solution found."""
     metrics = at_ridge(tables["metrics"])
-    deep = _deep(metrics)
+    networks = deep(metrics)
     picture, ((left, right),) = style.sheet(gap=2.0, right=1.1)
-    depths = sorted(deep["depth"].unique())
+    depths = sorted(networks["depth"].unique())
     for axes in (left, right):
         room = max(0.7, 0.06 * (depths[-1] - depths[0]))
         axes.set_xlim(depths[0] - room, depths[-1] + room)
         style.ticks(axes.xaxis, depths[:: -(-len(depths) // 7)])
-    left.set_ylim(-0.3, deep["rank"].max() + 0.6)
+    left.set_ylim(-0.3, networks["rank"].max() + 0.6)
     left.yaxis.set_major_locator(MaxNLocator(7, integer=True))
     style.level(left, RANK)
     label_style: dict[str, Any] = {"textcoords": "offset points", "size": SMALL}
     QUIET.name(left, depths[0], RANK, "the task", xytext=(0, -13), ha="left", **label_style)
-    _by_recipe(left, deep, "rank")
+    _by_recipe(left, networks, "rank")
     with or_empty(right):
-        above = _deep(losses_above(metrics))
+        above = deep(losses_above(metrics))
         shown = above.loc[above["above"] > 0.1, "above"]
         low, high = shown.min() / 2, 5 * shown.max()
         right.set(yscale="log", ylim=(low, high))

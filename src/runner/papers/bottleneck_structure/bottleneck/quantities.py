@@ -32,9 +32,7 @@ DEPTHS, MANY_DEPTHS = {"depth": t.ENOUGH}, {"depth": t.DEPTHS_OF_EXPANSION}
 
 def _networks(tables: Tables, recipe: str) -> pd.DataFrame:
     """Return the networks of a recipe from depth SHALLOWEST on, if there are any so deep."""
-    rows = select(t.at_ridge(tables["metrics"]), recipe=recipe)
-    deep = rows[rows["depth"] >= t.SHALLOWEST]
-    return deep if len(deep) else rows
+    return t.deep(select(t.at_ridge(tables["metrics"]), recipe=recipe))
 
 
 def _minima(tables: Tables) -> pd.DataFrame:
@@ -64,11 +62,16 @@ def _with_fit(tables: Tables, measured: pd.DataFrame | pd.Series, what: str) -> 
 @quantity(unit="ratio", needs=DEPTHS)
 def slope_over_rank(tables: Tables) -> pd.DataFrame:
     """slope of ‖θ‖² against L divided by the rank, over three or more depths of equal rank, at \
-the end of its error interval that is farther from 1"""
+the end of its error interval that is farther from 1
+
+    The slope is that of the line in L fitted to ‖θ‖². The quantity is (slope ± error) / rank, with
+    the sign that moves it away from 1. The error is the change of the slope if each ‖θ‖² moves by
+    the difference of the two best losses of its depth, divided by λ.
+    """
     metrics = _minima(tables)
-    fits = t.fits(metrics, t.ENOUGH)
-    nonempty(fits["off"].dropna(), "second minimum of a depth, which gives the error")
-    far = np.where(fits["slope"] < fits["rank"], -1, 1) * fits["off"]
+    fits = t.fits(metrics)
+    nonempty(fits["slope_error"].dropna(), "second minimum of a depth, which gives the error")
+    far = np.where(fits["slope"] < fits["rank"], -1, 1) * fits["slope_error"]
     fits["value"] = (fits["slope"] + far) / fits["rank"]
     fits = fits.join(_slope_of_starts(metrics), on="replicate")
     return _with_fit(tables, fits, f"rank that holds over {t.ENOUGH} depths")
@@ -130,10 +133,11 @@ rank"""
 
 def _longest(tables: Tables) -> pd.DataFrame:
     """Return first slope, last slope and rank of each replicate's longest range of equal rank."""
-    by = t.successive_slopes(_minima(tables)).groupby(["replicate", "range"])
-    ranges = by["slope"].agg(["size", "first", "last"]).join(by["rank"].first())
-    longest = ranges.sort_values("size").groupby("replicate").tail(1).query("size >= 2")
-    return _with_fit(tables, longest.reset_index(), f"range of {t.ENOUGH} depths")
+    by = t.successive_slopes(_longest_range(tables)).groupby("replicate")
+    longest = by["slope"].agg(["size", "first", "last"]).join(by["rank"].first())
+    return _with_fit(
+        tables, longest.query("size >= 2").reset_index(), f"range of {t.ENOUGH} depths"
+    )
 
 
 @quantity(needs=DEPTHS)
@@ -241,15 +245,14 @@ and in the last layer, at the deeper half of the depths"""
 
 
 def _of_all(metrics: pd.DataFrame, ranges: pd.DataFrame) -> pd.DataFrame:
-    """Add the replicates without a range of equal rank: their `depths` is 0, all else is nan."""
-    replicates = metrics[["replicate"]].drop_duplicates()
-    return replicates.merge(ranges, how="left").fillna({"depths": 0})
+    """Add a row of nan for each replicate without a range of equal rank."""
+    return metrics[["replicate"]].drop_duplicates().merge(ranges, how="left")
 
 
 def _lines(tables: Tables, recipe: str) -> pd.DataFrame:
     """Return a line for each range of equal rank, and the replicates without a range."""
     metrics = _networks(tables, recipe)
-    return _of_all(metrics, t.lines(metrics))
+    return _of_all(metrics, t.fits(metrics))
 
 
 @quantity(unit="ratio", needs=DEPTHS)

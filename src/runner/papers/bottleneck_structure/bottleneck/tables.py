@@ -15,6 +15,10 @@ DEPTHS_OF_EXPANSION = 5
 """Smallest number of depths for R1 + R2 / L, which has two coefficients."""
 SHALLOWEST = 6
 """Smallest depth that counts: best solutions of depth 3 to 5 have no bottleneck."""
+RANK = 2
+"""Rank k* of the task of figure 1."""
+ZERO = 0.01
+"""Bound on ‖θ‖² below which a network counts as zero."""
 CLOSE_FIT = 0.02
 """Training error below which a network fits as closely as weight decay allows.
 
@@ -29,6 +33,12 @@ def at_ridge(metrics: pd.DataFrame) -> pd.DataFrame:
     lowest = metrics[metrics["recipe"] == "minimum"]
     ridge = (lowest if len(lowest) else metrics)["ridge"].min()
     return metrics[metrics["ridge"] == ridge]
+
+
+def deep(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Return the networks from depth SHALLOWEST on, or all networks if none is so deep."""
+    from_shallowest = metrics[metrics["depth"] >= SHALLOWEST]
+    return from_shallowest if len(from_shallowest) else metrics
 
 
 def fitted(metrics: pd.DataFrame) -> pd.DataFrame:
@@ -60,14 +70,15 @@ def successive_slopes(metrics: pd.DataFrame) -> pd.DataFrame:
     return rows[steps["depth"].notna()]
 
 
-def fits(metrics: pd.DataFrame, depths: int) -> pd.DataFrame:
+def fits(metrics: pd.DataFrame, depths: int = ENOUGH) -> pd.DataFrame:
     """Fit `||theta||^2` over every range of at least `depths` depths (three or more).
 
     The rows are ranges, with the columns:
 
-    - replicate, rank, first and last depth;
+    - replicate, rank, depths (their number);
     - slope: of the line `slope L + intercept`;
-    - off: change of the slope if each norm moves by the difference of its depth's two best losses;
+    - slope_error: its change if each norm moves by the difference of its depth's two best losses;
+    - off: the largest distance from the line, relative to the range of the norm; r2: of the line;
     - R1, R2: of the expansion `||theta||^2 - k L = R1 + R2 / L`;
     - left: the largest residual of this expansion, relative to the range of `||theta||^2 - k L`.
     """
@@ -77,34 +88,17 @@ def fits(metrics: pd.DataFrame, depths: int) -> pd.DataFrame:
             continue
         L, norm = group["depth"].to_numpy(float), group["parameter_norm"].to_numpy()
         replicate, rank = group[["replicate", "rank"]].iloc[0]
-        excess, terms = norm - rank * L, np.stack([np.ones_like(L), 1 / L], 1)
-        R1, R2 = coefficients = np.linalg.lstsq(terms, excess)[0]
-        left = np.abs(excess - terms @ coefficients).max() / np.ptp(excess)
-        doubt = group.eval("loss / ridge * spread")
-        weights = np.linalg.pinv(np.vander(L, 2))[0]
-        slope, off = weights @ norm, np.abs(weights) @ doubt.fillna(doubt.max())
-        rows.append((replicate, rank, *L[[0, -1]], slope, off, R1, R2, left))
-    columns = ["replicate", "rank", "first", "last", "slope", "off", "R1", "R2", "left"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def lines(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Fit `||theta||^2 = slope L + intercept` to each range of equal rank of ENOUGH depths or more.
-
-    The rows are ranges, with replicate, rank, depths (their number), slope, off and r2. off is the
-    largest distance from the line, relative to the range of the norm.
-    """
-    rows = []
-    for _, group in with_ranges(metrics).groupby("range"):
-        if len(group) < ENOUGH:
-            continue
-        L, norm = group["depth"].to_numpy(float), group["parameter_norm"].to_numpy()
-        replicate, rank = group[["replicate", "rank"]].iloc[0]
         line = np.polyfit(L, norm, 1)
         rest = norm - np.polyval(line, L)
         off, r2 = np.abs(rest).max() / np.ptp(norm), 1 - rest.var() / norm.var()
-        rows.append((replicate, rank, len(L), line[0], off, r2))
-    return pd.DataFrame(rows, columns=["replicate", "rank", "depths", "slope", "off", "r2"])
+        doubt = group.reindex(columns=["loss", "ridge", "spread"]).eval("loss / ridge * spread")
+        error = np.abs(np.linalg.pinv(np.vander(L, 2))[0]) @ doubt.fillna(doubt.max())
+        excess, terms = norm - rank * L, np.stack([np.ones_like(L), 1 / L], 1)
+        R1, R2 = coefficients = np.linalg.lstsq(terms, excess)[0]
+        left = np.abs(excess - terms @ coefficients).max() / np.ptp(excess)
+        rows.append((replicate, rank, len(L), line[0], error, off, r2, R1, R2, left))
+    names = "replicate rank depths slope slope_error off r2 R1 R2 left"
+    return pd.DataFrame(rows, columns=names.split())
 
 
 def bottleneck_lengths(metrics: pd.DataFrame, spectrum: pd.DataFrame) -> pd.DataFrame:

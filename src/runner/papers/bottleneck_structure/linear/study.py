@@ -63,7 +63,10 @@ def run(config: Linear, context: Context) -> Rows:
 
 
 def draw_target(config: Linear, replicate: int) -> Float[Tensor, "n n"]:
-    """Return T of rank k: random singular vectors, singular values uniform in [1, 3]."""
+    """Draw the target matrix T of rank k (`config.rank`), from the stream of its replicate.
+
+    Its singular vectors are random; its singular values are uniform in [1, 3].
+    """
     stream = config.stream(replicate, "target")
     n = config.width
     U, _, Vh = svd(torch.randn(n, n, generator=stream, dtype=torch.float64))
@@ -74,7 +77,11 @@ def draw_target(config: Linear, replicate: int) -> Float[Tensor, "n n"]:
 def trained(
     config: Linear, L: int, T: Float[Tensor, "n n"], replicate: int
 ) -> Float[Tensor, "L n n"]:
-    """Return W_1 .. W_L that minimize `||W_L ... W_1 - T||^2 + lambda ||theta||^2`, last lambda."""
+    """Return W_1 .. W_L that minimize `||W_L ... W_1 - T||^2 + lambda ||theta||^2` by L-BFGS.
+
+    The weights are those of the last lambda in `config.ridges`; each lambda starts from the
+    weights of the one before.
+    """
     n = config.width
     stream = config.stream(replicate, f"initialisation/{L}")
     noise = torch.randn(L, n, n, generator=stream, dtype=torch.float64)
@@ -100,7 +107,7 @@ def trained(
 
 
 def product(weights: Float[Tensor, "L n n"]) -> Float[Tensor, "n n"]:
-    """Return `W_L ... W_1`."""
+    """Return the product `W_L ... W_1` of the weights W_1 .. W_L."""
     return reduce(lambda A, W: W @ A, weights)
 
 

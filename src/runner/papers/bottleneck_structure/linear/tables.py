@@ -24,10 +24,11 @@ def with_remainders(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def of_one_rank(metrics: pd.DataFrame, depths: int) -> pd.DataFrame:
-    """Return each replicate's networks with its most frequent rank (of two the larger).
+    """Return each replicate's networks that have its most frequent rank.
 
-    Zero networks are excluded, and replicates without `depths` networks of one rank. The expansion
-    is about matrices of one rank; its terms jump between depths of different rank.
+    Of two equally frequent ranks the larger one is used. Zero networks are excluded, and so are
+    replicates with fewer than `depths` networks of one rank. The expansion is about matrices of one
+    rank; its terms jump between depths of different rank.
     """
     alive = metrics[metrics["rank"] > 0]
     size = alive.groupby(["replicate", "rank"])["depth"].transform("size")

@@ -68,8 +68,7 @@ def draw_rank_one(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         guide(middle, base, growth)
         guide(right, base, bound)
         beyond = {"size": SMALL, "linespacing": 1.1}
-        words = f"slope of\nthe bound: N{'²' if t.NTK_EXPONENT == 2 else ''}"
-        QUIET.note(middle, 0.98, 0.03, words, ha="right", va="bottom")
+        QUIET.note(middle, 0.98, 0.03, "slope of\nthe bound: N²", ha="right", va="bottom")
         QUIET.name_at(right, base, bound, "bound: log N", base[-1], (1, 10), ha="right", **beyond)
     panel(left, "a", "networks that fit", "training points N")
     panel(middle, "b", "narrowness:\ntrace of the kernel / L", "training points N")

@@ -108,7 +108,12 @@ def rank_one_network(L: int, width: int, stream: torch.Generator) -> Network:
 
 
 def measure(config: RankOne, network: Network, x: Inputs, N: int, replicate: int) -> TrainedNetwork:
-    """Return one row: norm, fit, largest tangent kernel between neighbors in the bottleneck."""
+    """Return the row of one network.
+
+    x: the N training points. Neighbors are points that follow each other in the order of the one
+    neuron of the bottleneck. The tangent kernel and the Jacobian are the largest on the segments
+    between neighbors.
+    """
     norm = float(network.parameter_norm())
     narrow = network.activations(x)[bottleneck_layers(network.depth)[0]]
     x_sorted = x[narrow[:, 0].argsort(stable=True)]

@@ -97,7 +97,10 @@ def example_data(config: Stability) -> Batch:
 def trained(
     config: Stability, context: Context, order: list[Key], batch: Batch
 ) -> dict[Key, Network]:
-    """Return networks after annealed training by Adam."""
+    """Return the networks after annealed training by Adam, by depth and replicate.
+
+    order: depth and replicate of each network of the batch, deepest first.
+    """
     depths, replicates = map(list, zip(*order, strict=True))
     stack = DepthStack(depths, config.width, D_IN, D_OUT, context.device)
     recipe = RECIPES["annealed"]

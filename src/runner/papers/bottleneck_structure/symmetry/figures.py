@@ -190,9 +190,7 @@ def _places(axes: Axes, rows: pd.DataFrame, by: str) -> pd.Series:
 
 def _before(tables: Tables, layer: int, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the measurements before training at a layer, for the networks of these rows."""
-    before = select(tables["metrics"], stage="untrained")
-    before = select(before, layer=min(layer, int(before["layer"].max())))
-    return before.merge(rows[["noise", "ridge", "replicate", "k"]])
+    return _at(tables, layer, "untrained").merge(rows[["noise", "ridge", "replicate", "k"]])
 
 
 def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:

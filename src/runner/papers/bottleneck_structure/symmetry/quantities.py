@@ -15,14 +15,11 @@ from runner.results.quantities import Tables, quantity
 from runner.results.rows import NoRows, nonempty, select
 
 PRINTED = {
-    "jacobian_rank": "rank of the Jacobian",
     "bottleneck_rank": "smallest rank of a layer",
     "knn_r2_axis": "(w·v)²",
     "knn_r2_orthogonal": "‖(I − w wᵀ) v‖²",
-    "step_r2": "R² of the next step",
     "orbit_ratio": "random orbits",
     "plane_ratio": "orbits in the plane of figure 2c",
-    "test_cost < 0.1": "the test error is below 0.1",
     "rank < 2": "the network has a rank below 2",
     "λ == λ.max()": "λ is the largest",
     "constant": "networks with weight decay λ throughout",

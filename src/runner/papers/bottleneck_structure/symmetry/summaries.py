@@ -32,16 +32,20 @@ def principal_components(
 def neighbours(
     points: Float[Tensor, "N p"], groups: Int[Tensor, " N"]
 ) -> Int[Tensor, "N neighbours"]:
-    """Return each point's nearest points from other groups; coordinates are not rescaled."""
+    """Return the indices of the NEIGHBOURS points of other groups that are nearest to each point.
+
+    groups: the group of each point. Coordinates are not rescaled.
+    """
     distances = torch.cdist(points, points)
     distances.masked_fill_(groups[:, None] == groups, torch.inf)
     return distances.topk(NEIGHBOURS, largest=False).indices
 
 
 def neighbour_r2(nearest: Int[Tensor, "N neighbours"], values: Float[Tensor, "N q"]) -> float:
-    """Return R^2 of predicting `values` by the mean over a point's neighbors.
+    """Return R^2 of predicting the values at a point by their mean over the point's neighbors.
 
-    The variance is summed over the q values.
+    nearest: indices of neighbors, see `neighbours`. Squared errors and variances are summed over
+    the q values.
     """
     residual = values - values[nearest].mean(1)
     variance = (values - values.mean(0)).square().sum()
@@ -51,7 +55,7 @@ def neighbour_r2(nearest: Int[Tensor, "N neighbours"], values: Float[Tensor, "N 
 def collapse_ratio(features: Float[Tensor, "orbits members n"]) -> float:
     """Return the mean distance within an orbit divided by the mean distance between orbits.
 
-    0 if each orbit is one point, nan if all features are equal up to rounding.
+    The ratio is 0 if each orbit is one point, and nan if all features are equal up to rounding.
     """
     orbits, members, n = features.shape
     spread = (features.amax((0, 1)) - features.amin((0, 1))).max()

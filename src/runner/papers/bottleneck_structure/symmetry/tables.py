@@ -19,7 +19,10 @@ def middle_layers(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def paths(embedding: pd.DataFrame, columns: tuple[str, str] = ("pc1", "pc2")) -> np.ndarray:
-    """Return the paths of one network, (paths, times, 2), in two columns of the table."""
+    """Return the paths of one network in two columns of the table, (paths, times, 2).
+
+    Paths with fewer times than the longest path are excluded.
+    """
     rows = embedding.sort_values(["path", "time"])
     counts = rows.groupby("path").size()
     rows = rows[rows["path"].isin(counts.index[counts == counts.max()])]
@@ -27,7 +30,7 @@ def paths(embedding: pd.DataFrame, columns: tuple[str, str] = ("pc1", "pc2")) ->
 
 
 def crossing(xy: np.ndarray) -> int:
-    """Return how many pairs of paths cross. xy: (paths, times, 2)."""
+    """Return the number of pairs of paths that cross in the plane. xy: (paths, times, 2)."""
     start, end = xy[:, :-1].reshape(-1, 2), xy[:, 1:].reshape(-1, 2)
     step, pieces = end - start, max(1, xy.shape[1] - 1)
 

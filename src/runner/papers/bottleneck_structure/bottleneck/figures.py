@@ -248,12 +248,13 @@ FIGURES = [
         draw_bottleneck,
         whose="as in the paper",
         findings=[Finding(say_slope, holds=["slope-tends-to-rank", "singular-values"])],
-        marks="bold: task of d, e and f",
+        marks="bold: task of the lower row",
         caption=lambda tables: (
             f"Columns: best solutions{_from_depth(tables['metrics'])}, annealed training (weight"
-            " decay 0 for 200 steps, to 5 λ until 60 %, then λ), ordinary training (λ). (a) to (c)"
-            " show ‖θ‖² by depth; colors are ranks, crosses do not fit, dotted: the paper's slopes."
-            " (d) to (f) show the first k singular values (k: rank) by layer; band: the others."
+            " decay 0 for 200 steps, to 5 λ until 60 %, then λ), ordinary training (λ). The upper"
+            " row shows ‖θ‖² by depth; colors are ranks, crosses do not fit, dotted: the paper's"
+            " slopes. The lower row shows the first k singular values (k: rank) by layer; band: the"
+            " others."
         ),
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),

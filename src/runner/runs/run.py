@@ -395,8 +395,8 @@ def load(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
     """Return the tables of several complete runs, joined by the names of the tables.
 
     Each table gets the column `run`, the name of the run's folder. It also gets a column for each
-    parameter that is a number or a text, unless it has a column of this name. Raises InputError if
-    a run is missing or damaged.
+    parameter that is a number or a text, and for the number of classes of a user's images, unless
+    it has a column of this name. Raises InputError if a run is missing or damaged.
     """
     runs = list(runs)
     missing = [run for run in runs if not run.result_path.exists()]
@@ -407,6 +407,8 @@ def load(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
     parts: dict[str, list[pd.DataFrame]] = {}
     for run in runs:
         scalars = {k: v for k, v in vars(run.config).items() if isinstance(v, int | float | str)}
+        if classes := run.provenance().get("classes"):
+            scalars.setdefault("classes", classes)
         for name, table in run.tables().items():
             columns = {key: value for key, value in scalars.items() if key not in table.columns}
             parts.setdefault(name, []).append(table.assign(run=run.folder.name, **columns))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from runner.core.choices import Datasets
 from runner.core.streams import orders
 from runner.core.studies import LARGEST_STEP, MOST, parameter
 from runner.data import DATASETS
@@ -14,7 +15,11 @@ class TrainedMLPs(OnImages):
 
     depth: int = parameter("L, the number of hidden layers", 32, minimum=1, maximum=MOST)
     width: int = parameter("d, the number of units of each hidden layer", 64, minimum=1)
-    data: str = parameter("dataset, or gaussian inputs", "digits", choices=DATASETS)
+    data: str = parameter(
+        "dataset, your own images (data=stripes.npz), or gaussian inputs",
+        "digits",
+        choices=Datasets(DATASETS),
+    )
     samples: int = parameter("N, the number of inputs on which ranks are measured", 512, minimum=2)
     epochs: int = parameter("passes over the training images", 75, minimum=1)
     learning_rates: list[float] = parameter(

@@ -4,8 +4,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from runner.data import CLASSES
-from runner.papers.batch_norm_rank.learning import DEEP
+from runner.papers.batch_norm_rank.learning import DEEP, chance_level
 from runner.papers.batch_norm_rank.looks import METHODS, NORMALIZATIONS
 from runner.papers.batch_norm_rank.names import NAMES
 from runner.papers.batch_norm_rank.rank_collapse.config import AUTHORS_RATES
@@ -114,7 +113,7 @@ def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.6, right=1.05)
     _by_depth(left, start, "matrix_rank", width**0.5, "√d")
     _by_depth(middle, start, "rank_bound", 1, "")
-    name_ends(right, _by_depth(right, ends, "train_accuracy", 1 / CLASSES, "chance"))
+    name_ends(right, _by_depth(right, ends, "train_accuracy", chance_level(tables), "chance"))
     ticks(left.yaxis, [0, width / 4, width / 2, 3 * width / 4, width])
     if start["depth"].max() > DEEP:
         QUIET.note(left, 0.835, 0.5, f"deeper\nthan {DEEP}", ha="center")
@@ -200,7 +199,7 @@ def draw_norms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         panel(axes, letter, f"r, {name} networks", "layer")
     NORMALIZATIONS["batch_no_mean"].note(middle, 0.46, 0.19, "without mean\nsubtraction")
     ends = trained(tables)
-    name_ends(right, _by_depth(right, ends, "train_accuracy", 1 / CLASSES, "chance"))
+    name_ends(right, _by_depth(right, ends, "train_accuracy", chance_level(tables), "chance"))
     panel(right, "c", f"accuracy, epoch {ends['epoch'].max()}", "depth L")
     return picture, drawn
 
@@ -242,7 +241,7 @@ def draw_starts(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             look.line(axes, rows[x], rows[column], marker="")
             ends.append((rows[column].iloc[-1], name, look))
         axes.set_ylim(0, None)
-    level(right, 1 / CLASSES, "chance", at=0.6, above=False)
+    level(right, chance_level(tables), "chance", at=0.6, above=False)
     name_ends(right, ends)
     panel(left, "a", "rank before training", "layer")
     panel(right, "b", "training accuracy", "epoch")

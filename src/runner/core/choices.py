@@ -1,8 +1,8 @@
 """Names that parameters of several studies accept, with the module that defines them.
 
-A new name of the program needs an entry in the table of that module. A user's name needs neither:
-`runner.register("normalization", "centred", function)`, or a file `names.py` in a package of
-studies that does so. `core.errors.lookup` then finds the function by this name.
+A new name of the program needs an entry in the table of that module. A user's name does not: the
+functions that `runner.register` has given a name are in `REGISTERED`, where `core.errors.lookup`
+finds them.
 """
 
 from collections.abc import Callable, Iterator
@@ -44,9 +44,13 @@ class Names(tuple[str, ...]):
         return name in [*self]
 
     def __add__(self, others: Any) -> "Names":
-        more = type(self)((*super().__iter__(), *others))
-        more.kind = self.kind
-        return more
+        return self.only(*super().__iter__(), *others)
+
+    def only(self, *names: str) -> "Names":
+        """Return some names of the program, and all of the user's."""
+        made = type(self)(names)
+        made.kind = self.kind
+        return made
 
 
 KINDS: dict[str, Names] = {}
@@ -77,6 +81,6 @@ SCHEDULES = ("constant", "cosine", "exponential")
 """`training.schedules`"""
 
 
-def own_names() -> list[str]:
-    """Return all names that the user has registered."""
-    return [name for functions in REGISTERED.values() for name in functions]
+def kind_of(choices: Any) -> str:
+    """Return the kind of the names that a parameter accepts; empty if a user cannot add names."""
+    return choices.kind if isinstance(choices, Names) else ""

@@ -6,7 +6,7 @@ The SHA-256 of their contents is the parameter `checksums`, which the program fi
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -54,15 +54,16 @@ def resolved(config_class: type, values: Mapping[str, Any]) -> dict[str, Any]:
     parameters and settings by name. Raises InputError if a file is missing or cannot be read.
     """
     data, folder = values.get("data"), values.get("data_folder")
-    if names_images(data) and "checksums" in values:
-        paths = [Path(data), *([Path(os.path.expanduser(folder)) / data] if folder else [])]
-        path = next((path.absolute() for path in paths if os.path.isfile(path)), None)
+    if isinstance(data, str) and names_images(data) and "checksums" in values:
+        places = [Path(data), *([Path(os.path.expanduser(folder)) / data] if folder else [])]
+        path = next((path.absolute() for path in places if os.path.isfile(path)), None)
         if path is None:
-            raise InputError(f"data={data}: there is no file {' or '.join(map(str, paths))}")
-        place = {"data": path.name, "data_folder": str(path.parent)}
-        return place | {"checksums": [sha256_of(path)]}
-    named = [values[name] for name in _file_names(config_class) if values[name] is not None]
-    return {"checksums": [sha256_of(Path(path)) for path in named]} if named else {}
+            raise InputError(f"data={data}: there is no file {' or '.join(map(str, places))}")
+        found, paths = {"data": path.name, "data_folder": str(path.parent)}, [path]
+    else:
+        found, paths = {}, []
+    paths += map(Path, _declared(config_class, values))
+    return {**found, "checksums": [*map(sha256_of, paths)]} if paths else {}
 
 
 def checked(config: StudyConfig) -> dict[str, str]:
@@ -70,21 +71,14 @@ def checked(config: StudyConfig) -> dict[str, str]:
 
     Raises InputError if a file has changed since the run's parameters were read.
     """
-    contents = dict(_declared(config))
-    now = {path: sha256_of(Path(path)) for path in contents}
-    for path, expected in contents.items():
-        if now[path] != expected:
-            raise InputError(f"{path} has changed: SHA-256 {now[path]}, expected {expected}")
-    return now
+    values = vars(config)
+    contents = {path: sha256_of(Path(path)) for path in _declared(type(config), values)}
+    if contents and [*contents.values()] != (values["checksums"] or [])[-len(contents) :]:
+        raise InputError(f"{' or '.join(contents)} has changed: give the command again")
+    return contents
 
 
-def _declared(config: StudyConfig) -> Iterator[tuple[str, str]]:
-    """Yield path and expected SHA-256 of each file that a study declares."""
-    values = (getattr(config, name) for name in _file_names(type(config)))
-    named = [path for path in values if path is not None]
-    yield from zip(named, getattr(config, "checksums", None) or [], strict=False)
-
-
-def _file_names(config_class: type) -> list[str]:
-    """Return the names of the parameters that are declared with `input_file`."""
-    return [item.name for item in fields(config_class) if item.metadata.get("is_file")]
+def _declared(config_class: type, values: Mapping[str, Any]) -> list[str]:
+    """Return the paths that are values of parameters declared with `input_file`."""
+    names = [item.name for item in fields(config_class) if item.metadata.get("is_file")]
+    return [values[name] for name in names if values[name] is not None]

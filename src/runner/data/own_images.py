@@ -39,8 +39,8 @@ def load(name: str, folder: str | Path | None, checksums: Sequence[str] | None) 
     expected, or no images with labels.
     """
     path = Path(folder or "") / name
-    if checksums != [digest := sha256_of(path)]:
-        raise InputError(f"{path} has changed: SHA-256 {digest}, expected {checksums}")
+    if (digest := sha256_of(path)) not in (checksums or []):
+        raise InputError(f"{path} has changed: give the command again")
     arrays = _arrays(path)
     images, labels = (_array(path, arrays, key) for key in NAMES[:2])
     if len(extra := [key for key in NAMES[2:] if key in arrays]) == 1:
@@ -54,12 +54,8 @@ def load(name: str, folder: str | Path | None, checksums: Sequence[str] | None) 
         raise InputError(f"{path}: labels has one class only ({classes[0]}): two are needed")
     if len(unknown := np.setdiff1d(tests[1], classes)):
         raise InputError(f"{path}: test_labels has {unknown[0]}, which no training image has")
-    train, test = (
-        Images(
-            _pixels(path, key, pixels), _numbers(path, f"{key} and labels", pixels, own, classes)
-        )
-        for key, pixels, own in (("images", images, labels), ("test_images", *tests))
-    )
+    train = _labelled(path, "images", images, labels, classes)
+    test = _labelled(path, "test_images", tests[0], tests[1], classes)
     if train.pixels.shape[1:] != test.pixels.shape[1:]:
         sizes = " but test_images ".join(str(tuple(p.pixels.shape[1:])) for p in (train, test))
         raise InputError(f"{path}: images have the shape {sizes}")
@@ -139,12 +135,13 @@ def _require_equal(path: Path, what: str, images: np.ndarray, labels: np.ndarray
         raise InputError(f"{path}: {what} differ: {len(images)} images, {len(labels)} labels")
 
 
-def _numbers(
-    path: Path, what: str, images: np.ndarray, labels: np.ndarray, classes: np.ndarray
-) -> Tensor:
-    """Return the labels (n,) as numbers of their classes."""
-    _require_equal(path, what, images, labels)
-    return torch.from_numpy(np.searchsorted(classes, labels)).long()
+def _labelled(
+    path: Path, key: str, images: np.ndarray, labels: np.ndarray, classes: np.ndarray
+) -> Images:
+    """Return images with the numbers of their classes. key: the name of the images in the file."""
+    _require_equal(path, f"{key} and labels", images, labels)
+    numbers = torch.from_numpy(np.searchsorted(classes, labels)).long()
+    return Images(_pixels(path, key, images), numbers)
 
 
 def _pixels(path: Path, key: str, images: np.ndarray) -> Tensor:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from runner.core.choices import Datasets
+from runner.core.choices import OPTIMIZERS, Datasets
 from runner.core.streams import orders
 from runner.core.studies import LARGEST_STEP, MOST, parameter
 from runner.data import DATASETS
@@ -22,8 +22,9 @@ class TrainedMLPs(OnImages):
     )
     samples: int = parameter("N, the number of inputs on which ranks are measured", 512, minimum=2)
     epochs: int = parameter("passes over the training images", 75, minimum=1)
+    optimizer: str = parameter("optimizer of the training", "sgd", choices=OPTIMIZERS)
     learning_rates: list[float] = parameter(
-        "learning rates of SGD to try; the fastest is judged",
+        "learning rates to try; the fastest is judged",
         [0.01, 0.03, 0.1, 0.3],
         above=0,
         maximum=LARGEST_STEP,

@@ -234,7 +234,7 @@ class Composer:
         if files not in self.bare:
             self.bare[files] = bare(self.compose(parsed))
         composed = copy.deepcopy(self.bare[files])
-        lines = []
+        lines, keys = [], [override.key_or_group for override in parsed]
         for override in parsed:
             line = str(override.input_line)
             if is_value(override):
@@ -243,6 +243,8 @@ class Composer:
                 if repr(value) != repr(override.value()):  # the launcher composes the line again
                     (line,) = overrides_of({override.key_or_group: value})
             is_file = override.key_or_group == "data" and is_value(override)  # Hydra knows none
+            if is_file and (keys.count("data") > 1 or "checksums" in keys):
+                raise InputError(f"{line}: give no other data, and no checksums")
             if not override.is_hydra_override() and not is_file:  # a job gets its launcher's
                 lines.append(line)
         return Job(*read(composed), tuple(lines))

@@ -220,7 +220,8 @@ def _explain_option(group: str, name: str, text: str) -> str:
     if group.startswith("size/") and name in SCALES:
         return f"conf/{group}.yaml has no scale {name}"
     label = "scale" if group.startswith("size/") else group
-    return f"{label}={name} is unknown: {nearest(name, options)}"
+    more = ", or your own images, as stripes.npz" if group == "data" else ""
+    return f"{label}={name} is unknown: {nearest(name, options)}{more}"
 
 
 def explain_key(key: str, class_name: str) -> str:

@@ -15,7 +15,7 @@ from runner.core.user_functions import NAMED, place_of, register, register_as_pa
 from runner.networks.activations import activation_of
 from runner.papers.training_invariances.low_rank_training.config import LowRankTraining
 from runner.results.style import own_look
-from runner.runs.run import functions_of
+from runner.runs.run import Run, functions_of, read_config
 
 
 def halved(Z):
@@ -120,3 +120,14 @@ def test_a_broken_file_of_methods_breaks_nothing_else(tmp_path, monkeypatch, cap
     assert run(words, monkeypatch) == 0
     catalogue.forget()
     assert "methods.py cannot be imported (ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_a_stored_run_of_a_name_that_is_not_registered_says_where_names_come_from(tmp_path):
+    register("normalization", "halved", halved)
+    run = Run(composed("study=rank_collapse", "normalizations=[halved]")[1], tmp_path)
+    run.folder.mkdir(parents=True)
+    (run.folder / "config.yaml").write_bytes(run.config_text())
+    assert read_config(run.folder) == run.config
+    choices.REGISTERED.clear()
+    with pytest.raises(InputError, match="config.yaml: .*halved is unknown.*: --config-dir"):
+        read_config(run.folder)

@@ -29,7 +29,6 @@ from runner.core.progress import Progress
 from runner.core.settings import Settings
 from runner.core.studies import Context, Measured, TrainingConfig
 from runner.core.user_functions import function_at
-from runner.data import own_images
 from runner.data.datasets import Dataset, load
 from runner.runs import files, lock, machine, provenance, trackers
 from runner.runs.checkpoint import Checkpoint
@@ -275,6 +274,8 @@ class _Attempt:
         """Return the dataset, and add the checksums of its files to the provenance."""
         folder = self.settings.data_folder
         if names_images(name):
+            from runner.data import own_images  # late: most runs need none
+
             data = own_images.load(name, folder, checksums)
             self.about["classes"] = data.classes
         else:

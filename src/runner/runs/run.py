@@ -229,8 +229,9 @@ def read_config(folder: Path) -> StudyConfig:
     try:
         config = config_class(**values)
         run_name(config)
-    except InputError:
-        raise
+    except InputError as error:
+        hint = "; a name of your own: --config-dir" if " is unknown: " in str(error) else ""
+        raise InputError(f"{path}: {error}{hint}") from error
     except Exception as error:  # whatever the checks of a study come up with
         raise InputError(f"{path}: a value is of the wrong type ({error})") from error
     return config

@@ -111,12 +111,12 @@ def test_several_names_have_several_looks():
 
 
 def test_a_broken_file_of_methods_breaks_nothing_else(tmp_path, monkeypatch, capsys):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "methods.py").write_text("1 / 0\n")
+    (tmp_path / "broken_methods").mkdir()
+    (tmp_path / "broken_methods" / "methods.py").write_text("1 / 0\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(catalogue.FOLDERS, "")
     monkeypatch.setattr(sys, "path", [*sys.path])
-    words = ["--config-dir", "mine", "study=rank_collapse", "scale=smoke", "--dry-run"]
+    words = ["--config-dir", "broken_methods", "study=rank_collapse", "scale=smoke", "--dry-run"]
     assert run(words, monkeypatch) == 0
     catalogue.forget()
     assert "methods.py cannot be imported (ZeroDivisionError" in capsys.readouterr().err

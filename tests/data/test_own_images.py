@@ -8,6 +8,7 @@ import pytest
 import torch
 from in_process import composed, job_of, order_of, run
 
+from runner.core import catalogue
 from runner.core.errors import InputError
 from runner.core.input_files import sha256_of
 from runner.data.own_images import load
@@ -183,5 +184,13 @@ def test_sweeps_and_hydra_s_flags_know_files(tmp_path, monkeypatch, capsys):
     jobs = order_of(*WORDS, "data=digits,a.npz", "seed=0,1", multirun=True).jobs
     assert [job.config.data for job in jobs] == ["digits", "digits", "a.npz", "a.npz"]
     assert [job.config.checksums is None for job in jobs] == [True, True, False, False]
+    folder = tmp_path / "mine" / "experiment"
+    folder.mkdir(parents=True)
+    text = "# @package _global_\ndefaults:\n  - override /study: rank_collapse\ndata: a.npz\n"
+    (folder / "own.yaml").write_text(text)
+    monkeypatch.setenv(catalogue.FOLDERS, "")
+    words = ["--config-dir", "mine", "experiment=own", "--dry-run"]
+    assert run(words, monkeypatch) == 0 and "data=a.npz" in capsys.readouterr().out
+    catalogue.forget()
     assert run([*WORDS, "data=a.npz", "--cfg", "job"], monkeypatch) == 0
     assert "data: a.npz" in capsys.readouterr().out

@@ -169,7 +169,7 @@ def _check_file(path: Path, group: str) -> None:
             raise InputError(
                 f"{path}, line {count}: {key}: {written} is {value} in YAML: write {value}"
             )
-    chosen = re.search(rf"(?m)^({'|'.join(GROUPS)}):.*", text)
+    chosen = re.search(rf"(?m)^(?!data:.*[.](npz|csv)\b)({'|'.join(GROUPS)}):.*", text)
     if group == "experiment" and chosen:
         raise InputError(
             f"{path}: {chosen[0]} has no effect: write `- override /{chosen[0]}` under defaults"

@@ -8,6 +8,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,17 @@ def sha256_of(path: Path) -> str:
         raise InputError(f"{path} cannot be read ({error.strerror})") from error
 
 
+def _known_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, which is read once for all jobs of a sweep."""
+    stat = os.stat(path) if os.path.isfile(path) else None
+    return _read_once(path, stat and (stat.st_size, stat.st_mtime_ns))
+
+
+@cache
+def _read_once(path: Path, changed: tuple[int, int] | None) -> str:
+    return sha256_of(path)
+
+
 def resolved(config_class: type, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters and settings that follow from the files which `values` name.
 
@@ -63,7 +75,7 @@ def resolved(config_class: type, values: Mapping[str, Any]) -> dict[str, Any]:
     else:
         found, paths = {}, []
     paths += map(Path, _declared(config_class, values))
-    return {**found, "checksums": [*map(sha256_of, paths)]} if paths else {}
+    return {**found, "checksums": [*map(_known_sha256, paths)]} if paths else {}
 
 
 def checked(config: StudyConfig) -> dict[str, str]:

@@ -23,6 +23,7 @@ COMMANDS = (
     (["new", "study", "my_study"], "my_studies/my_study/study.py"),
     (["--config-dir", "my_studies", "study=my_study", "scale=smoke"], "metrics.csv"),
     (["show", SHOWN], f"{SHOWN}.png"),
+    (["compare", SHOWN], f"not made at scale quick: {SHOWN}"),
 )
 
 

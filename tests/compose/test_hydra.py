@@ -6,6 +6,7 @@ import warm
 from in_process import order_of
 from in_process import run as run_here
 
+from runner.compose.hydra_errors import _explain_option
 from runner.compose.hydra_main import require_objective
 from runner.core.errors import InputError
 
@@ -151,3 +152,8 @@ def test_the_library_runs_within_another_program_of_hydras_and_in_threads(place)
     done = warm.run("program.py", cwd=place)
     assert done.returncode == 0, done.stderr
     assert seeds(place) == [0, 1, 2]
+
+
+def test_an_absent_plugin_is_named():
+    message = _explain_option("hydra/launcher", "joblib", "Available options in 'hydra/launcher':")
+    assert message.endswith("needs pip install 'theory-runner[scale-out]'")

@@ -10,11 +10,10 @@ from runner.commands.kept import KeptFigure
 from runner.commands.reference import canonical_figure
 from runner.compose.orders import paper_figure
 from runner.core.catalogue import figure_names, named_figures, rows_of
-from runner.core.errors import InputError
 from runner.core.folders import require_readable
 from runner.core.studies import column_types
 from runner.results import table_diff
-from runner.runs.provenance import INSTALLED, REFERENCE
+from runner.runs.provenance import REFERENCE
 from runner.runs.run import stale_note
 
 SHOWN = ["table", "column", "beyond", "deviation", "where"]
@@ -98,7 +97,7 @@ def main(arguments: list[str]) -> int:
     It prints where they differ. The status is 1 if a figure differs: in a number by more than
     chance, in a verdict, or in its runs. Otherwise it is 0. Figures that are not made, or not in
     the reference, are listed, but do not count as different. Raises InputError if an override is
-    wrong, or outside a clone of the repository.
+    wrong.
     """
     parser = argparse.ArgumentParser(
         prog="runner compare",
@@ -112,8 +111,6 @@ def main(arguments: list[str]) -> int:
         help="figures (default: all); scale=..., outputs=...",
     )
     names, typed = named_figures(parser.parse_args(arguments).words)
-    if INSTALLED:
-        raise InputError("the tables to compare with are in the repository: compare in a clone")
     first = paper_figure(figure_names()[0], typed)
     require_readable(first.outputs)
     differs, absent = False, dict[str, list[str]]()

@@ -40,7 +40,7 @@ def describe(figure: str, scale: str | None, outputs: Path) -> str:
     scale = scale or next(iter(scales), "quick")
     if scale not in scales:
         hint = f"; there is: scale={', scale='.join(scales)}" if scales else ""
-        hint += f" ({ELSEWHERE})" if INSTALLED and scale != "quick" else ""
+        hint += f" ({ELSEWHERE})" if INSTALLED else ""
         raise InputError(
             f"nothing is kept of {figure} at scale {scale}{hint}."
             f" To compute it: runner figure={figure} scale={scale}"

@@ -219,6 +219,8 @@ def _explain_option(group: str, name: str, text: str) -> str:
         return f"study={name} has no conf/study/{name}.yaml"
     if group.startswith("size/") and name in SCALES:
         return f"conf/{group}.yaml has no scale {name}"
+    if f"{group}={name}" == "hydra/launcher=joblib":
+        return "hydra/launcher=joblib needs pip install 'theory-runner[scale-out]'"
     label = "scale" if group.startswith("size/") else group
     more = ", or your own images, as stripes.npz" if group == "data" else ""
     return f"{label}={name} is unknown: {nearest(name, options)}{more}"

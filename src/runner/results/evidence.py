@@ -333,9 +333,9 @@ def slopes(table: pd.DataFrame, x: str, y: str, *, log: bool = False) -> pd.Seri
         ends = across.groupby(by).agg(["min", "max"])
         differ = ends["max"] - ends["min"] > ROUNDING * ends.abs().max(axis=1)
         across = across - across.groupby(by).transform("mean")
-        along = along - along.groupby(by).transform("mean", skipna=False)
-        square = (across**2).groupby(by).sum()
-        return (across * along).groupby(by).sum(skipna=False) / square.where(differ)
+        along = along - along.groupby(by).transform("mean")
+        square = (across**2).groupby(by).sum().where(differ & ~along.isna().groupby(by).any())
+        return (across * along).groupby(by).sum() / square
 
 
 def slope_of_estimates(

@@ -21,12 +21,12 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+from matplotlib import ft2font
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
-from matplotlib.ft2font import LoadFlags
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.offsetbox import AnnotationBbox, HPacker, TextArea
 from matplotlib.patches import Rectangle
@@ -174,9 +174,12 @@ def in_two(text: str, longest: float = 8.15) -> list[str]:
     """
     bold = get_font(findfont(FontProperties(family="DejaVu Sans", weight="bold")))
     bold.set_size(LARGE, 72)
+    # matplotlib before 3.10 has another name for the flag
+    flags = vars(getattr(ft2font, "LoadFlags", ft2font))
+    unhinted = flags["NO_HINTING" if "NO_HINTING" in flags else "LOAD_NO_HINTING"]
 
     def inches(part: str) -> float:
-        bold.set_text(part, flags=LoadFlags.NO_HINTING)
+        bold.set_text(part, flags=unhinted)
         return bold.get_width_height()[0] / 64 / 72
 
     text = " ".join(text.split())

@@ -6,6 +6,7 @@ gigabyte and minutes each. No solver forms `K^T K`, which would square the condi
 """
 
 from collections.abc import Callable
+from inspect import signature
 from math import nan
 from typing import Any, NamedTuple
 
@@ -170,13 +171,15 @@ def _singular_values(n: int, gram: Callable, **options: Any) -> np.ndarray:
     """Return some singular values, in ascending order, by Lanczos with their n x n Gram operator.
 
     options: arguments of `eigsh`. For n up to 3 all values are returned. The initial vectors are
-    fixed, so equal runs give equal numbers.
+    fixed, so equal runs give equal numbers. SciPy before 1.17 fixes only the first one.
     """
     if n < 4:
         eigenvalues = np.linalg.eigvalsh(np.stack([gram(column) for column in np.eye(n)], axis=1))
     else:
         random = np.random.default_rng(0)
-        options |= {"v0": random.standard_normal(n), "rng": random, "tol": LANCZOS_TOLERANCE}
+        options |= {"v0": random.standard_normal(n), "tol": LANCZOS_TOLERANCE}
+        if "rng" in signature(eigsh).parameters:  # of the vectors with which Lanczos starts again
+            options["rng"] = random
         operator = LinearOperator((n, n), gram, dtype=np.float64)
         eigenvalues = eigsh(operator, return_eigenvectors=False, **options)
     return np.sqrt(np.maximum(eigenvalues, 0))

@@ -178,6 +178,8 @@ class _Rates:
         size = np.array([[self.sizes[side]] for side in of_size])
         A = np.stack([torch.cat(self.diagonals[side]).cpu() for side in of_size], 1) / size.T
         null = null_space(np.linalg.qr(A, mode="r"), rcond=TOLERANCE) / size
+        if not null.size:
+            return []
         pivots = qr(null.T, mode="economic", pivoting=True)[2][: null.shape[1]]
         found = []
         for row in (null @ np.linalg.inv(null[pivots])).T:  # one pivot in each: few terms

@@ -119,6 +119,7 @@ def power(rows: pd.DataFrame, column: str) -> pd.Series:
     logs = rows[LAYER].assign(x=np.log(rows["frobenius"]), y=np.log(rows[column]))
     by = logs.groupby(LAYER)["x"]
     centred = logs["x"] - by.transform("mean")
-    products = logs[LAYER].assign(xx=centred**2, xy=centred * logs["y"]).groupby(LAYER)
-    xx, xy = (products[name].sum(skipna=False) for name in ("xx", "xy"))
-    return (xy / xx.where(by.max() > by.min())).reindex(layers)
+    terms = logs[LAYER].assign(xx=centred**2, xy=centred * logs["y"])
+    xx, xy = (terms.groupby(LAYER)[name].sum() for name in ("xx", "xy"))
+    known = ~terms["xy"].isna().groupby([terms[key] for key in LAYER]).any()
+    return (xy / xx.where(known & (by.max() > by.min()))).reindex(layers)

@@ -18,9 +18,11 @@ Importing this package loads neither torch nor matplotlib.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from runner.api import Figure, add_studies, figure, load, plot, run, sweep, tables
+    from runner.api import Figure, add_studies, figure, load, plot, register, run, sweep, tables
 
-__all__ = ["Figure", "add_studies", "figure", "load", "plot", "run", "sweep", "tables"]
+__all__ = [
+    "Figure", "add_studies", "figure", "load", "plot", "register", "run", "sweep", "tables",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

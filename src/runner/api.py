@@ -7,10 +7,10 @@ bar shows the progress of a run on a terminal or in a notebook. Nothing is print
 of matplotlib does not change.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import matplotlib.figure
 import pandas as pd
@@ -19,7 +19,7 @@ from runner.commands.kept import KeptFigure
 from runner.compose.composing import hydra_ready, overrides_of
 from runner.compose.launching import launch
 from runner.compose.orders import Order, compose_order, paper_figure
-from runner.core import catalogue
+from runner.core import catalogue, user_functions
 from runner.core.errors import InputError, RunFailed
 from runner.results import figure as results
 from runner.results import sweep_plot
@@ -28,7 +28,11 @@ from runner.runs import run as stored
 from runner.runs.provenance import REFERENCE
 from runner.runs.run import Run
 
-__all__ = ["Figure", "add_studies", "figure", "load", "plot", "run", "sweep", "tables"]
+__all__ = [
+    "Figure", "add_studies", "figure", "load", "plot", "register", "run", "sweep", "tables",
+]  # fmt: skip
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def add_studies(folder: str | Path) -> None:
@@ -38,6 +42,29 @@ def add_studies(folder: str | Path) -> None:
     a Python package, and no other module may have this name; otherwise InputError is raised, too.
     """
     catalogue.add_studies(folder)
+
+
+def register(kind: str, name: str) -> Callable[[Method], Method]:
+    """Give a function or class of yours a name, by which parameters accept it; a decorator.
+
+        @runner.register("normalization", "centered")
+        def centered(Z): ...
+
+    kind: `normalization`, `optimizer`, `activation`, `init` (weights and biases of a layer), `law`
+    (weights of `rank_chain`) or `architecture` (of `breaking_bn`). The page "Your own
+    normalization, optimizer or architecture" has an example of each, with its arguments. The
+    function must be in a file that Python can import, such as `methods.py` in a folder of
+    `--config-dir`, which the command imports.
+
+    Raises InputError for another kind, a name that is taken, and a function of a script or
+    notebook.
+    """
+
+    def decorate(method: Method) -> Method:
+        user_functions.register(kind, name, method)
+        return method
+
+    return decorate
 
 
 def run(study: str, **keys: Any) -> Run:

@@ -1,39 +1,73 @@
-"""The scripts of docs/extend.md run alone in an empty folder, and are as short as it says."""
+"""What docs/extend.md and docs/running.md show of one's own methods and data works as it says."""
 
 import re
+import shlex
 
+import numpy as np
+import pandas as pd
 import pytest
 import warm
 from repository import REPOSITORY
 
 PAGE = (REPOSITORY / "docs" / "extend.md").read_text()
-SCRIPTS = dict(re.findall(r"```python\n# (\w+)\.py\n(.*?)```", PAGE, re.S))
+DATA = (REPOSITORY / "docs" / "running.md").read_text().split("\n## ")[1]
+METHODS = re.findall(r"```python\n# (my_\w+/methods\.py)\n(.*?)```\n\n```sh\n(.*?)```", PAGE, re.S)
 
 
-def test_a_normalisation_an_optimiser_and_an_architecture_are_shown():
-    assert list(SCRIPTS) == ["layer_norm_rank", "sign_descent", "residual_rank"]
+def carried_out(commands: str, folder) -> list[str]:
+    """Carry out commands of a page in a folder; return what each prints."""
+    printed = []
+    for words in map(shlex.split, commands.splitlines()):
+        done = warm.run(*words[1:], cwd=folder)
+        assert done.returncode == 0, (words, done.stderr)
+        printed.append(done.stdout)
+    return printed
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_a_script_draws_its_curve_into_the_paper_s_figure(name, tmp_path):
-    code = SCRIPTS[name]
+def test_a_normalization_an_optimizer_and_an_architecture_are_shown():
+    names = re.findall(r'register\("(\w+)", "(\w+)"\)\n', "".join(code for _, code, _ in METHODS))
+    assert [kind for kind, _ in names] == ["normalization", "optimizer", "architecture"]
+
+
+@pytest.mark.parametrize(("path", "code", "commands"), METHODS, ids=lambda text: text[:11])
+def test_a_method_of_at_most_25_lines_is_in_the_paper_s_figure(path, code, commands, tmp_path):
     lines = [line for line in code.splitlines() if line]
-    assert len(lines) <= 30 and max(map(len, lines)) <= 100
-    (tmp_path / "script.py").write_text(code)
-    done = warm.run("script.py", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+    assert len(lines) <= 25 and max(map(len, lines)) <= 100
+    (tmp_path / path).parent.mkdir()
+    (tmp_path / path).write_text(code)
+    name = re.search(r'register\("\w+", "(\w+)"\)', code)[1]
+    carried_out(commands, tmp_path)
+    (caption,) = tmp_path.glob("outputs/figures/smoke/*.caption.txt")
+    assert name in caption.read_text()
+    (table,) = tmp_path.glob("outputs/figures/smoke/rank-fig[17]-????????.csv")
+    assert table.with_suffix(".png").stat().st_size > 10_000
+    if name == "max_norm":
+        assert set(pd.read_csv(table)["normalization"]) == {"none", "batch", name}
 
 
-CHECK = """
-rows = figure.reference()["metrics"].query("layer == 0")
-print(rank_bound(x.T).item(), *rows["rank_bound"].unique())
-"""
+def test_a_study_that_reads_a_file_has_another_run_for_another_file(tmp_path):
+    for path, code in [
+        *re.findall(r"```python\n# (my_studies/\S+)\n(.*?)```", PAGE, re.S),
+        *re.findall(r'```yaml title="(my_studies/\S+)"\n(.*?)```', PAGE, re.S),
+    ]:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(code)
+    (command,) = re.findall(r"```sh\n(.*my_studies.*)\n```", PAGE)
+    for scale in (1, 1, 2):
+        np.savez(tmp_path / "weights.npz", W=scale * np.eye(2))
+        carried_out(command, tmp_path)
+    tables = sorted(tmp_path.glob("outputs/runs/spectrum/*/metrics.csv"))
+    assert sorted(pd.read_csv(table)["value"].max() for table in tables) == [1, 2]
+    (tmp_path / "weights.npz").unlink()
+    done = warm.run(*shlex.split(command)[1:], cwd=tmp_path)
+    assert done.returncode == 2 and "weights.npz cannot be read" in done.stderr
 
 
-def test_the_architecture_has_the_inputs_of_the_networks_that_it_is_drawn_beside(tmp_path):
-    (tmp_path / "script.py").write_text(SCRIPTS["residual_rank"] + CHECK)
-    done = warm.run("script.py", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    ours, *papers = map(float, done.stdout.split())
-    assert papers == pytest.approx([ours] * len(papers), rel=1e-5) and papers
+def test_one_s_own_images_are_in_the_run_s_name_and_in_the_caption(tmp_path):
+    (script,) = re.findall(r"```python\n# stripes\.py\n(.*?)```", DATA, re.S)
+    (commands,) = re.findall(r"```sh\n(.*?)```", DATA, re.S)
+    (tmp_path / "stripes.py").write_text(script)
+    carried_out("python stripes.py\n" + commands, tmp_path)
+    assert list(tmp_path.glob("outputs/runs/rank_collapse/*data=stripes.npz*"))
+    (caption,) = tmp_path.glob("outputs/figures/smoke/*.caption.txt")
+    assert "Data: stripes.npz" in " ".join(caption.read_text().split())

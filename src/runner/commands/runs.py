@@ -16,6 +16,7 @@ import pandas as pd
 from runner.compose.composing import hydra_ready, overrides_of
 from runner.compose.orders import compose_order
 from runner.core.catalogue import folder_words, rows_of, studies
+from runner.core.choices import names_images
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at
 from runner.core.studies import column_types
@@ -135,10 +136,14 @@ def show(options: argparse.Namespace, outputs: Path) -> int:
     if info.config is None:
         raise InputError(f"{info.folder}: its config.yaml cannot be read")
     print(report(info.run) if info.status == "complete" else f"{info.run}\n{info.folder}")
-    print(f"status: {info.status}\ncommand: {info.run.provenance().get('command')}")
+    about = info.run.provenance()
+    print(f"status: {info.status}\ncommand: {about.get('command')}")
     with hydra_ready(typed := [f"study={info.study}"]):
         usual = vars(compose_order(typed).jobs[0].config)
     changed = {key: value for key, value in vars(info.config).items() if value != usual[key]}
+    if names_images(changed.get("data")):  # its folder is no parameter; the file has its checksum
+        changed |= {"data": next(iter(about.get("data") or {}), changed["data"])}
+        del changed["checksums"]
     words = shlex.join([*folder_words(info.study), *typed, *overrides_of(changed)])
     print(f"with a change: runner {words} KEY=VALUE")
     return 0

@@ -6,6 +6,7 @@ were read from the composed configuration. The process that computes the run rec
 
 import copy
 import json
+import os
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,6 +33,7 @@ from runner.compose.hydra_errors import (
     explain_key,
     is_hydras,
 )
+from runner.core import input_files
 from runner.core.catalogue import (
     CONF,
     SCALES,
@@ -42,6 +44,7 @@ from runner.core.catalogue import (
     sizes,
     studies,
 )
+from runner.core.choices import names_images
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig, default_of
@@ -166,6 +169,7 @@ def read(composed: DictConfig) -> tuple[StudyConfig, Settings]:
     for key in set(composed) - {item.name for item in items}:
         raise InputError(explain_key(str(key), parameters.__name__))
     values: Any = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
+    values |= input_files.resolved(parameters, values)
     for item in items:  # Hydra resolves ${...} without a check
         check_list(item.name, values[item.name], item.type)
     if not isinstance(values["source"], dict):
@@ -230,7 +234,7 @@ class Composer:
         if files not in self.bare:
             self.bare[files] = bare(self.compose(parsed))
         composed = copy.deepcopy(self.bare[files])
-        lines = []
+        lines, keys = [], [override.key_or_group for override in parsed]
         for override in parsed:
             line = str(override.input_line)
             if is_value(override):
@@ -238,7 +242,10 @@ class Composer:
                 OmegaConf.update(composed, override.key_or_group, value)
                 if repr(value) != repr(override.value()):  # the launcher composes the line again
                     (line,) = overrides_of({override.key_or_group: value})
-            if not override.is_hydra_override():  # a job gets those with its launcher's
+            is_file = override.key_or_group == "data" and is_value(override)  # Hydra knows none
+            if is_file and (keys.count("data") > 1 or "checksums" in keys):
+                raise InputError(f"{line}: give no other data, and no checksums")
+            if not override.is_hydra_override() and not is_file:  # a job gets its launcher's
                 lines.append(line)
         return Job(*read(composed), tuple(lines))
 
@@ -276,6 +283,8 @@ def files_of(overrides: Iterable[Override]) -> tuple[str, ...]:
 
 def is_value(override: Override) -> bool:
     """Return whether an argument gives a value to a key, and does not choose a YAML file."""
+    if override.key_or_group == "data" and names_images(override.value()):
+        return override.package is None
     return (
         override.type == OverrideType.CHANGE
         and override.package is None
@@ -326,7 +335,8 @@ def with_quoted_paths(words: Iterable[str]) -> list[str]:
     for word in words:
         key, equals, value = word.partition("=")
         is_ready = re.fullmatch(r"""null|'.*'|".*"|\s*""", value, re.DOTALL)
-        quoted.append(word if key not in PATHS or is_ready else f"{key}={_quoted(value)}")
+        is_path = key in PATHS or key == "data" and names_images(value) and os.path.isfile(value)
+        quoted.append(f"{key}={_quoted(value)}" if is_path and not is_ready else word)
     return quoted
 
 

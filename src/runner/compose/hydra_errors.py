@@ -169,7 +169,7 @@ def _check_file(path: Path, group: str) -> None:
             raise InputError(
                 f"{path}, line {count}: {key}: {written} is {value} in YAML: write {value}"
             )
-    chosen = re.search(rf"(?m)^({'|'.join(GROUPS)}):.*", text)
+    chosen = re.search(rf"(?m)^(?!data:.*[.](npz|csv)\b)({'|'.join(GROUPS)}):.*", text)
     if group == "experiment" and chosen:
         raise InputError(
             f"{path}: {chosen[0]} has no effect: write `- override /{chosen[0]}` under defaults"
@@ -222,7 +222,8 @@ def _explain_option(group: str, name: str, text: str) -> str:
     if f"{group}={name}" == "hydra/launcher=joblib":
         return "hydra/launcher=joblib needs pip install 'theory-runner[scale-out]'"
     label = "scale" if group.startswith("size/") else group
-    return f"{label}={name} is unknown: {nearest(name, options)}"
+    more = ", or your own images, as stripes.npz" if group == "data" else ""
+    return f"{label}={name} is unknown: {nearest(name, options)}{more}"
 
 
 def explain_key(key: str, class_name: str) -> str:

@@ -4,6 +4,7 @@ import os
 import sys
 
 import hydra
+from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
@@ -18,6 +19,7 @@ from runner.compose.composing import (
 )
 from runner.compose.hydra_errors import check_flag
 from runner.core.catalogue import CONF, own_conf_folders, rows_of
+from runner.core.choices import names_images
 from runner.core.errors import InputError, nearest
 from runner.core.studies import column_types
 from runner.results.preview import report
@@ -37,6 +39,10 @@ def main(words: list[str]) -> int:
         check_flag(word)
     words = as_whole_numbers(words)
     register(words)
+    for index, word in enumerate(words):
+        if word.startswith("data=") and names_images(path := word[5:].strip("'\"")):
+            words[index], node = "data=own_images", {"data": path}
+            ConfigStore.instance().store("own_images", node, group="data", package="_global_")
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors arrive here as exceptions
     pairs = [word for word in words if "=" in word and not word.startswith("-")]
     flags = [word for word in words if word not in pairs]

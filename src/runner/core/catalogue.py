@@ -7,8 +7,8 @@ is a paper's package, a package of the user that is installed with an entry poin
     my_studies = "my_studies"
 
 or a folder that the command names: `--config-dir my_studies`. A user's package has its YAML files
-(`study/`, `size/`, `figure/`, `experiment/`) in its folder `conf/`. No code imports a study by
-name.
+(`study/`, `size/`, `figure/`, `experiment/`) in its folder `conf/`. Its file `methods.py` is
+imported first, if it has one: it registers functions under names. No code imports a study by name.
 """
 
 import importlib
@@ -29,6 +29,7 @@ import yaml
 
 from runner.core.errors import InputError, nearest
 from runner.core.studies import Measured, Row, StudyConfig, TrainingConfig
+from runner.core.user_functions import register_as_parent
 
 PROGRAM = Path(__file__).resolve().parents[1]
 
@@ -40,6 +41,9 @@ ENTRY_POINTS = "runner.studies"
 
 FOLDERS = "RUNNER_STUDIES"
 """Environment variable with the folders of `--config-dir`, as JSON. Worker processes read it."""
+
+METHODS = "methods.py"
+"""File of a user's package that registers functions, see `core.user_functions.register`."""
 
 SCALES = {
     "smoke": "seconds; what the tests run",
@@ -129,7 +133,7 @@ def _at(folder: Path) -> Package:
     folder = folder.expanduser().resolve()
     if not folder.is_dir():
         raise InputError(f"--config-dir {folder}: there is no such folder")
-    if any(folder.glob("*/config.py")):
+    if any(folder.glob("*/config.py")) or (folder / METHODS).exists():
         if not folder.name.isidentifier():
             raise InputError(f"{folder} holds studies: its name must be a Python package's name")
         if str(folder.parent) not in sys.path:
@@ -149,7 +153,8 @@ def _package(name: str, folder: Path) -> Package:
 def _found_studies() -> tuple[dict[str, str], dict[str, str]]:
     """Return the package of each study, and the fault of each study that cannot be used.
 
-    The user's `config.py` files are imported here: one that fails breaks no other study.
+    The user's `config.py` files are imported here: one that fails breaks no other study. Before
+    them, functions are registered: those of the user's `methods.py`, and of a parent process.
     """
     known: dict[str, str] = {}
     failed = {
@@ -157,7 +162,14 @@ def _found_studies() -> tuple[dict[str, str], dict[str, str]]:
         for point in metadata.entry_points(group=ENTRY_POINTS)
         if _installed(point.value) is None
     }
+    register_as_parent()
     for package in packages():
+        methods = package.folder / METHODS
+        if package.conf is not None and methods.is_file():
+            try:
+                importlib.import_module(f"{package.name}.{methods.stem}")
+            except Exception as error:  # as below
+                failed[str(methods)] = _reason(methods, error)
         for path in sorted(package.folder.glob("*/config.py")):
             name = path.parent.name
             try:

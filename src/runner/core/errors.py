@@ -4,7 +4,9 @@ import difflib
 import logging
 import traceback
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import TypeVar, cast
+
+from runner.core.choices import REGISTERED
 
 T = TypeVar("T")
 
@@ -46,10 +48,13 @@ def nearest(word: str, options: Iterable[str]) -> str:
 
 
 def lookup(key: str, name: str, known: Mapping[str, T]) -> T:
-    """Return the value of a name in a table. Raises InputError for an unknown name.
+    """Return the value of a name in a table, or what the user has registered under this name.
 
-    key: the parameter that has this name as its value, for the error message. known: the table.
+    key: the parameter that has this name as its value. known: the table. Raises InputError for an
+    unknown name.
     """
+    if name in (own := REGISTERED.get(key, {})):
+        return cast(T, own[name])
     if name not in known:
         raise InputError(f"{key}={name} is unknown: {nearest(name, known)}")
     return known[name]

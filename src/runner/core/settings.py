@@ -41,7 +41,9 @@ class Settings:
     wait: bool = parameter("wait while another process computes the same run; false: stop", True)
     checkpoint_seconds: float = parameter("seconds between two checkpoints", 20.0, minimum=0)
     data_folder: str | None = parameter(
-        "folder with the files of Fashion-MNIST and CIFAR-10; null: the user's cache", None
+        "folder with your own images, or with the files of Fashion-MNIST and CIFAR-10 (null: the"
+        " user's cache)",
+        None,
     )
     keep_weights: bool = parameter(
         "store the trained weights in the run; read by run.weights()", False

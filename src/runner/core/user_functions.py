@@ -1,10 +1,16 @@
-"""Functions of the user, which a configuration names as `module:function`."""
+"""Functions of the user: named as `module:function` in a configuration, or registered by a name."""
 
 import importlib
+import json
+import os
 from collections.abc import Callable
 from typing import Any
 
+from runner.core.choices import KINDS, REGISTERED
 from runner.core.errors import InputError, nearest
+
+NAMED = "RUNNER_NAMES"
+"""Environment variable with the registered functions, as JSON. Worker processes read it."""
 
 
 def function_at(path: str) -> Callable[..., Any]:
@@ -34,3 +40,33 @@ def place_of(function: Callable[..., Any]) -> str:
     if module == "__main__" or not name.isidentifier():
         raise InputError(f"{name}: put the function in a separate file, and import it from there")
     return f"{module}:{name}"
+
+
+def register(kind: str, name: str, function: Callable[..., Any]) -> None:
+    """Give a user's function a name, by which parameters of this kind accept it.
+
+    kind: one of `core.choices.KINDS`. Raises InputError for another kind, a name that is no
+    identifier or is taken, and as `place_of` does.
+    """
+    if kind not in KINDS:
+        raise InputError(f"{kind} cannot be registered: {nearest(kind, KINDS)}")
+    place, own = place_of(function), REGISTERED.setdefault(kind, {})
+    if not name.isidentifier():
+        raise InputError(f"{name!r} is no name: letters, digits and underscores are needed")
+    if name in KINDS[kind] and (name not in own or place_of(own[name]) != place):
+        taken = f"is {place_of(own[name])}" if name in own else "is one of the program's"
+        raise InputError(f"{kind}={name} {taken}: choose another name for {place}")
+    own[name] = function
+    places = {kind: {n: place_of(f) for n, f in own.items()} for kind, own in REGISTERED.items()}
+    os.environ[NAMED] = json.dumps(places)
+
+
+def register_as_parent() -> None:
+    """Register the functions that a parent process has registered.
+
+    Raises InputError as `function_at` does.
+    """
+    for kind, places in json.loads(os.environ.get(NAMED) or "{}").items():
+        for name, place in places.items():
+            if name not in REGISTERED.get(kind, {}):
+                register(kind, name, function_at(place))

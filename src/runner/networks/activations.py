@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import pi
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -56,10 +57,10 @@ ACTIVATIONS = {
 
 
 def activation_of(name: str) -> Activation:
-    """Return the activation with this name, or the user's, `module:function`.
+    """Return the activation with this name, or the user's: registered, or `module:function`.
 
     Raises InputError for an unknown name, and for a function that cannot be imported.
     """
-    if ":" not in name:
-        return lookup("activation", name, ACTIVATIONS)
-    return Activation(function_at(name))
+    known: dict[str, Any] = {**ACTIVATIONS}
+    found = function_at(name) if ":" in name else lookup("activation", name, known)
+    return found if isinstance(found, Activation) else Activation(found)

@@ -35,6 +35,7 @@ from matplotlib.text import Annotation
 from matplotlib.ticker import LogLocator, NullLocator
 from matplotlib.transforms import Bbox
 
+from runner.core.choices import REGISTERED
 from runner.core.errors import InputError, nearest
 from runner.runs.files import write_atomically
 
@@ -315,6 +316,16 @@ class Look:
 
 
 PLAIN, QUIET = Look(INK), Look(GREY, "", DOTTED, 1.2)
+
+
+def own_look(kind: str, name: str) -> Look:
+    """Return the look of a function that the user has registered as `name`, hollow markers.
+
+    kind: as in `core.user_functions.register`. Further names have other colors.
+    """
+    colors = (GREEN, VERMILION, BROWN, NAVY, RUST)
+    index = [*REGISTERED.get(kind, {}), name].index(name)
+    return Look(colors[index % 5], "Pphv<"[index % 5], hollow=True)
 
 
 def guide(axes: Axes, x: Any, y: Any) -> None:

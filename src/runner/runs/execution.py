@@ -20,8 +20,9 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from runner.core import progress
+from runner.core import input_files, progress
 from runner.core.catalogue import module_of, rows_of
+from runner.core.choices import names_images
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
 from runner.core.progress import Progress
@@ -146,6 +147,7 @@ class _Attempt:
                 self.study = module_of(run.config.study)
                 name = run.config.measure if isinstance(run.config, TrainingConfig) else None
                 self.function = function_at(name) if name else None
+                self.about["data"] |= input_files.checked(run.config)
                 self.about["code"] = run.code()  # of what was imported
                 self.about |= provenance.describe(self.device)
                 self.tracking.start(self.about)
@@ -270,7 +272,14 @@ class _Attempt:
 
     def _load_data(self, name: str, seed: int, checksums: list[str] | None = None) -> Dataset:
         """Return the dataset, and add the checksums of its files to the provenance."""
-        data = load(name, self.settings.source, self.settings.data_folder, seed, checksums)
+        folder = self.settings.data_folder
+        if names_images(name):
+            from runner.data import own_images  # late: most runs need none
+
+            data = own_images.load(name, folder, checksums)
+            self.about["classes"] = data.classes
+        else:
+            data = load(name, self.settings.source, folder, seed, checksums)
         self.about["data"] |= data.files
         self._mark("running")
         return data

@@ -20,9 +20,11 @@ import pandas as pd
 import yaml
 
 from runner.core.catalogue import config_of, module_of, studies
+from runner.core.choices import REGISTERED, kind_of, names_images
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig, TrainingConfig
+from runner.core.user_functions import place_of
 from runner.runs.provenance import code_of
 from runner.runs.tables import read_table, sha256_of
 
@@ -124,7 +126,7 @@ class Run:
 
         Raises InputError as `provenance.code_of` does.
         """
-        return code_of(self.config.study, self.config.own_functions())
+        return code_of(self.config.study, functions_of(self.config))
 
     def is_wanted(self, settings: Settings) -> bool:
         """Return whether the run must be computed: it is not complete, or the settings ask for it.
@@ -227,8 +229,9 @@ def read_config(folder: Path) -> StudyConfig:
     try:
         config = config_class(**values)
         run_name(config)
-    except InputError:
-        raise
+    except InputError as error:
+        hint = "; a name of your own: --config-dir" if " is unknown: " in str(error) else ""
+        raise InputError(f"{path}: {error}{hint}") from error
     except Exception as error:  # whatever the checks of a study come up with
         raise InputError(f"{path}: a value is of the wrong type ({error})") from error
     return config
@@ -248,6 +251,23 @@ def read_values(path: Path) -> dict[Any, Any]:
     return values
 
 
+def functions_of(config: StudyConfig) -> tuple[str, ...]:
+    """Return the functions beside the study's whose code computes numbers, as `module:function`.
+
+    They are the user's functions that are values of parameters, by their place or by a registered
+    name, and the function that reads a user's images.
+    """
+    places = [*config.own_functions()]
+    for item in dataclasses.fields(config):
+        value, kind = getattr(config, item.name), kind_of(item.metadata["choices"])
+        own = REGISTERED.get(kind, {})
+        names = value if isinstance(value, list) else [value]
+        places += [place_of(own[name]) for name in names if name in own]
+    if names_images(getattr(config, "data", None)):
+        places.append("runner.data.own_images:load")
+    return tuple(places)
+
+
 OF_CODE = {"other": "other code", "unknown": "code that is not known"}
 """Words of messages, by whose code it is."""
 
@@ -258,7 +278,7 @@ def whose_code(provenance: dict[str, Any], config: StudyConfig) -> str:
     It is unknown if the provenance has no fingerprint, or a module of the user cannot be read.
     """
     try:
-        today = code_of(config.study, config.own_functions())
+        today = code_of(config.study, functions_of(config))
     except (InputError, OSError):
         return "unknown"
     code = provenance.get("code")
@@ -395,8 +415,8 @@ def load(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
     """Return the tables of several complete runs, joined by the names of the tables.
 
     Each table gets the column `run`, the name of the run's folder. It also gets a column for each
-    parameter that is a number or a text, unless it has a column of this name. Raises InputError if
-    a run is missing or damaged.
+    parameter that is a number or a text, and for the number of classes of a user's images, unless
+    it has a column of this name. Raises InputError if a run is missing or damaged.
     """
     runs = list(runs)
     missing = [run for run in runs if not run.result_path.exists()]
@@ -407,6 +427,8 @@ def load(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
     parts: dict[str, list[pd.DataFrame]] = {}
     for run in runs:
         scalars = {k: v for k, v in vars(run.config).items() if isinstance(v, int | float | str)}
+        if classes := run.provenance().get("classes"):
+            scalars.setdefault("classes", classes)
         for name, table in run.tables().items():
             columns = {key: value for key, value in scalars.items() if key not in table.columns}
             parts.setdefault(name, []).append(table.assign(run=run.folder.name, **columns))

@@ -1,4 +1,4 @@
-"""Train many classifiers together: the same minibatches, cross entropy, SGD.
+"""Train many classifiers together: the same minibatches, cross entropy, SGD or another optimizer.
 
 All groups of networks see a replicate's data in the same order. Images, orders and sums stay on the
 device. The host waits for the device once per epoch.
@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
+from runner.core.errors import lookup
 from runner.core.progress import Stage
 from runner.core.streams import Stream
 from runner.core.studies import Context
@@ -19,6 +20,7 @@ from runner.data.datasets import Dataset, Images
 from runner.networks.mlp import MLP
 from runner.training import backpropagation
 from runner.training.images import EVALUATED_AT_ONCE, EpochTrainer
+from runner.training.optimizers import OPTIMIZERS, Optimizer
 
 
 @dataclass
@@ -82,18 +84,24 @@ def descend(
     x: Float[Tensor, "R N features"],
     labels: Int[Tensor, "R N"],
     rates: Float[Tensor, " R"],
+    optimizer: Optimizer | None = None,
 ) -> tuple[Float[Tensor, " R"], Int[Tensor, " R"]]:
-    """Take one step of SGD on the cross entropy in place; return losses and hits before the step.
+    """Take one step on the cross entropy in place; return losses and hits before the step.
 
-    x, labels: a minibatch for each network. rates: learning rates. The result is that of
-    `loss_and_hits`. Automatic differentiation is used only if `backpropagation.step` cannot train
-    the network.
+    x, labels: a minibatch for each network. rates: learning rates. optimizer: of the network's
+    parameters; None: SGD. The result is that of `loss_and_hits`. Automatic differentiation is used
+    only with an optimizer, or if `backpropagation.step` cannot train the network.
     """
-    if backpropagation.is_written_out_for(network):
+    if optimizer is None and backpropagation.is_written_out_for(network):
         return loss_and_hits(backpropagation.step(network, x, labels, rates), labels)
     parameters = [tensor.requires_grad_() for tensor in network.parameters.values()]
     losses, hits = loss_and_hits(network.logits(x), labels)
-    sgd_step(losses, parameters, rates)
+    if optimizer is None:
+        sgd_step(losses, parameters, rates)
+    else:
+        gradients = torch.autograd.grad(losses.sum(), parameters)
+        with torch.no_grad():
+            optimizer.step(dict(zip(network.parameters, gradients, strict=True)), rates)
     return losses.detach(), hits
 
 
@@ -101,7 +109,8 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
     """Trainer of several groups of networks on one dataset.
 
     A new trainer continues from the checkpoint in `context`, if there is one. groups: by name.
-    stream: returns the random generator of a replicate and a purpose.
+    stream: returns the random generator of a replicate and a purpose. optimizer: its name. Raises
+    InputError for an unknown optimizer.
     """
 
     def __init__(
@@ -112,12 +121,17 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
         epochs: int,
         stream: Stream,
         context: Context,
+        optimizer: str = "sgd",
     ) -> None:
         """Initialize as `EpochTrainer`; move groups and data to the device of the context."""
         replicates = 1 + max(int(group.replicates.max()) for group in groups.values())
         super().__init__(data.to(context.device), batch_size, stream, replicates)
         self.groups = {name: group.to(self.device) for name, group in groups.items()}
         self.epochs, self.context = epochs, context
+        self.optimizers: dict[str, Optimizer] = {}
+        if optimizer != "sgd":
+            make = lookup("optimizer", optimizer, OPTIMIZERS)
+            self.optimizers = {n: make(g.network.parameters) for n, g in self.groups.items()}
         self.sums = {
             name: torch.zeros(2, len(group.network), dtype=torch.float64, device=self.device)
             for name, group in self.groups.items()
@@ -143,7 +157,8 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
         for name, group in self.groups.items():
             indices = chosen[group.replicates]
             x, labels = images.flat()[indices].to(group.rates.dtype), images.labels[indices]
-            losses, hits = descend(group.network, x, labels, group.rates)
+            optimizer = self.optimizers.get(name)
+            losses, hits = descend(group.network, x, labels, group.rates, optimizer)
             self.sums[name] += torch.stack([losses.double(), hits.double()])
             parts.append(losses)
         return torch.cat(parts)
@@ -162,6 +177,10 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
             f"{name}/{key}": tensor
             for name, group in self.groups.items()
             for key, tensor in (group.network.state() | {"sums": self.sums[name]}).items()
+        } | {
+            f"{name}/optimizer/{key}": tensor
+            for name, optimizer in self.optimizers.items()
+            for key, tensor in optimizer.state.items()
         }
 
 

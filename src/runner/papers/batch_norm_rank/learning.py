@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from runner.data import CLASSES
-from runner.results.rows import NoRows
+from runner.results.rows import NoRows, Tables
 
 DEEP = 10
 """Depth above which the paper finds plain networks unable to learn, in layers (Section 1.1)."""
@@ -42,9 +42,21 @@ def end_of_grid(rate: float, offered: Iterable[float]) -> str:
     return {min(rates): "smallest", max(rates): "largest"}.get(rate, "")
 
 
-def learned_share(accuracy: Numbers) -> Numbers:
-    """Return the learned fraction of accuracies: 0 at chance level, 1 for a perfect fit."""
-    return (accuracy - 1 / CLASSES) / (1 - 1 / CLASSES)
+def chance_level(tables: Tables) -> float:
+    """Return the accuracy of a guess, 1 / the number of classes.
+
+    Tables of runs on a user's images have the column `classes`. All datasets have ten classes.
+    """
+    numbers = [rows["classes"].min() for rows in tables.values() if "classes" in rows]
+    return 1 / min(numbers, default=CLASSES)
+
+
+def learned_share(accuracy: Numbers, chance: float) -> Numbers:
+    """Return the learned fraction of accuracies: 0 at chance level, 1 for a perfect fit.
+
+    chance: the accuracy at chance level.
+    """
+    return (accuracy - chance) / (1 - chance)
 
 
 NOTHING_LEARNED = dict.fromkeys(("train_accuracy", "test_accuracy"), 0.0)

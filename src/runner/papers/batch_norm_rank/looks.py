@@ -2,7 +2,7 @@
 
 from runner.papers.batch_norm_rank.names import NAMES
 from runner.results import style
-from runner.results.style import Look
+from runner.results.style import Look, own_look
 
 METHODS = {
     "batch_norm": Look(style.BLUE),
@@ -32,6 +32,11 @@ NORMALIZATIONS = {
     "layer": Look(style.PURPLE, "D", style.DASHED),
     "rms": Look(style.OLIVE, "v", style.DOTTED),
 }
+
+
+def look_of(normalization: str) -> Look:
+    """Return color, marker and dashes of a normalization; a user's have looks of their own."""
+    return NORMALIZATIONS.get(normalization) or own_look("normalization", normalization)
 
 
 def look(method: str, steps: int = 0) -> Look:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from runner.core.choices import OPTIMIZERS, Datasets
 from runner.core.streams import orders
 from runner.core.studies import LARGEST_STEP, MOST, parameter
 from runner.data import DATASETS
@@ -14,11 +15,16 @@ class TrainedMLPs(OnImages):
 
     depth: int = parameter("L, the number of hidden layers", 32, minimum=1, maximum=MOST)
     width: int = parameter("d, the number of units of each hidden layer", 64, minimum=1)
-    data: str = parameter("dataset, or gaussian inputs", "digits", choices=DATASETS)
+    data: str = parameter(
+        "dataset, your own images (data=stripes.npz), or gaussian inputs",
+        "digits",
+        choices=Datasets(DATASETS),
+    )
     samples: int = parameter("N, the number of inputs on which ranks are measured", 512, minimum=2)
     epochs: int = parameter("passes over the training images", 75, minimum=1)
+    optimizer: str = parameter("optimizer of the training", "sgd", choices=OPTIMIZERS)
     learning_rates: list[float] = parameter(
-        "learning rates of SGD to try; the fastest is judged",
+        "learning rates to try; the fastest is judged",
         [0.01, 0.03, 0.1, 0.3],
         above=0,
         maximum=LARGEST_STEP,

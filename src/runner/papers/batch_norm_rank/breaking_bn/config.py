@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from runner.core.choices import ARCHITECTURES, Datasets
 from runner.core.streams import orders
 from runner.core.studies import LARGEST_STEP, MOST, parameter
 from runner.data import LABELLED
@@ -27,7 +28,7 @@ class BreakingBN(OnImages):
     study: ClassVar[str] = "breaking_bn"
     version: ClassVar[int] = 3  # learning rates are chosen by the worst of separate replicates
 
-    architecture: str = parameter("convolutional network", "vgg19", choices=("vgg19", "resnet50"))
+    architecture: str = parameter("convolutional network", "vgg19", choices=ARCHITECTURES)
     multiplier: float = parameter(
         "factor by which all numbers of channels are multiplied (1: the published network)",
         0.125,
@@ -39,7 +40,9 @@ class BreakingBN(OnImages):
         ["batch_norm", "batch_norm_asymmetric", "batch_norm_no_mean", "vanilla"],
         choices=BREAKING_METHODS,
     )
-    data: str = parameter("dataset", "digits", choices=LABELLED)
+    data: str = parameter(
+        "dataset, or your own images (data=stripes.npz)", "digits", choices=Datasets(LABELLED)
+    )
     image_size: int | None = parameter(
         "side of the resized images in pixels (null: images are not resized)",
         16,

@@ -8,10 +8,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from runner.data import CLASSES
 from runner.papers.batch_norm_rank.breaking_bn.tables import MEASURES as BEFORE
 from runner.papers.batch_norm_rank.breaking_bn.tables import chosen_rates, paths
-from runner.papers.batch_norm_rank.learning import END_OF_GRID
+from runner.papers.batch_norm_rank.learning import END_OF_GRID, chance_level
 from runner.papers.batch_norm_rank.looks import METHODS, named
 from runner.papers.batch_norm_rank.names import MEASURES, NAMES
 from runner.results.drawing import Drawing, Finding, or_empty
@@ -27,8 +26,8 @@ OF_LAST = {"rank": "rank, last hidden layer", "rank_bound": "r, lower bound of t
 CENTRED = ["batch_norm", "batch_norm_no_mean", "batch_norm_asymmetric"]
 """The methods in figures 5, 7 and 13."""
 
-NEAR_CHANCE = 1.5 / CLASSES
-"""Accuracies below this value count as near chance level."""
+NEAR_CHANCE = 1.5
+"""Accuracies below this multiple of chance level count as near it."""
 
 ARCHITECTURES = {"vgg19": "VGG-19", "resnet50": "ResNet-50"}
 
@@ -43,9 +42,18 @@ def curves(tables: Tables) -> pd.DataFrame:
 
 
 def _lines(
-    axes: Axes, letter: str, drawn: pd.DataFrame, column: str, x: str = "epoch", chance="chance"
+    axes: Axes,
+    letter: str,
+    drawn: pd.DataFrame,
+    column: str,
+    chance: float,
+    x: str = "epoch",
+    text: str = "chance",
 ) -> list[tuple[float, str, Look]]:
-    """Draw median and range of each method; return the height, name and look at each line's end."""
+    """Draw median and range of each method; return the height, name and look at each line's end.
+
+    chance: the accuracy at chance level, a line with this text.
+    """
     ends = []
     for method, look in METHODS.items():
         rows = drawn[drawn["method"] == method].dropna(subset=column)
@@ -54,14 +62,14 @@ def _lines(
             look.line(axes, rows[x], rows[column], marker="")
             ends.append((rows[column].iloc[-1], NAMES[method], look))
     highest = drawn[f"{column}_high"]
-    top = np.nanmax([highest[np.isfinite(highest)].max(), 1 / CLASSES])
+    top = np.nanmax([highest[np.isfinite(highest)].max(), chance])
     top = max(top, 1.0) if "accuracy" in column else top
     axes.set(xlim=(0, 1.03 * max(1, drawn[x].max())), ylim=(0, 1.05 * top))
     axes.xaxis.get_major_locator().set_params(integer=True, nbins=4)
     if column == "rank" and np.log2(top) % 1 == 0:
         ticks(axes.yaxis, np.linspace(0, top, 5))
     if column == "train_accuracy":
-        level(axes, 1 / CLASSES, chance, above=False)
+        level(axes, chance, text, above=False)
     title = OF_LAST.get(column, MEASURES[column])
     panel(axes, letter, title, "epoch" if x == "epoch" else "iteration")
     return ends[::-1]  # from below, if lines end together
@@ -80,7 +88,7 @@ def draw(
     rows = -(-len(columns) // 2)
     picture, panels = sheet(rows, 2, height=4.4 * rows, gap=1.6, right=1.2)
     for axes, letter, column in zip(panels.flat, "abcd", columns, strict=False):
-        name_ends(axes, _lines(axes, letter, shown, column, x))
+        name_ends(axes, _lines(axes, letter, shown, column, chance_level(tables), x))
     return picture, drawn
 
 
@@ -89,11 +97,11 @@ def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
     Returns the picture and the drawn numbers.
     """
-    drawn, training = curves(tables), tables["training"]
+    drawn, training, chance = curves(tables), tables["training"], chance_level(tables)
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.75, right=1.15, sharex=True)
-    _lines(left, "a", drawn, "train_accuracy", chance="")
+    _lines(left, "a", drawn, "train_accuracy", chance, text="")
     without = drawn[drawn["method"] != "batch_norm"]["train_accuracy_high"]
-    if without.max() < NEAR_CHANCE:
+    if without.max() < NEAR_CHANCE * chance:
         QUIET.note(left, 0.04, 0.08, "without batch norm\nall are at chance")
     left.set(yscale="log", ylim=(0.05, 1.05))
     norm = drawn[drawn["method"] == "batch_norm"].dropna(subset="train_accuracy")
@@ -116,7 +124,7 @@ def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         middle.yaxis.get_major_locator().set_params(nbins=5)
         middle.xaxis.get_major_locator().set_params(integer=True, nbins=4)
     panel(middle, "b", "plain, enlarged", "epoch")
-    name_ends(right, _lines(right, "c", drawn, "gradient_alignment"))
+    name_ends(right, _lines(right, "c", drawn, "gradient_alignment", chance))
     return picture, drawn
 
 
@@ -133,7 +141,8 @@ def with_rates(panels: str, tables: Tables) -> str:
 
 
 def _network(tables: Tables) -> str:
-    return ARCHITECTURES[tables["training"]["architecture"].iloc[0]]
+    name = tables["training"]["architecture"].iloc[0]
+    return ARCHITECTURES.get(name, name)
 
 
 def _end(tables: Tables, method: str, column: str = "train_accuracy") -> float:

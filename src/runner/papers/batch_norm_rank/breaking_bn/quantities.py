@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from runner.papers.batch_norm_rank.breaking_bn.tables import LABELS, paths
-from runner.papers.batch_norm_rank.learning import learned_share, least_lead
+from runner.papers.batch_norm_rank.learning import chance_level, learned_share, least_lead
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty
 
@@ -36,7 +36,8 @@ def _of(tables: Tables, method: str, column: str) -> pd.DataFrame:
 
 def _learned(tables: Tables, method: str) -> pd.DataFrame:
     """Return the learned fraction, by epoch from 1 on and replicate."""
-    return learned_share(_of(tables, method, "train_accuracy").drop(index=0))
+    accuracy = _of(tables, method, "train_accuracy").drop(index=0)
+    return learned_share(accuracy, chance_level(tables))
 
 
 def _beside_fit(tables: Tables, values: pd.DataFrame) -> pd.DataFrame:

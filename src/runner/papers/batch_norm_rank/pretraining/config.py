@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from runner.core.choices import Datasets
 from runner.core.errors import InputError
 from runner.core.studies import LARGEST_STEP, parameter
 from runner.data import LABELLED
@@ -82,7 +83,9 @@ class Pretraining(TrainedMLPs):
         30,
         minimum=1,
     )
-    data: str = parameter("dataset", "digits", choices=LABELLED)
+    data: str = parameter(
+        "dataset, or your own images (data=stripes.npz)", "digits", choices=Datasets(LABELLED)
+    )
     methods: list[str] = parameter("networks to compare", list(METHODS[:4]), choices=METHODS)
     pretraining_steps: list[int] | None = parameter(
         "M, the numbers of minibatches of pre-training, or with script=fig6 of steps on each layer,"

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from runner.data import CLASSES
+from runner.papers.batch_norm_rank.learning import chance_level
 from runner.papers.batch_norm_rank.looks import CONTROLS, METHODS, look
 from runner.papers.batch_norm_rank.looks import named as name_of
 from runner.papers.batch_norm_rank.names import MEASURES, NAMES
@@ -368,20 +368,20 @@ def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     drawn = deepest(curves(tables))
     picture, ((left, right),) = sheet(gap=1.55, right=1.15)
     left.set_ylim(0, 1.03)
-    level(left, 1 / CLASSES)
+    level(left, chance_level(tables))
     top = max(2.0, 1.2 * np.nanmax([drawn["mean_rank_bound_high"].max(), 0]))
     right.set(yscale="log", ylim=(0.9, top))
     ticks(right.yaxis, [2**power for power in range(10) if 2**power <= top])
     for axes, letter, column in ((left, "a", "train_accuracy"), (right, "b", "mean_rank_bound")):
         ends = _lines(axes, drawn, column)
         if axes is left:
-            at_chance = {name for y, name, _ in ends if abs(y - 1 / CLASSES) < NEAR_CHANCE}
+            at_chance = {name for y, name, _ in ends if abs(y - chance_level(tables)) < NEAR_CHANCE}
             alone = "plain" in at_chance
             ends = [
                 (y, AT_CHANCE if (name == "plain" and alone) else name, of) for y, name, of in ends
             ]
             if not alone:
-                level(left, 1 / CLASSES, "chance", above=False)
+                level(left, chance_level(tables), "chance", above=False)
         name_ends(axes, ends)
         title = MEASURES[column] if axes is left else "lower bound r, mean over layers"
         panel(axes, letter, title, "epoch")
@@ -418,7 +418,7 @@ def ordered(tables: Tables) -> pd.DataFrame:
     keys = ["protocol", *VARIANT, "replicate"]
     start = before_training(tables).set_index(keys)[["rank_bound"]]
     end = last_epochs(tables).set_index(keys)[["train_accuracy", "train_loss", "learning_rate"]]
-    learned = end["train_accuracy"].mask(end["train_loss"] == np.inf, 1 / CLASSES)
+    learned = end["train_accuracy"].mask(end["train_loss"] == np.inf, chance_level(tables))
     return end.assign(train_accuracy=learned).join(start).reset_index()
 
 
@@ -496,7 +496,7 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             )
             width = 3.0 if ours in bold else 1.0
             axes.plot(x, y, color=look(*ours[1:]).color, linewidth=width, zorder=3)
-        level(axes, 1 / CLASSES, "chance", at=0.6)
+        level(axes, chance_level(tables), "chance", at=0.6)
         axes.set(xscale="log", xlim=(0.7, top), ylim=heights)
         ticks(axes.xaxis, [4**power for power in range(5) if 4**power <= top])
         panel(axes, letter, title, " ")
@@ -581,7 +581,7 @@ def draw_against(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         axes.set_xlim(-0.5, len(depths) - 0.5)
         frame(axes, len(depths) - 1.47, len(depths) - 0.51, 0.01, 0.99, axes.get_xaxis_transform())
         ticks(axes.xaxis, range(len(depths)), [str(depth) for depth in depths])
-        panel(axes, letter if len(row) > 1 else "", DATASETS[data], "depth")
+        panel(axes, letter if len(row) > 1 else "", DATASETS.get(data, data), "depth")
     beside: dict = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
     beside |= {"color": GREY, "size": SMALL, "annotation_clip": False}
     row[-1].annotate("pre-training helps", (1.04, 1), (0, 6), va="bottom", **beside)
@@ -598,7 +598,7 @@ def draw_against(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 def caption_against(tables: Tables) -> str:
     """Return the caption: marks, and the learning rates on each dataset."""
     rates = [
-        f"Learning rate on {DATASETS[data]}: {_rates({'training': group})}."
+        f"Learning rate on {DATASETS.get(data, data)}: {_rates({'training': group})}."
         for data, group in tables["training"].groupby("data")
     ]
     return (

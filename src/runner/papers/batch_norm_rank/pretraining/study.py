@@ -377,14 +377,15 @@ def ranks_before(task: Task, variant: Variant, step: float, network: MLP) -> Ite
 
 
 def train(task: Task, networks: dict[Variant, MLP]) -> Iterator[TrainedEpoch | Measured]:
-    """Train all networks together by SGD at each of their learning rates; yield their epochs."""
+    """Train all networks together at each of their learning rates; yield their epochs."""
     config, data, context = task.config, task.data, task.context
     groups = {
         str(variant): group(network.to(CPU), config.rates_of(variant.method), task.replicates)
         for variant, network in networks.items()
     }
+    stream, optimizer = config.streams().generator, config.optimizer
     trainer = StackTrainer(
-        groups, data, config.batch_size, config.epochs, config.streams().generator, context
+        groups, data, config.batch_size, config.epochs, stream, context, optimizer
     )
     if context.restored is None:
         images = probed(config, data)

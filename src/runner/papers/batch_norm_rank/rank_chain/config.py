@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import ceil, inf, isinf, sqrt
 from typing import ClassVar
 
+from runner.core.choices import LAWS, REGISTERED
 from runner.core.errors import InputError
 from runner.core.studies import LARGEST_FACTOR, MOST, StudyConfig, parameter
 
@@ -90,7 +91,7 @@ class RankChain(StudyConfig):
         "distribution of the weights; asymmetric: uniform on [0, 2 sqrt(3)], so that all have"
         " one sign",
         "gaussian",
-        choices=("gaussian", "uniform", "rademacher", "asymmetric"),
+        choices=LAWS,
     )
     engine: str = parameter(
         "method for the product of random weights and activations; direct: draw W and multiply;"
@@ -164,6 +165,8 @@ class RankChain(StudyConfig):
         """Return the reason why engine kernel or rotated cannot compute this, else None."""
         if self.law != "gaussian" and engine == "rotated":
             return f"law={self.law}: engine {engine} needs law=gaussian"
+        if self.law in REGISTERED.get("law", {}):
+            return f"law={self.law}: engine {engine} knows the program's distributions only"
         if self.centred:
             return f"centred=true: engine {engine} does not subtract the mean"
         if self.dtype != "float64":

@@ -10,6 +10,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
+from runner.core import choices
 from runner.papers.batch_norm_rank.looks import ROOT
 from runner.papers.batch_norm_rank.rank_chain.tables import (
     averages,
@@ -36,6 +37,7 @@ from runner.results.style import (
     Look,
     level,
     name_ends,
+    own_look,
     panel,
     rail,
     shades,
@@ -215,13 +217,16 @@ def _relative_to_gaussian(metrics: pd.DataFrame) -> pd.DataFrame:
 def _by_law(axes: Axes, metrics: pd.DataFrame) -> None:
     """Draw soft ranks, averaged over small gammas, with bands of two standard errors."""
     for (is_small, law), rows in metrics.groupby([in_lemma_5(metrics), "law"]):
-        by_width, look = rows.groupby("width"), (SMALL_SKIPS if is_small else LAWS)[law]
+        by_width, looks = rows.groupby("width"), SMALL_SKIPS if is_small else LAWS
+        look = looks.get(law) or own_look("law", law)
         mean = by_width["soft_rank"].mean()
         two = by_width["soft_rank_se"].apply(
             lambda errors: 2 * np.hypot.reduce(errors) / len(errors)
         )
         look.band(axes, mean.index, mean - two, mean + two)
         look.line(axes, mean.index, mean)
+        if law not in LAWS and not is_small:
+            look.name(axes, mean.index[-1], mean.iloc[-1], law, ha="right", va="bottom")
     _doubling(axes.xaxis)
 
 
@@ -738,7 +743,7 @@ FIGURES = [
             " two standard errors. Dark networks have no skip connections, light networks the"
             " small residual weights γ of Lemma 5."
         ),
-        shows={"law": ["gaussian", "uniform", "rademacher"]},
+        shows={"law": choices.LAWS.only("gaussian", "uniform", "rademacher")},
     ),
     Drawing(
         "rank-assumptions",

@@ -67,6 +67,8 @@ class RankCollapse(TrainedMLPs):
             return None if square else "figure 2 has dtype=float64 and as many samples as units"
         if not self.train or (self.activation, self.dtype) != ("relu", "float32"):
             return "figure 1 trains ReLU networks on images, in float32"
+        if self.optimizer != "sgd":
+            return "its optimizers are SGD, and Adam with batch norm"
         if self.measure:
             return "it does not support measure=..."
         return None

@@ -4,9 +4,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from runner.data import CLASSES
-from runner.papers.batch_norm_rank.learning import DEEP
-from runner.papers.batch_norm_rank.looks import METHODS, NORMALIZATIONS
+from runner.core import choices
+from runner.papers.batch_norm_rank.learning import DEEP, chance_level
+from runner.papers.batch_norm_rank.looks import METHODS, NORMALIZATIONS, look_of
 from runner.papers.batch_norm_rank.names import NAMES
 from runner.papers.batch_norm_rank.rank_collapse.config import AUTHORS_RATES
 from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_layer, trained
@@ -44,12 +44,13 @@ def by_depth(tables: Tables) -> pd.DataFrame:
 def say_rates(tables: Tables) -> str:
     """Return the caption of figure 1: panels, marks and learning rates."""
     of_authors = (tables["training"]["selected_on"] == AUTHORS_RATES).any()
-    how = "SGD; Adam with batch norm" if of_authors else "SGD"
+    used = tables["training"].get("optimizer", pd.Series("sgd")).unique()
+    how = "SGD; Adam with batch norm" if of_authors else ", ".join(used).replace("sgd", "SGD")
     if "selection" in tables:
         offered = tables["selection"]["learning_rate"]
         how += f", chosen from {offered.min():g} to {offered.max():g}"
     chosen = [
-        f"{NAMES[normalization]} {_by_stretch(rows)}"
+        f"{NAMES.get(normalization, normalization)} {_by_stretch(rows)}"
         for normalization, rows in by_depth(tables).groupby("normalization", sort=False)
     ]
     return (
@@ -92,10 +93,10 @@ def _by_depth(
     """
     depths, ends = sorted(rows["depth"].unique()), []
     for kind, group in rows.groupby("normalization"):
-        mean, look = group.groupby("depth")[column].mean(), NORMALIZATIONS[kind]
+        mean, look = group.groupby("depth")[column].mean(), look_of(kind)
         look.each(axes, group["depth"], group[column])
         look.line(axes, mean.index, mean)
-        ends.append((mean.iloc[-1], NAMES[kind], look))
+        ends.append((mean.iloc[-1], NAMES.get(kind, kind), look))
     level(axes, reference, text)
     last = 1.12 * depths[-1]
     axes.set(xscale="log", xlim=(0.9 * depths[0], last), ylim=(-0.025 * axes.get_ylim()[1], None))
@@ -114,7 +115,7 @@ def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.6, right=1.05)
     _by_depth(left, start, "matrix_rank", width**0.5, "√d")
     _by_depth(middle, start, "rank_bound", 1, "")
-    name_ends(right, _by_depth(right, ends, "train_accuracy", 1 / CLASSES, "chance"))
+    name_ends(right, _by_depth(right, ends, "train_accuracy", chance_level(tables), "chance"))
     ticks(left.yaxis, [0, width / 4, width / 2, 3 * width / 4, width])
     if start["depth"].max() > DEEP:
         QUIET.note(left, 0.835, 0.5, f"deeper\nthan {DEEP}", ha="center")
@@ -155,7 +156,7 @@ def draw_by_layer(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         for (precision, kind), rows in of_name.groupby(["dtype", "normalization"]):
             if precision == "float32":
                 low, high = rows["matrix_rank_low"], rows["matrix_rank_high"]
-                NORMALIZATIONS[kind].band(axes, rows["layer"], low, high)
+                look_of(kind).band(axes, rows["layer"], low, high)
         level(axes, width**0.5, f"√d (d = {width})", above=False)
         name_ends(axes, _by_layer(axes, of_name, "matrix_rank", width, last))
         panel(axes, letter, f"rank, {name} networks", "layer")
@@ -176,9 +177,9 @@ def _by_layer(
     axes.set(xscale="log", yscale="log", xlim=(1, last), ylim=(0.85, 1.2 * width))
     ends = {}
     for (precision, kind), rows in drawn.groupby(["dtype", "normalization"]):
-        look = NORMALIZATIONS[kind]
+        look = look_of(kind)
         look.line(axes, rows["layer"], rows[column], marker="", **STROKES[precision])
-        ends[kind] = rows[column].iloc[-1], NAMES[kind], look
+        ends[kind] = rows[column].iloc[-1], NAMES.get(kind, kind), look
     ticks(axes.xaxis, [depth for depth in (1, 10, 100, 1000, 10000) if depth <= last])
     ticks(axes.yaxis, [2**power for power in range(16) if 2**power <= width])
     return list(ends.values())
@@ -200,7 +201,7 @@ def draw_norms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         panel(axes, letter, f"r, {name} networks", "layer")
     NORMALIZATIONS["batch_no_mean"].note(middle, 0.46, 0.19, "without mean\nsubtraction")
     ends = trained(tables)
-    name_ends(right, _by_depth(right, ends, "train_accuracy", 1 / CLASSES, "chance"))
+    name_ends(right, _by_depth(right, ends, "train_accuracy", chance_level(tables), "chance"))
     panel(right, "c", f"accuracy, epoch {ends['epoch'].max()}", "depth L")
     return picture, drawn
 
@@ -242,7 +243,7 @@ def draw_starts(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             look.line(axes, rows[x], rows[column], marker="")
             ends.append((rows[column].iloc[-1], name, look))
         axes.set_ylim(0, None)
-    level(right, 1 / CLASSES, "chance", at=0.6, above=False)
+    level(right, chance_level(tables), "chance", at=0.6, above=False)
     name_ends(right, ends)
     panel(left, "a", "rank before training", "layer")
     panel(right, "b", "training accuracy", "epoch")
@@ -282,9 +283,9 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         with or_empty(axes):
             drawn = spread(tables[table], ["normalization", x], [column])
             for kind, rows in drawn.groupby("normalization", sort=False):
-                look = NORMALIZATIONS[kind]
+                look = look_of(kind)
                 look.band(axes, rows[x], rows[f"{column}_low"], rows[f"{column}_high"])
-                look.line(axes, rows[x], rows[column], marker="", label=NAMES[kind])
+                look.line(axes, rows[x], rows[column], marker="", label=NAMES.get(kind, kind))
             axes.set_ylim(0, None)
     panels[0].legend()
     ranks = ["matrix_rank", "soft_rank", "rank_bound"]
@@ -319,7 +320,7 @@ FIGURES = [
         ],
         marks="lines: means, dots: networks",
         caption=say_rates,
-        shows={"normalization": ["none", "batch"]},
+        shows={"normalization": choices.NORMALIZATIONS.only("none", "batch")},
     ),
     Drawing(
         "rank-fig2",
@@ -340,7 +341,7 @@ FIGURES = [
         caption="(a) shows the rank by layer of linear networks before training, with batch norm"
         " and without it (plain). (b) shows ReLU networks. Lines are medians: thick ones in"
         " single, broken ones in double precision. Bands are the range in single precision.",
-        shows={"normalization": ["none", "batch"]},
+        shows={"normalization": choices.NORMALIZATIONS.only("none", "batch")},
     ),
     Drawing(
         "rank-starts",

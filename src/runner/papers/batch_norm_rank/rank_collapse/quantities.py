@@ -6,7 +6,12 @@ Only networks of more than ten layers are judged as deep. Diverged networks have
 import numpy as np
 import pandas as pd
 
-from runner.papers.batch_norm_rank.learning import DEEP, learned_share, with_divergence
+from runner.papers.batch_norm_rank.learning import (
+    DEEP,
+    chance_level,
+    learned_share,
+    with_divergence,
+)
 from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_layer, trained
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty, select
@@ -66,7 +71,7 @@ def rank_over_root(tables: Tables, networks: str) -> pd.Series:
 @quantity(each=("depth",), needs={"depth": 3})
 def learned(tables: Tables, networks: str, where: str) -> pd.Series:
     """learned fraction, (accuracy − 0.1) / 0.9, of {networks} at the end of training"""
-    return learned_share(_accuracy(tables, networks, where))
+    return learned_share(_accuracy(tables, networks, where), chance_level(tables))
 
 
 @quantity(unit="difference", needs={"depth": 3})

@@ -164,7 +164,13 @@ def choose_and_train(
             for n, grid_rates in rates.items()
         }
         return StackTrainer(
-            groups, data, config.batch_size, config.epochs, config.streams().generator, lent
+            groups,
+            data,
+            config.batch_size,
+            config.epochs,
+            config.streams().generator,
+            lent,
+            config.optimizer,
         )
 
     if not is_judged:

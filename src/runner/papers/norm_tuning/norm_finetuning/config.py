@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from runner.core.choices import Datasets
 from runner.core.errors import InputError
 from runner.core.streams import RANDOM_PIXELS, orders
 from runner.core.studies import LARGEST_STEP, MOST, TrainingConfig, parameter
@@ -32,7 +33,9 @@ class NormFinetuning(TrainingConfig):
     )
     blocks: int = parameter("n: the ResNet has 6n + 2 layers (1 to 100)", 1, minimum=1, maximum=100)
     width: int = parameter("number of channels of the first stage", 16, minimum=1, maximum=MOST)
-    data: str = parameter("dataset", "digits", choices=LABELLED)
+    data: str = parameter(
+        "dataset, or your own images (data=stripes.npz)", "digits", choices=Datasets(LABELLED)
+    )
     train_images: int | None = parameter(
         "number of training images, from the first one of the dataset on (null: all)",
         None,

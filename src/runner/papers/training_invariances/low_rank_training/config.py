@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from runner.core.choices import OPTIMIZERS
+from runner.core.choices import OPTIMIZERS, Datasets
 from runner.core.errors import InputError
 from runner.core.streams import RANDOM_PIXELS, orders
 from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, TrainingConfig, parameter
@@ -27,7 +27,11 @@ class LowRankTraining(TrainingConfig):
     )
     width: int = parameter("w: number of neurons in each hidden layer", 32, minimum=2)
     channels: int = parameter("number of channels of each convolution", 8, minimum=1)
-    data: str = parameter("dataset of images", "digits", choices=("digits", "fashion_mnist"))
+    data: str = parameter(
+        "dataset, or your own images (data=stripes.npz)",
+        "digits",
+        choices=Datasets(("digits", "fashion_mnist")),
+    )
     checksums: list[str] | None = parameter(
         "SHA-256 of the content of each file of the dataset, as in conf/data/<data>.yaml", None
     )
@@ -47,7 +51,7 @@ class LowRankTraining(TrainingConfig):
         "optimizer; adam adds the weight decay to the gradient, adamw applies the weight decay"
         " separately",
         "sgd",
-        choices=(*OPTIMIZERS, "adamw"),
+        choices=OPTIMIZERS + ("adamw",),
     )
     minibatches: int = parameter(
         "number of steps in an epoch, each on an equal part of the images (1: gradient descent)",

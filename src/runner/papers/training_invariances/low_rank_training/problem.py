@@ -51,6 +51,8 @@ def draw_problem(config: LowRankTraining, load_data: LoadData) -> Problem:
     available.
     """
     data = load_data(config.data, config.seed, config.checksums)
+    if config.classes > data.classes:
+        raise InputError(f"classes={config.classes}: {config.data} has {data.classes} classes")
     train, test = (of_classes(part, config.classes) for part in (data.train, data.test))
     if config.samples > len(train):
         raise InputError(

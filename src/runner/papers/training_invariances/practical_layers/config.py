@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from runner.core.choices import OPTIMIZERS
 from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, StudyConfig, parameter
 
 NETWORKS = ("max_pooling", "average_pooling", "batch_norm", "transformer", "gated")
@@ -20,7 +19,11 @@ class PracticalLayers(StudyConfig):
     width: int = parameter("number of channels or neurons of each layer", 6, minimum=2)
     samples: int = parameter("n: number of digits", 128, minimum=2, maximum=1536)
     batch_size: int = parameter("number of digits in a minibatch", 16, minimum=2)
-    optimizer: str = parameter("optimizer", "sgd", choices=OPTIMIZERS)
+    optimizer: str = parameter(
+        "optimizer, one of torch",
+        "sgd",
+        choices=("sgd", "momentum", "adam"),
+    )
     weight_decay: float = parameter("weight decay λ", 0.0, minimum=0, maximum=LARGEST_FACTOR)
     learning_rates: list[float] = parameter(
         "learning rates, a network for each", [0.04, 0.02, 0.01], above=0, maximum=LARGEST_STEP

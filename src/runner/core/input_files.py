@@ -1,0 +1,96 @@
+"""Files of the user that a run reads: a change of their content makes another run.
+
+The files are images (`data=stripes.npz`), or what a study of one's own declares with `input_file`.
+The SHA-256 of their contents is the parameter `checksums`, which the program fills in.
+"""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from runner.core.choices import names_images
+from runner.core.errors import InputError
+from runner.core.studies import StudyConfig, parameter
+
+
+@dataclass(frozen=True)
+class ReadsFiles(StudyConfig):
+    """Base class of the parameters of a study that reads files, each named by an `input_file`.
+
+    If the study trains networks, too: `class Mine(ReadsFiles, TrainingConfig)`.
+    """
+
+    checksums: list[str] | None = parameter(
+        "SHA-256 of each file that the run reads; the program fills it in", None
+    )
+
+
+def input_file(help: str, default: str | None = None) -> Any:
+    """Return a dataclass field for a parameter that is the path of a file, in a `ReadsFiles`.
+
+    The study reads the file at this path, which is relative to the folder of the command. None: the
+    study reads no file, if the field's type allows None.
+    """
+    return field(default=default, metadata={**parameter(help, default).metadata, "is_file": True})
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file. Raises InputError if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror})") from error
+
+
+def _known_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, which is read once for all jobs of a sweep."""
+    stat = os.stat(path) if os.path.isfile(path) else None
+    return _read_once(path, stat and (stat.st_size, stat.st_mtime_ns))
+
+
+@cache
+def _read_once(path: Path, changed: tuple[int, int] | None) -> str:
+    return sha256_of(path)
+
+
+def resolved(config_class: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters and settings that follow from the files which `values` name.
+
+    A file of images is searched in the folder of the command, then in `data_folder`. Its name
+    becomes `data` and its folder `data_folder`. `checksums` has the SHA-256 of all files. values:
+    parameters and settings by name. Raises InputError if a file is missing or cannot be read.
+    """
+    data, folder = values.get("data"), values.get("data_folder")
+    if isinstance(data, str) and names_images(data) and "checksums" in values:
+        places = [Path(data), *([Path(os.path.expanduser(folder)) / data] if folder else [])]
+        path = next((path.absolute() for path in places if os.path.isfile(path)), None)
+        if path is None:
+            raise InputError(f"data={data}: there is no file {' or '.join(map(str, places))}")
+        found, paths = {"data": path.name, "data_folder": str(path.parent)}, [path]
+    else:
+        found, paths = {}, []
+    paths += map(Path, _declared(config_class, values))
+    return {**found, "checksums": [*map(_known_sha256, paths)]} if paths else {}
+
+
+def checked(config: StudyConfig) -> dict[str, str]:
+    """Return the SHA-256 of each file that a study declares, by path.
+
+    Raises InputError if a file has changed since the run's parameters were read.
+    """
+    values = vars(config)
+    contents = {path: sha256_of(Path(path)) for path in _declared(type(config), values)}
+    if contents and [*contents.values()] != (values["checksums"] or [])[-len(contents) :]:
+        raise InputError(f"{' or '.join(contents)} has changed: give the command again")
+    return contents
+
+
+def _declared(config_class: type, values: Mapping[str, Any]) -> list[str]:
+    """Return the paths that are values of parameters declared with `input_file`."""
+    names = [item.name for item in fields(config_class) if item.metadata.get("is_file")]
+    return [values[name] for name in names if values[name] is not None]

@@ -130,7 +130,7 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     picture = style.canvas(5.2)
     columns = np.atleast_1d(picture.subfigures(1, len(present)))
     top = 1.2 * np.nanmax([every["parameter_norm"].max(), 1])
-    for part, letters, (recipe, rows) in zip(columns, ("ad", "be", "cf"), by.items(), strict=False):
+    for number, (part, (recipe, rows)) in enumerate(zip(columns, by.items(), strict=True)):
         above, below = part.subfigures(2, 1, height_ratios=[1.35, 1])
         norm = above.subplots()
         _norms(norm, rows, every["depth"])
@@ -139,14 +139,15 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             _slopes(norm, rows["parameter_norm"], rows["depth"].max())
         style.ticks(norm.xaxis, shown)
         norm.set_title(" ")
-        style.panel(norm, letters[0], f"{COLUMNS[recipe]}: ‖θ‖²", "depth $L$")
+        style.panel(norm, "abc"[number], f"{COLUMNS[recipe]}: ‖θ‖²", "depth $L$")
         widths = [depth + 4 for depth in shown]
         (panels,) = below.subplots(1, len(shown), width_ratios=widths, squeeze=False)
         task = rows[rows["replicate"] == rows["replicate"].min()]
         with or_empty(panels[0], *panels[1:]):
             _spectra(panels, shown, task, tables["spectrum"])
         panels[0].set_title(" ")
-        style.panel(panels[0], letters[1], "singular values", panels[0].get_xlabel())
+        letter = "abcdef"[number + len(present)]
+        style.panel(panels[0], letter, "singular values", panels[0].get_xlabel())
     return picture, metrics
 
 

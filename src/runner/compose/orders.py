@@ -144,9 +144,10 @@ def _figure(
     """Return the figure of these jobs. With other runs than its file lists it has another name.
 
     The canonical figure draws its runs in the order of the file. Raises InputError if the jobs have
-    several scales.
+    several scales, or the style is unknown.
     """
     from runner.results.figure import Figure  # late, as above
+    from runner.results.style import Format
 
     settings, runs = jobs[0].settings, tuple(job.run for job in jobs)
     if any(job.settings.scale != settings.scale for job in jobs):
@@ -159,6 +160,7 @@ def _figure(
         by_identity = {run.identity: run for run in runs}
         if set(by_identity) == set(canonical):
             changes, runs = (), tuple(by_identity[identity] for identity in canonical)
+    Format(settings.style).inches  # a wrong style is noticed before anything is computed
     return Figure(name, settings.scale, changes, runs, settings.folder(), settings.style)
 
 

@@ -11,9 +11,11 @@ differ in two of lightness, width, dashes, marker and place.
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cached_property
 from io import BytesIO
 from math import inf
 from pathlib import Path
@@ -21,9 +23,10 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+import yaml
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
+from matplotlib.colors import LinearSegmentedColormap, is_color_like, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ft2font import LoadFlags
@@ -38,12 +41,18 @@ from matplotlib.transforms import Bbox
 from runner.core.errors import InputError, nearest
 from runner.runs.files import write_atomically
 
-WIDTH, HEAD, PAGE = 8.4, 1.35, 6.75
-"""Width of a sheet, largest height of its header, width of a printed page (as of ICML)."""
+log = logging.getLogger("runner")
+
+WIDTH, HEAD = 8.4, 1.35
+"""Width of a sheet, largest height of its header."""
+WIDTHS = {"column": 3.25, "page": 6.75}
+"""Widths of a printed column and of a printed page, as of ICML."""
 SMALL, BASE, LARGE = 10.0, 11.0, 13.0
 INK, GREY, SHADE, PALE = "#1a1a1a", "#6b6b6b", "#f0f0f0", "#d4d4d4"
 BLUE, NAVY, SKY, GREEN, OLIVE = "#0072B2", "#12305c", "#56B4E9", "#009E73", "#7f8a00"
 ORANGE, VERMILION, RUST, BROWN, PURPLE = "#E69F00", "#D55E00", "#9C3A00", "#4F1C00", "#AA3377"
+PALETTE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, INK, OLIVE)
+"""Colors in the order in which those of a user's `axes.prop_cycle` replace them."""
 DASHED, DOTTED = (0, (4, 1.6)), (0, (1, 1.4))
 RIM = [withStroke(linewidth=2.5, foreground="white")]
 """White rim around a name: the name stays readable where it crosses a line."""
@@ -65,28 +74,155 @@ PAPER: dict[str, Any] = SCREEN | {
 }
 """Style for print: as wide as a page, in the font of LaTeX's Times, without a header."""
 
-STYLES: dict[str, Any] = {"screen": SCREEN, "paper": PAPER}
+STYLES: dict[str, dict[str, Any]] = {"screen": SCREEN, "paper": PAPER}
+FONT = 7.5
+"""Smallest size of printed names and labels in points, unless a style file has `font.size`."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a picture is drawn.
+
+    - style: `screen`, `paper`, or the path of a style file: a line `key: value` for each setting of
+      matplotlib, as in its own style files, and for the color of each series. The other settings
+      are those of `paper`.
+    - size: `column`, `page`, or inches: `3.3x4` or `3.3`. Empty: `figure.figsize` of the style
+      file, else a page in print.
+    - header: whether there is a header. Only the style `screen` without a size can have one.
+    """
+
+    style: str = "screen"
+    size: str = ""
+    header: bool = True
+
+    @cached_property
+    def lines(self) -> dict[str, str]:
+        """Return the lines of the style file, none for the styles in STYLES.
+
+        Raises InputError if the style is unknown or the file cannot be read.
+        """
+        if self.style in STYLES:
+            return {}
+        if not Path(self.style).is_file():
+            what = "unknown" if self.style.isalnum() else "no file"
+            raise InputError(f"style={self.style} is {what}: {nearest(self.style, STYLES)}")
+        try:
+            lines = yaml.load(Path(self.style).read_text(), yaml.BaseLoader)
+            return {key: value for key, value in lines.items() if isinstance(value, str)}
+        except (OSError, ValueError, AttributeError, yaml.YAMLError) as error:
+            raise InputError(
+                f"{self.style} has not a line `key: value` for each setting"
+            ) from error
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of matplotlib. Raises InputError for a value that it refuses."""
+        settings = dict(STYLES.get(self.style, PAPER))
+        for key in self.lines.keys() & matplotlib.rcParams.keys() - {"font.size"}:
+            try:
+                settings[key] = matplotlib.RcParams({key: self.lines[key]})[key]
+            except ValueError as error:
+                why = " ".join(str(error).split())
+                raise InputError(f"{self.style}: {key}: {self.lines[key]}: {why}") from error
+        return settings
+
+    def colors(self, looks: Mapping[str, Any]) -> dict[str, str]:
+        """Return the new color of each color that the style file replaces.
+
+        looks: the looks of the series that a line may name. Raises InputError for a line whose key
+        is neither a setting nor a series, or whose color does not exist.
+        """
+        cycle = self.settings.get("axes.prop_cycle")
+        new = cycle.by_key().get("color", []) if cycle else []
+        colors = {old: to_hex(color) for old, color in zip(PALETTE, new, strict=False)}
+        for name in self.lines.keys() - matplotlib.rcParams.keys():
+            if "." in name:
+                raise InputError(f"{self.style}: {name}: {nearest(name, matplotlib.rcParams)}")
+            if name not in looks:  # the file may be for several figures
+                log.warning("%s: no series of this figure is called %s", self.style, name)
+                continue
+            if not is_color_like(color := self.lines[name]):
+                raise InputError(f"{self.style}: {name}: {color} is no color, as '#0072B2' is")
+            colors[looks[name].hue] = to_hex(color)
+        return colors
+
+    @cached_property
+    def inches(self) -> tuple[float, float | None]:
+        """Return width and height of the picture. A height of None follows from the drawing.
+
+        Raises InputError for another size than `column`, `page`, `3.3` or `3.3x4`.
+        """
+        if self.size in WIDTHS:
+            return WIDTHS[self.size], None
+        numbers = re.fullmatch(r"(\d+\.?\d*)(?:x(\d+\.?\d*))?", self.size)
+        if numbers and 2 <= float(numbers[1]) <= 40 and 1 <= float(numbers[2] or 1) <= 40:
+            return float(numbers[1]), float(numbers[2]) if numbers[2] else None
+        if self.size:
+            raise InputError(f"size={self.size} is not column, page or inches, as 3.3x4 (2 to 40)")
+        if "figure.figsize" in self.settings:
+            return tuple(self.settings["figure.figsize"])
+        return (WIDTH if self.style == "screen" else WIDTHS["page"]), None
+
+    @property
+    def share(self) -> float:
+        """Return by which factor a sheet shrinks in print, with its lines and texts."""
+        size = float(self.lines.get("font.size", max(FONT, BASE * self.inches[0] / WIDTH)))
+        return size / BASE
+
+    @property
+    def has_header(self) -> bool:
+        """Return whether there is a header."""
+        return self.header and self.style == "screen" and not self.size
+
+
+_FORMAT: ContextVar[tuple[Format, dict[str, str]]] = ContextVar("format", default=(Format(), {}))
+"""The format of the pictures that are being drawn, and the colors that it replaces."""
 
 
 @contextmanager
-def drawn_in(style: str) -> Iterator[None]:
-    """Draw and save pictures in a style within the block.
+def drawn_in(form: Format | str, looks: Mapping[str, Any] | None = None) -> Iterator[None]:
+    """Draw and save pictures in a format within the block.
 
-    The user's `matplotlibrc` has no effect there. Raises InputError for an unknown style.
+    The user's `matplotlibrc` has no effect there. form: a format, or the name of a style. looks:
+    the looks of the series that a style file may name. Raises InputError for an unknown style or
+    size, and for a damaged style file.
     """
-    if style not in STYLES:
-        raise InputError(f"style={style} is unknown: {nearest(style, STYLES)}")
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(STYLES[style])
-        yield
+    form = Format(form) if isinstance(form, str) else form
+    token = _FORMAT.set((form, form.colors(looks or {})))
+    try:
+        with matplotlib.rc_context():
+            matplotlib.rcdefaults()
+            matplotlib.rcParams.update(form.settings)
+            yield
+    finally:
+        _FORMAT.reset(token)
 
 
 class Picture(Figure):
-    """A matplotlib figure without a window. It has a body, and room for a header above."""
+    """A matplotlib figure without a window. It has a body, and may have a header above.
 
-    room, head = HEAD, 0.0
-    """Inches above the body: the room for a header, and the height of the header."""
+    width, height: inches of the body. share: factor by which the picture shrinks in print.
+    """
+
+    head = 0.0
+    """Height of the header in inches."""
+
+    def __init__(self, width: float, height: float, share: float = 1.0) -> None:
+        self.form, self.share = _FORMAT.get()[0], share
+        self.room = HEAD if self.form.has_header else 0.0
+        """Inches above the body, the room for a header."""
+        super().__init__(figsize=(width, height + self.room))
+
+    @property
+    def body(self) -> tuple[float, float]:
+        """Return width and height of the body in inches."""
+        width, height = self.get_size_inches()
+        return float(width), float(height) - self.room
+
+    @property
+    def points(self) -> float:
+        """Return the size of names and labels in points."""
+        return BASE * self.share
 
     def savefig(self, fname: Any, *, header: bool = True, **options: Any) -> None:
         """Save the picture, without its header if `header` is false.
@@ -95,7 +231,8 @@ class Picture(Figure):
         """
         width, height = self.get_size_inches()
         top = height - self.room + self.head * header
-        super().savefig(fname, **{"bbox_inches": Bbox([[0, 0], [width, top]])} | options)
+        with matplotlib.rc_context(self.form.settings):
+            super().savefig(fname, **{"bbox_inches": Bbox([[0, 0], [width, top]])} | options)
 
     def _repr_png_(self) -> bytes:
         """Return the PNG that a notebook shows."""
@@ -196,10 +333,33 @@ def canvas(height: float) -> Picture:
 
     height: inches of its body.
     """
-    total = height + HEAD
-    room = (0, 0, 1, (height - 0.1) / total)
+    width, given, share = _inches(least=NARROWEST)
+    height = given or height
+    picture = Picture(width, height, share)
+    room = (0, 0, 1, (height - 0.1) / picture.get_figheight())
     layout = ConstrainedLayoutEngine(rect=room, w_pad=0.07, h_pad=0.06, wspace=0.04)
-    return Picture(figsize=(WIDTH, total), layout=layout)
+    picture.set_layout_engine(layout)
+    return picture
+
+
+STACKED, NARROWEST = 5.9, 7.5
+"""Inches: below the first width the panels of a sheet are below each other; below the second, what
+cannot be stacked gets smaller texts."""
+TALLEST, LOWEST, FLATTEST = 8.5, 1.3, 0.75
+"""Most inches of a printed picture, least inches of a panel in a stack, and the least fraction of
+its usual height."""
+
+
+def _inches(least: float = 0.0) -> tuple[float, float | None, float]:
+    """Return width and height of a body before it shrinks in print, and the factor of shrinking.
+
+    A height of None is the drawing's own. least: inches of the width; the texts of a narrower
+    picture get smaller.
+    """
+    form = _FORMAT.get()[0]
+    width, height = form.inches
+    share = min(form.share, width / least) if least else form.share
+    return width / share, height and height / share, share
 
 
 def sheet(rows=1, cols=2, *, height=4.4, left=0.75, right=0.25, gap=0.3, between=1.05, top=0.45,
@@ -213,16 +373,39 @@ def sheet(rows=1, cols=2, *, height=4.4, left=0.75, right=0.25, gap=0.3, between
     - ratios, heights: relative widths of columns and heights of rows;
     - options: for `Figure.subplots`.
 
-    All lengths are in inches.
+    All lengths are in inches. In a narrow format the panels are below each other, if there are not
+    too many.
     """
-    bottom, total = 0.62, height + HEAD
-    wide = (WIDTH - left - right - gap * (cols - 1)) / cols
+    width, given, share = _inches()
+    shape, bottom = (rows, cols), 0.62
+    if width < STACKED and cols > 1:
+        usual = (WIDTH - left - right - gap * (cols - 1)) / cols
+        high = (height - top - bottom - between * (rows - 1)) / rows
+        high *= np.clip((width - left - right) / usual, FLATTEST, 1)
+        n = rows * cols
+        rest = top + bottom + between * (n - 1)
+        high = min(high, ((given or TALLEST / share) - rest) / n)
+        if high >= LOWEST:
+            rows, cols, height, ratios = n, 1, high * n + rest, ()
+            heights = np.repeat(heights or [1] * shape[0], shape[1]).tolist()
+        else:
+            width, given, share = _inches(least=NARROWEST)
+    height = given or height
+    wide = (width - left - right - gap * (cols - 1)) / cols
     high = (height - top - bottom - between * (rows - 1)) / rows
-    grid: dict[str, Any] = {"left": left / WIDTH, "right": 1 - right / WIDTH, "wspace": gap / wide}
+    picture = Picture(width, height, share)
+    total = picture.get_figheight()
+    grid: dict[str, Any] = {"left": left / width, "right": 1 - right / width, "wspace": gap / wide}
     grid |= {"top": (height - top) / total, "bottom": bottom / total, "hspace": between / high}
     grid |= {"width_ratios": ratios or [1] * cols, "height_ratios": heights or [1] * rows}
-    picture = Picture(figsize=(WIDTH, total))
-    return picture, picture.subplots(rows, cols, squeeze=False, gridspec_kw=grid, **options)
+    axes = picture.subplots(rows, cols, squeeze=False, gridspec_kw=grid, **options)
+    return picture, axes.reshape(shape)
+
+
+def is_at_left(axes: Axes) -> bool:
+    """Return whether no other panel is at the left of a panel."""
+    spec = axes.get_subplotspec()
+    return spec is not None and spec.is_first_col()
 
 
 def panel(axes: Axes, letter: str, title: str, x: str = "") -> None:
@@ -245,7 +428,7 @@ class Look:
     paper have hollow markers.
     """
 
-    color: str
+    hue: str
     marker: str = "o"
     dashes: Any = "-"
     width: float = 2.4
@@ -271,6 +454,11 @@ class Look:
     def band(self, axes: Axes, x: Any, low: Any, high: Any) -> None:
         """Fill the area between `low` and `high`, the smallest and the largest replicate."""
         axes.fill_between(x, low, high, color=self.color, alpha=0.2, linewidth=0)
+
+    @property
+    def color(self) -> str:
+        """Return the color: the hue, or the color by which a style file replaces the hue."""
+        return _FORMAT.get()[1].get(self.hue, self.hue)
 
     @property
     def ink(self) -> str:
@@ -346,7 +534,7 @@ def shades(values: Iterable[Any], *colors: str) -> dict[Any, str]:
     colors: the colors of the ramp, from the first value's to the last value's.
     """
     values = list(values)
-    ramp = LinearSegmentedColormap.from_list("", colors)
+    ramp = LinearSegmentedColormap.from_list("", [Look(color).color for color in colors])
     return {v: to_hex(ramp(i / max(1, len(values) - 1))) for i, v in enumerate(values)}
 
 
@@ -430,18 +618,30 @@ def settle(picture: Figure) -> None:
             axis.set_minor_locator(NullLocator())
 
 
-def print_at(picture: Picture, width: float = PAGE) -> None:
-    """Shrink a drawn picture, its lines and its texts to a width in inches, in place.
+def fit(picture: Picture) -> None:
+    """Set the margins at both sides of a sheet so that no text is cut, and none is too wide."""
+    if picture.get_layout_engine() is not None:
+        return
+    for text in [text for axes in picture.axes for text in axes.texts]:
+        text.set_in_layout(True)
+    picture.draw_without_rendering()
+    drawn, width = picture.get_tightbbox(), picture.get_figwidth()
+    boxes = [axes.get_position() for axes in picture.axes]
+    old = min(box.x0 for box in boxes), max(box.x1 for box in boxes)
+    new = old[0] + (MARGIN - drawn.x0) / width, old[1] + (width - MARGIN - drawn.x1) / width
+    for axes, box in zip(picture.axes, boxes, strict=True):
+        x0, x1 = np.interp([box.x0, box.x1], old, new)
+        axes.set_position((x0, box.y0, x1 - x0, box.height))
 
-    The default is the width of a printed page.
-    """
-    share = width / picture.get_figwidth()
-    picture.room, picture.head = picture.room * share, picture.head * share
+
+MARGIN = 0.08
+"""Inches at both sides of a picture of a given size."""
+
+
+def shrink(picture: Picture) -> None:
+    """Shrink a drawn picture, its lines and its texts by its factor for print, in place."""
+    share = picture.share
     picture.set_size_inches(*(picture.get_size_inches() * share))
-    for axes in picture.axes:
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_tick_params(labelsize=SMALL * share, length=3.5 * share, width=0.8 * share)
-            axis.labelpad *= share
     for artist in picture.findobj():
         for size in ("linewidth", "markersize", "markeredgewidth", "fontsize"):
             if hasattr(artist, f"set_{size}"):
@@ -449,3 +649,7 @@ def print_at(picture: Picture, width: float = PAGE) -> None:
         if isinstance(artist, Annotation) and artist.anncoords == "offset points":
             x, y = artist.get_position()
             artist.set_position((x * share, y * share))
+    for axes in picture.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_tick_params(labelsize=SMALL * share, length=3.5 * share, width=0.8 * share)
+            axis.labelpad *= share

@@ -47,8 +47,6 @@ if TYPE_CHECKING:
 MOST_NUMBERS, MOST_PANELS, MOST_TICKS, MOST_LINES = 4, 4, 8, 20
 """Limits: headline numbers in a picture, panels in a row, labels of an axis, lines of the table."""
 
-COLORS = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE, style.SKY,
-          style.INK, style.OLIVE)  # fmt: skip
 MARKERS, DASHES = "osD^vPXh", ("-", style.DASHED, style.DOTTED, (0, (6, 1.5, 1, 1.5)))
 
 Looks = dict[tuple[Any, str], style.Look]
@@ -315,7 +313,7 @@ def _looks(plot: SweepPlot) -> Looks:
     hues, lines = (list(plot.points[column].unique()) for column in (plot.color, "line"))
     known = getattr(part_of(plot.study, "figures"), "LOOKS", {})
     shades = tuple(style.shades(hues, style.SKY, style.BLUE, style.NAVY).values())
-    colors, looks = shades if _is_number(plot.points[plot.color]) else COLORS, {}
+    colors, looks = shades if _is_number(plot.points[plot.color]) else style.PALETTE, {}
     for (hue, line), _ in plot.points.groupby([plot.color, "line"], sort=False):
         i = lines.index(line) if len(lines) > 1 else hues.index(hue)
         color = known[hue].color if hue in known else colors[hues.index(hue) % len(colors)]

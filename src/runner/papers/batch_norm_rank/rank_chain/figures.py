@@ -197,7 +197,7 @@ LAWS = {
 }
 """Looks by the distribution of the weights, without skips."""
 
-SMALL_SKIPS = {law: replace(look, color=style.SKY) for law, look in LAWS.items()}
+SMALL_SKIPS = {law: replace(look, hue=style.SKY) for law, look in LAWS.items()}
 SMALL_SKIPS["gaussian"] = Look(style.SKY, "D", DASHED)
 """Looks by the distribution of the weights, for γ = 1 / (8 d) and 1 / (16 d)."""
 

@@ -58,7 +58,7 @@ def series(rows: pd.DataFrame, kind: str) -> Iterator[tuple[str, Look, pd.Series
     if kind == "batch_norm":
         sizes = sorted(set(plain["batch_size"]) - {0})
         for size in dict.fromkeys([*sizes[:1], *sizes[len(sizes) // 2 :][:1], *sizes[-1:]]):
-            look = replace(looks.BATCH_STATISTICS, color=shades(sizes, SKY, NAVY)[size])
+            look = replace(looks.BATCH_STATISTICS, hue=shades(sizes, SKY, NAVY)[size])
             yield f"batch of {size:,}", look, _errors(plain, batch_size=size)
         yield "fixed\nstatistics", looks.CONSTRUCTION, _errors(plain, batch_size=0)
         biases = replace(looks.CONSTRUCTION, hollow=True, dashes=DASHED)

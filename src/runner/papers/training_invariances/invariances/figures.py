@@ -33,6 +33,7 @@ from runner.results.style import (
     SKY,
     SMALL,
     Look,
+    is_at_left,
     guide,
     name_ends,
     panel,
@@ -120,8 +121,8 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         look = NOT_INVARIANT if statement == MOVES else INVARIANT
         title_ink = look.ink if statement == MOVES else INK
         axes.set_title(statement, loc="left", size=SMALL, color=title_ink)
-        axes.spines["left"].set_visible(axes is panels[0])
-        axes.tick_params(left=axes is panels[0])
+        axes.spines["left"].set_visible(is_at_left(axes))
+        axes.tick_params(left=is_at_left(axes))
         with or_empty(axes):
             of_statement = nonempty(drawn[drawn["statement"] == statement], f"rows of {statement}")
             for rate, line in of_statement.groupby("learning_rate"):
@@ -146,7 +147,8 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     QUIET.note(panels[-1], 0.04, 0.5, words, va="top")
     panels[0].xaxis.get_major_locator().set_params(nbins=2)
     panels[0].xaxis.set_major_formatter("{x:g}")
-    panels[2].set_xlabel("time t of gradient flow")
+    lowest = panels[-1] if is_at_left(panels[-1]) else panels[2]
+    lowest.set_xlabel("time t of gradient flow")
     return picture, drawn.assign(statement=drawn["statement"].str.replace("\n", " "))
 
 

@@ -147,7 +147,6 @@ def _figure(
     several scales, or the style is unknown.
     """
     from runner.results.figure import Figure  # late, as above
-    from runner.results.style import Format
 
     settings, runs = jobs[0].settings, tuple(job.run for job in jobs)
     if any(job.settings.scale != settings.scale for job in jobs):
@@ -160,8 +159,9 @@ def _figure(
         by_identity = {run.identity: run for run in runs}
         if set(by_identity) == set(canonical):
             changes, runs = (), tuple(by_identity[identity] for identity in canonical)
-    Format(settings.style).inches  # a wrong style is noticed before anything is computed
-    return Figure(name, settings.scale, changes, runs, settings.folder(), settings.style)
+    figure = Figure(name, settings.scale, changes, runs, settings.folder(), settings.style)
+    figure.require_style()  # before anything is computed
+    return figure
 
 
 def _is_parameter(word: str) -> bool:

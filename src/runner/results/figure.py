@@ -219,6 +219,10 @@ class Figure:
                 shrink(picture)
         return picture, numbers
 
+    def require_style(self) -> None:
+        """Raise InputError if the style is unknown, or its file cannot be used."""
+        Format(self.style).colors(self.looks)
+
     @property
     def looks(self) -> Mapping[str, Look]:
         """Return the looks of series by name, LOOKS in the study's `figures.py`."""

@@ -31,7 +31,8 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ft2font import LoadFlags
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.offsetbox import AnnotationBbox, HPacker, TextArea
+from matplotlib.legend import Legend
+from matplotlib.offsetbox import AnnotationBbox, HPacker, OffsetBox, TextArea
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 from matplotlib.text import Annotation
@@ -363,7 +364,8 @@ def _inches(least: float = 0.0) -> tuple[float, float | None, float]:
 
 
 def sheet(rows=1, cols=2, *, height=4.4, left=0.75, right=0.25, gap=0.3, between=1.05, top=0.45,
-          ratios=(), heights=(), **options: Any) -> tuple[Picture, np.ndarray]:  # fmt: skip
+          ratios=(), heights=(), beside=False, **options: Any
+          ) -> tuple[Picture, np.ndarray]:  # fmt: skip
     """Return a picture, and its axes as an array (rows, cols).
 
     - height: the height of the body;
@@ -371,6 +373,7 @@ def sheet(rows=1, cols=2, *, height=4.4, left=0.75, right=0.25, gap=0.3, between
     - gap: room between columns;
     - top, between: room above the first row and between rows, for titles;
     - ratios, heights: relative widths of columns and heights of rows;
+    - beside: whether panels stay beside each other in a narrow format;
     - options: for `Figure.subplots`.
 
     All lengths are in inches. In a narrow format the panels are below each other, if there are not
@@ -378,7 +381,9 @@ def sheet(rows=1, cols=2, *, height=4.4, left=0.75, right=0.25, gap=0.3, between
     """
     width, given, share = _inches()
     shape, bottom = (rows, cols), 0.62
-    if width < STACKED and cols > 1:
+    if width < STACKED and beside:
+        width, given, share = _inches(least=NARROWEST)
+    elif width < STACKED and cols > 1:
         usual = (WIDTH - left - right - gap * (cols - 1)) / cols
         high = (height - top - bottom - between * (rows - 1)) / rows
         high *= np.clip((width - left - right) / usual, FLATTEST, 1)
@@ -624,14 +629,15 @@ def fit(picture: Picture) -> None:
         return
     for text in [text for axes in picture.axes for text in axes.texts]:
         text.set_in_layout(True)
-    picture.draw_without_rendering()
-    drawn, width = picture.get_tightbbox(), picture.get_figwidth()
-    boxes = [axes.get_position() for axes in picture.axes]
-    old = min(box.x0 for box in boxes), max(box.x1 for box in boxes)
-    new = old[0] + (MARGIN - drawn.x0) / width, old[1] + (width - MARGIN - drawn.x1) / width
-    for axes, box in zip(picture.axes, boxes, strict=True):
-        x0, x1 = np.interp([box.x0, box.x1], old, new)
-        axes.set_position((x0, box.y0, x1 - x0, box.height))
+    for _ in range(2):  # names beside the axes move with them
+        picture.draw_without_rendering()
+        drawn, width = picture.get_tightbbox(), picture.get_figwidth()
+        boxes = [axes.get_position() for axes in picture.axes]
+        old = min(box.x0 for box in boxes), max(box.x1 for box in boxes)
+        new = old[0] + (MARGIN - drawn.x0) / width, old[1] + (width - MARGIN - drawn.x1) / width
+        for axes, box in zip(picture.axes, boxes, strict=True):
+            x0, x1 = np.interp([box.x0, box.x1], old, new)
+            axes.set_position((x0, box.y0, x1 - x0, box.height))
 
 
 MARGIN = 0.08
@@ -646,6 +652,12 @@ def shrink(picture: Picture) -> None:
         for size in ("linewidth", "markersize", "markeredgewidth", "fontsize"):
             if hasattr(artist, f"set_{size}"):
                 getattr(artist, f"set_{size}")(np.multiply(getattr(artist, f"get_{size}")(), share))
+        for size in ("pad", "sep", "width", "height"):
+            if isinstance(artist, OffsetBox) and getattr(artist, size, None):  # of a legend
+                setattr(artist, size, getattr(artist, size) * share)
+        if isinstance(artist, Legend):
+            for line in artist.get_lines():
+                line.set_data(*np.multiply(line.get_data(), share))
         if isinstance(artist, Annotation) and artist.anncoords == "offset points":
             x, y = artist.get_position()
             artist.set_position((x * share, y * share))

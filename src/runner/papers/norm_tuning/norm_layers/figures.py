@@ -86,7 +86,7 @@ def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """
     metrics = nonempty(tables["metrics"], "layer")
     across = {"left": 0.95, "gap": 0.2, "right": 1.35, "ratios": (1, 0.72, 1, 0.75, 1)}
-    picture, (panels,) = sheet(1, 5, **across, sharey=True)
+    picture, (panels,) = sheet(1, 5, **across, sharey=True, beside=True)
     for names in panels[1::2]:
         names.remove()
     panels, is_first = panels[::2], True

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.transforms import ScaledTranslation
 
 from runner.papers.training_invariances.invariances.items import ITEMS
 from runner.papers.training_invariances.invariances.tables import (
@@ -33,8 +32,8 @@ from runner.results.style import (
     SKY,
     SMALL,
     Look,
-    is_at_left,
     guide,
+    is_at_left,
     name_ends,
     panel,
     rail,
@@ -233,7 +232,7 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     drawn = fitted_orders(tables)
     names = [*KEPT, *MOVED]
     options = {"height": 6.9, "left": 3.2, "top": 0.6, "ratios": [1.3, 1], "sharey": True}
-    picture, ((axes, right),) = sheet(1, 2, **options)
+    picture, ((axes, right),) = sheet(1, 2, **options, beside=True)
     position = rail(axes, MOST_ORDER, LEAST_ORDER - 0.1, "", log=False, axis="x")
     axes.set(ylim=(len(names) - 0.4, -0.8), yticks=[])
     right.set_xscale("log")
@@ -277,8 +276,8 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     if hollow:
         note += f"\nhollow: initial size {max(hollow):.1g}"
     QUIET.note(right, 0, 1.005, note, va="bottom")
-    below = {"transform": axes.transAxes + ScaledTranslation(-3.1, -0.52, picture.dpi_scale_trans)}
-    QUIET.note(axes, 0, 0, counted + FREE_BLOCK, va="bottom", **below)
+    corner = 0.1 / picture.get_size_inches()
+    QUIET.note(axes, *corner, counted + FREE_BLOCK, va="bottom", transform=picture.transFigure)
     return picture, drawn[[*SERIES, "statement", "order", "relative"]]
 
 

@@ -39,7 +39,7 @@ from runner.results.preview import printed
 from runner.runs.files import write_atomically
 from runner.runs.inventory import find, short_hash
 from runner.runs.query import condition_for, differing
-from runner.runs.run import Run, load, readable
+from runner.runs.run import Run, load, shown
 
 if TYPE_CHECKING:
     import runner.results.figure
@@ -143,7 +143,7 @@ class Sweep:
 
         The values are numbers if all of them are finite numbers, else texts.
         """
-        values = {run.folder.name: readable(getattr(run.config, name)) for run in self.runs}
+        values = {run.folder.name: shown(getattr(run.config, name)) for run in self.runs}
         numbers = pd.to_numeric(pd.Series(values), errors="coerce")
         return numbers if np.isfinite(numbers).all() else pd.Series(values)
 

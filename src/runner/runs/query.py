@@ -60,13 +60,15 @@ def chosen(
     statuses: Sequence[str] = (),
     where: Sequence[str] = (),
     stale: bool = False,
+    others: list[str] | None = None,
 ) -> list[RunInfo]:
     """Return the runs that meet all given conditions.
 
     studies, statuses: names of which the run must have one; empty: any. where: conditions on the
     columns of `listing`, in the language of `pandas.DataFrame.query`. stale: whether to return only
-    complete runs whose code is not today's. Raises InputError for a study or a status that does not
-    exist, and for a condition that cannot be evaluated.
+    complete runs whose code is not today's. others: gets the conditions that name another column;
+    None: they are errors. Raises InputError for a study or a status that does not exist, and for a
+    condition that cannot be evaluated.
     """
     known = {info.study for info in infos} | set(catalogue.studies())
     for option, names, choices in (("study", studies, known), ("status", statuses, STATUSES)):
@@ -81,9 +83,14 @@ def chosen(
         and (info.is_stale or not stale)
     ]
     for condition in where:
-        if chosen_infos:  # else there are no columns
-            fit = fits(listing(chosen_infos), condition)
-            chosen_infos = list(compress(chosen_infos, fit))
+        try:
+            if chosen_infos:  # else there are no columns
+                fit = fits(listing(chosen_infos), condition)
+                chosen_infos = list(compress(chosen_infos, fit))
+        except UnknownColumn:
+            if others is None:
+                raise
+            others.append(condition)
     return chosen_infos
 
 
@@ -97,16 +104,13 @@ def fits(rows: pd.DataFrame, condition: str) -> pd.Series:
     `epoch=10` means `epoch == 10`, and `epoch=null` that epoch is unknown. Raises UnknownColumn for
     a column that does not exist, and InputError for a text that is no condition.
     """
+    test = condition
     if pair := re.fullmatch(r"\s*(\w+)\s*=\s*([^=].*)", condition):
         value = yaml.safe_load(pair[2])
-        test = (
-            "isnull()"
-            if value is None
-            else f"isin({value if isinstance(value, list) else [value]!r})"
-        )
-        return fits(rows, f"{pair[1]}.{test}")
+        values = value if isinstance(value, list) else [value]
+        test = f"{pair[1]}.isnull()" if value is None else f"{pair[1]}.isin({values!r})"
     try:
-        fit = rows.eval(condition, engine="python", local_dict={}, global_dict={})
+        fit = rows.eval(test, engine="python", local_dict={}, global_dict={})
         if not (isinstance(fit, pd.Series) and fit.isin([True, False]).all()):
             raise ValueError("a comparison is needed")
     except pd.errors.UndefinedVariableError as error:

@@ -321,6 +321,11 @@ def readable(value: Any) -> str:
     return "+".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
+def shown(value: Any) -> str:
+    """Return a parameter's value as text for people. `None` is `null`, as it is typed."""
+    return "null" if value is None else readable(value)
+
+
 def identity_of(config: StudyConfig) -> str:
     """Return the study, its version and its parameters as text. They alone determine the numbers.
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -187,6 +188,8 @@ def mean_in_tex(mean: float, deviation: float) -> str:
 
 def number_in_tex(value: Any, digits: int = 4) -> Any:
     """Return a float as `1.234`, `$1.2 \\times 10^{-16}$`, `$\\infty$` or `nan`; else the value."""
+    if isinstance(value, str) and re.fullmatch(r"-?\d+(\.\d+)?e[+-]\d+", value):
+        value = float(value)  # of a parameter with several values
     if not isinstance(value, float):
         return value
     if math.isinf(value):

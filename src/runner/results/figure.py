@@ -356,4 +356,4 @@ def describe(run: Run) -> dict[str, Any]:
     about = run.provenance()
     facts = {key: about.get(key) for key in RUN_FACTS} | {"stale": run.is_stale()}
     tables = {name: table["sha256"] for name, table in run.result["tables"].items()}
-    return {"run": str(run), **facts, "tables": tables}
+    return {"run": run.name, **facts, "tables": tables}

@@ -89,7 +89,7 @@ class Sweep:
             listed = f"{len(self.complete)} of {', '.join(studies)}"
             raise InputError(f"not complete runs of one study: {listed}")
         self.study, self.tables = studies[0], load(self.complete)
-        self.swept = differing(self.runs)
+        self.swept = _typed_keys(self.runs) or differing(self.runs)
         self.names = names_of(self.study)
         self.repeated = captions.repeated(self.tables)
 
@@ -214,6 +214,16 @@ class Sweep:
         caption = captions.caption(f"{headline} ({self.study})", marks, self.study, self.tables)
         x_column, hue, panel = [*roles, *["line", "number"][len(roles) - 1 :]]
         return SweepPlot(self.study, name, x_column, hue, panel, points, headline, notes, caption)
+
+
+def _typed_keys(runs: Sequence[Run]) -> list[str]:
+    """Return the parameters of which several values were typed; none if this is not known."""
+    typed = [dict(word.split("=", 1) for word in run.typed if "=" in word) for run in runs]
+    if not all(typed) or len({frozenset(keys) for keys in typed}) > 1:
+        return []
+    several = {key for key in typed[0] if len({keys[key] for keys in typed}) > 1}
+    parameters = [name for name in vars(runs[0].config) if name in several]
+    return parameters if len(parameters) == len(several) else []
 
 
 def _roles(values: pd.DataFrame, x: str | None, color: str | None) -> list[str]:
@@ -420,7 +430,9 @@ def _report(runs: list[Run]) -> str:
     lines += [f"... and {left} more line{'s' * (left > 1)}"] * (left > 0)
     lines += [f"median of {sweep.repeated}"] * bool(sweep.repeated)
     number = f"{len(complete)} of {len(runs)}" if len(complete) < len(runs) else f"{len(runs)}"
-    lines += ["", f"{number} run{'s' * (len(runs) > 1)} of {study}: {folder}"]
+    shared = [word for word in runs[0].typed if all(word in run.typed for run in runs)]
+    what = " ".join([study, *shared])
+    lines += ["", f"{number} run{'s' * (len(runs) > 1)} of {what}: {folder}"]
     chosen, where = ["--study", study], condition_for(complete, find(outputs, study))
     chosen += ["--where", where] * bool(where)
     commands = [["list", *chosen], ["plot", *chosen], ["export", *chosen, "--csv", f"{study}.csv"]]

@@ -147,7 +147,7 @@ class _Attempt:
                 name = run.config.measure if isinstance(run.config, TrainingConfig) else None
                 self.function = function_at(name) if name else None
                 self.about["code"] = run.code()  # of what was imported
-                self.about |= provenance.describe(self.device)
+                self.about |= provenance.describe(self.device) | {"typed": [*run.typed]}
                 self.tracking.start(self.about)
                 self._begin()
                 self._compute()

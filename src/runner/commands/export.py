@@ -124,7 +124,7 @@ def _is_outcome(rows: pd.DataFrame, key: str, keys: Sequence[str]) -> bool:
         rows.groupby(by, dropna=False)[key].nunique(dropna=False).max()
         for by in (["run", "replicate", *others], ["configuration", *others])
     ]
-    return counts[0] == 1 < counts[1]
+    return bool(counts[0] == 1 < counts[1])
 
 
 def means_in_tex(found: pd.DataFrame) -> str:
@@ -133,7 +133,8 @@ def means_in_tex(found: pd.DataFrame) -> str:
     found: from `means`. A cell says how many values it has if these are not all, and comments at
     the top name the replicates that diverged.
     """
-    numbers = [name.removesuffix("_mean") for name in found if f"{name[:-5]}_std" in found]
+    averaged = [name for name in found if name.endswith("_mean")]
+    numbers = [name[:-5] for name in averaged if f"{name[:-5]}_std" in found]
     measured = {f"{name}_{part}" for name in numbers for part in ("mean", "std", "n", "diverged")}
     table = found[[name for name in found if name not in {"n", *measured}]].copy()
     notes = []

@@ -241,7 +241,8 @@ def export(options: argparse.Namespace, outputs: Path) -> int:
         rows = rows[fits(rows, condition)]
     if options.mean:
         rows = exporting.means(rows, runs, name)
-        text = exporting.means_in_tex(rows) if options.latex else rows.to_csv(index=False)
+        table = rows.drop(columns="n").to_csv(index=False)
+        text = exporting.means_in_tex(rows) if options.latex else table
     elif not name:
         rows = rows.fillna("")
         text = (

@@ -21,7 +21,7 @@ from runner.core.folders import outputs_at, require_writable
 from runner.runs.provenance import INSTALLED, REFERENCE
 
 if TYPE_CHECKING:
-    from runner.commands.kept import KeptFigure
+    import runner.commands.kept
 
 ELSEWHERE = "the tables of larger scales are in the repository, outputs/reference"
 
@@ -70,11 +70,11 @@ def describe(
         )
     require_writable(outputs, outputs / FROM_REFERENCE)
     kept = KeptFigure.of(REFERENCE / scale / figure, outputs)
-    caption = (kept.folder / "caption.txt").read_text()
-    if changes:
-        picture, caption = draw_own(kept, changes)
-    else:
-        picture = str(kept.picture())
+    picture, caption = (
+        draw_own(kept, changes)
+        if changes
+        else (kept.picture(), (kept.folder / "caption.txt").read_text())
+    )
     largest = " (the largest kept)" if scale == scales[0] and len(scales) > 1 else ""
     lines = [
         f"{figure}, scale={scale}{largest}: {kept.headline}",
@@ -82,21 +82,23 @@ def describe(
         fill(caption, 100),
         *(f"also kept: runner show {figure} scale={other}" for other in scales if other != scale),
         *[ELSEWHERE] * INSTALLED,
-        picture,
+        str(picture),
     ]
     return "\n".join(lines)
 
 
-def draw_own(kept: "KeptFigure", changes: Mapping[str, str]) -> tuple[str, str]:
-    """Draw a picture of one's own; return its path and size as text, and its caption.
+def draw_own(
+    kept: "runner.commands.kept.KeptFigure", changes: Mapping[str, str]
+) -> tuple[Path, str]:
+    """Draw a picture of one's own; return its path, and its caption with its size.
 
     Without `out` the files are a PNG, a PDF and an SVG, and their name has the values of the other
     keys. changes: values of KEYS. Raises InputError if a value is wrong, or a file cannot be
     written.
     """
-    from runner.results.style import Format, save  # late, as above
+    from runner.results.style import Format, Picture, save  # late, as above
 
-    given = {"style": "screen", "size": "", "series": "", "where": "", "header": "true"} | changes
+    given = {"style": "screen", "size": "", "series": "", "where": "", "header": "true", **changes}
     if given["header"] not in ("true", "false"):
         raise InputError(f"header={given['header']}: true or false")
     form = Format(given["style"], given["size"], given["header"] == "true")
@@ -117,11 +119,10 @@ def draw_own(kept: "KeptFigure", changes: Mapping[str, str]) -> tuple[str, str]:
     except OSError as error:
         raise InputError(f"{out} cannot be written ({error.strerror})") from error
     caption = kept.changed(series, where).caption(kept.part(tables, series, where))
-    width, height = picture.body
-    return (
-        f"{width:.3g} x {height:.3g} inches, names in {picture.points:.2g} points\n{out}",
-        caption,
-    )
+    if isinstance(picture, Picture):
+        width, height = picture.body
+        caption += f"Size: {width:.3g} x {height:.3g} inches; text: {picture.points:.2g} points."
+    return out, caption
 
 
 def list_figures() -> str:

@@ -79,8 +79,8 @@ def compose_order(words: list[str], multirun: bool = False) -> Order:
     grids = _grids(composed)
     jobs = _distinct(map(composer.job, composer.points(grids, with_quoted_paths(words))))
     alike = set.intersection(*(set(job.overrides) for job in jobs))
-    preset = frozenset(line for line in alike if line.partition("=")[0] not in keys)
-    jobs = [dataclasses.replace(job, preset=preset) for job in jobs]
+    untyped = frozenset(line for line in alike if line.partition("=")[0] not in keys)
+    jobs = [dataclasses.replace(job, untyped=untyped) for job in jobs]
     if any(_preset(whole) != preset for whole in composer.composed.values()):
         raise InputError("only a single experiment may define a sweep: run each alone")
     if any(job.settings.figure != composed.figure for job in jobs):

@@ -200,9 +200,9 @@ class Figure:
         """
         tables, form = self.tables() if tables is None else tables, form or Format(self.style)
         tables, changed = self.part(tables, series, where), self.changed(series, where)
-        header = header or changed.header(tables)
         with drawn_in(form, self.looks):
             try:
+                header = header or changed.header(tables)
                 picture, numbers = draw(self.drawing, tables)
             except (LookupError, ValueError, ArithmeticError) as error:
                 if changed == self:

@@ -116,12 +116,13 @@ class Format:
             ) from error
 
     @cached_property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[Any, Any]:
         """Return the settings of matplotlib. Raises InputError for a value that it refuses."""
-        settings = dict(STYLES.get(self.style, PAPER))
+        settings: dict[Any, Any] = dict(STYLES.get(self.style, PAPER))
+        validate: Any = matplotlib.RcParams
         for key in self.lines.keys() & matplotlib.rcParams.keys() - {"font.size"}:
             try:
-                settings[key] = matplotlib.RcParams({key: self.lines[key]})[key]
+                settings[key] = validate({key: self.lines[key]})[key]
             except ValueError as error:
                 why = " ".join(str(error).split())
                 raise InputError(f"{self.style}: {key}: {self.lines[key]}: {why}") from error
@@ -657,7 +658,7 @@ def shrink(picture: Picture) -> None:
                 setattr(artist, size, getattr(artist, size) * share)
         if isinstance(artist, Legend):
             for line in artist.get_lines():
-                line.set_data(*np.multiply(line.get_data(), share))
+                line.set_data(np.asarray(line.get_xydata()).T * share)
         if isinstance(artist, Annotation) and artist.anncoords == "offset points":
             x, y = artist.get_position()
             artist.set_position((x * share, y * share))

@@ -256,7 +256,7 @@ def _at_the_end(rows: pd.DataFrame, keys: Iterable[str], roles: Sequence[str]) -
         last = rows.groupby(["run", *kinds], dropna=False)[name].transform("max")
         rows = rows[(rows[name] == last) | rows[name].isna()]
     at = [f"at the last {_join(map(_label, ordered))}"] if ordered else []
-    while len(kinds) > 1 and len(rows[kinds].drop_duplicates()) > len(COLORS):
+    while len(kinds) > 1 and len(rows[kinds].drop_duplicates()) > len(style.PALETTE):
         kinds.remove(widest := rows[kinds].nunique().idxmax())
         at += [f"over every {_label(widest)}"]
     lines = [", ".join(map(str, values)) for values in rows[kinds].to_numpy()]

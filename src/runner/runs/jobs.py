@@ -18,24 +18,24 @@ class Job:
     """A run with its settings.
 
     config: the parameters of the run. overrides: the arguments `key=value` from which Hydra
-    composes parameters and settings. preset: those that a figure or an experiment sets alike for
+    composes parameters and settings. untyped: those that a figure or an experiment sets alike for
     all its runs; nobody typed them.
     """
 
     config: StudyConfig
     settings: Settings
     overrides: tuple[str, ...] = ()
-    preset: frozenset[str] = frozenset()
+    untyped: frozenset[str] = frozenset()
 
     @cached_property
     def run(self) -> Run:
         """Return the run of these parameters in the folder of outputs."""
-        shown = [word for word in self.overrides if is_shown(word) and word not in self.preset]
+        shown = [word for word in self.overrides if is_shown(word) and word not in self.untyped]
         return Run(self.config, self.settings.folder(), shown)
 
     def __reduce__(self) -> tuple:
         """Pickle by values: the catalogue of the other process knows the study's class."""
-        values = vars(self.config), self.settings, self.overrides, self.preset
+        values = vars(self.config), self.settings, self.overrides, self.untyped
         return _job, (self.config.study, *values)
 
 

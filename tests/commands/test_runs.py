@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shlex
 import shutil
 import sys
@@ -210,7 +211,7 @@ def test_what_is_printed_of_a_run_is_what_was_typed(tmp_path, monkeypatch, capsy
     assert run_here(["figure=bottleneck-example20", "scale=smoke", here], monkeypatch) == 0
     capsys.readouterr()
     assert run_here(["runs", "list", here], monkeypatch) == 0
-    words = {line.split("  ")[0] for line in capsys.readouterr().out.splitlines()[1:4]}
+    words = set(re.findall(r"(?m)^(.*?) +[0-9a-f]{8} complete", capsys.readouterr().out))
     assert words == {
         "example20 scale=smoke seed=0 exponents=[0.8]",
         "example20 scale=smoke seed=0 exponents=[0.6,0.9]",

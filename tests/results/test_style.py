@@ -168,7 +168,9 @@ def test_without_a_header_there_is_no_room_for_one():
 
 def test_a_color_of_a_style_file_reaches_line_marker_and_name(tmp_path, axes, caplog):
     path = tmp_path / "mine.yaml"
-    path.write_text("sgd: '#d62728'\nfont.family: serif\nother: red\naxes.linewidth: 2\n")
+    path.write_text(
+        "# mine\n\nsgd: '#d62728'\nfont.family: serif  # a font\nother: red\naxes.linewidth: 2\n"
+    )
     look = Look(BLUE)
     with drawn_in(Format(str(path)), {"sgd": look}):
         assert matplotlib.rcParams["font.family"] == ["serif"]
@@ -192,8 +194,8 @@ def test_a_color_of_a_style_file_reaches_line_marker_and_name(tmp_path, axes, ca
         ("font.famly: serif", "did you mean 'font.family'"),
         ("sgd: no-color", "no-color is no color"),
         ("axes.linewidth: wide", "axes.linewidth: wide"),
-        ("just words", "has not a line `key: value`"),
-        ("a: [", "has not a line `key: value`"),
+        ("just words", "just words: a line must be `key: value`"),
+        ("sgd: #d62728", "a line must be `key: value`"),
     ],
 )
 def test_a_wrong_line_of_a_style_file_is_named(text, message, tmp_path):

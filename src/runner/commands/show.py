@@ -7,12 +7,11 @@ one's own paper.
 
 import argparse
 import hashlib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
-
-import yaml
 
 from runner.core.arguments import key_values
 from runner.core.catalogue import SCALES, figure_names, headline
@@ -102,7 +101,8 @@ def draw_own(
     if given["header"] not in ("true", "false"):
         raise InputError(f"header={given['header']}: true or false")
     form = Format(given["style"], given["size"], given["header"] == "true")
-    series = yaml.load(f"[{given['series'].strip('[] ')}]", yaml.BaseLoader)
+    names = re.findall(r"[^\[\],]+", given["series"])
+    series = [name.strip() for name in names if name.strip()]
     where = given["where"]
     digest = hashlib.sha256(where.encode()).hexdigest()[:8]
     words = [Path(form.style).stem, form.size, *series, digest * bool(where)]

@@ -23,7 +23,6 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-import yaml
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.colors import LinearSegmentedColormap, is_color_like, to_hex, to_rgb
@@ -108,12 +107,17 @@ class Format:
             what = "unknown" if self.style.isalnum() else "no file"
             raise InputError(f"style={self.style} is {what}: {nearest(self.style, STYLES)}")
         try:
-            lines = yaml.load(Path(self.style).read_text(), yaml.BaseLoader)
-            return {key: value for key, value in lines.items() if isinstance(value, str)}
-        except (OSError, ValueError, AttributeError, yaml.YAMLError) as error:
-            raise InputError(
-                f"{self.style} has not a line `key: value` for each setting"
-            ) from error
+            text = Path(self.style).read_text()
+        except (OSError, ValueError) as error:
+            raise InputError(f"{self.style} cannot be read ({error})") from error
+        lines = {}
+        for line in text.splitlines():
+            pair = re.fullmatch(r"\s*(?:([^:#]+?)\s*:\s*([^\s#].*?))?\s*(?:(?<!\S)#.*)?", line)
+            if not pair:
+                raise InputError(f"{self.style}: {line.strip()}: a line must be `key: value`")
+            lines[pair[1]] = (pair[2] or "").strip("\"'")
+        lines.pop(None, None)  # of empty lines and comments
+        return lines
 
     @cached_property
     def settings(self) -> dict[Any, Any]:

@@ -17,6 +17,7 @@ from PIL import Image
 from runner.core.errors import InputError
 from runner.core.papers import PAPERS
 from runner.core.settings import Settings
+from runner.results.finishing import fit, save, settle, shrink
 from runner.results.style import (
     BLUE,
     STYLES,
@@ -27,15 +28,11 @@ from runner.results.style import (
     Look,
     canvas,
     drawn_in,
-    fit,
     in_two,
     name_ends,
     rail,
-    save,
-    settle,
     shades,
     sheet,
-    shrink,
     ticks,
 )
 

@@ -17,8 +17,8 @@ from runner.core.catalogue import figure_study, package_of
 from runner.core.errors import InputError
 from runner.results.drawing import Header
 from runner.results.figure import Figure
+from runner.results.finishing import save
 from runner.results.rows import Tables
-from runner.results.style import save
 from runner.runs.files import write_atomically
 from runner.runs.provenance import REFERENCE, fingerprint
 

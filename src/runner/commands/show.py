@@ -95,7 +95,8 @@ def draw_own(
     keys. changes: values of KEYS. Raises InputError if a value is wrong, or a file cannot be
     written.
     """
-    from runner.results.style import Format, Picture, save  # late, as above
+    from runner.results.finishing import save  # late, as above
+    from runner.results.style import Format, Picture
 
     given = {"style": "screen", "size": "", "series": "", "where": "", "header": "true", **changes}
     if given["header"] not in ("true", "false"):

@@ -21,19 +21,10 @@ from runner.core.errors import InputError
 from runner.results import claims
 from runner.results.captions import caption
 from runner.results.drawing import DOT, Drawing, Header, draw, drawing_of
+from runner.results.finishing import fit, save, settle, shrink
 from runner.results.preregistration import registered
 from runner.results.rows import Tables, meeting, of_series
-from runner.results.style import (
-    Format,
-    Look,
-    Picture,
-    as_bytes,
-    drawn_in,
-    fit,
-    save,
-    settle,
-    shrink,
-)
+from runner.results.style import Format, Look, Picture, as_bytes, drawn_in
 from runner.results.verdicts import lines as verdict_lines
 from runner.runs.files import write_atomically
 from runner.runs.provenance import REFERENCE

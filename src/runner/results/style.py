@@ -17,7 +17,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +29,13 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ft2font import LoadFlags
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.legend import Legend
-from matplotlib.offsetbox import AnnotationBbox, HPacker, OffsetBox, TextArea
+from matplotlib.offsetbox import AnnotationBbox, HPacker, TextArea
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
-from matplotlib.text import Annotation
-from matplotlib.ticker import LogLocator, NullLocator
+from matplotlib.ticker import NullLocator
 from matplotlib.transforms import Bbox
 
 from runner.core.errors import InputError, nearest
-from runner.runs.files import write_atomically
 
 log = logging.getLogger("runner")
 
@@ -276,36 +272,6 @@ def as_bytes(picture: Figure, end: str = "png", **options: Any) -> bytes:
     content = BytesIO()
     picture.savefig(content, format=end, metadata={DATED[end]: None}, **options)
     return content.getvalue()
-
-
-def save(
-    picture: Figure,
-    path: Path,
-    ends: Sequence[str] = ("png", "body.png", "pdf", "svg"),
-    write: Callable[[Path, bytes], None] = write_atomically,
-) -> None:
-    """Write a picture into the files `<path>.<end>`, one for each of `ends`.
-
-    The end `body.png` means without the header. Equal tables give equal files. write: the function
-    that writes a file.
-    """
-    logging.getLogger("fontTools").setLevel(logging.ERROR)  # warns about the dates of fonts
-    for end in ends:
-        bare = {"header": False} if end == "body.png" and isinstance(picture, Picture) else {}
-        if end == "svg":
-            _round_positions(picture)
-        content = as_bytes(picture, end.rpartition(".")[2], **bare)
-        write(path.with_name(f"{path.name}.{end}"), content)
-        picture.set_layout_engine(None)  # "none" would lay out once more
-
-
-def _round_positions(picture: Figure) -> None:
-    """Round the positions of the axes: the layout's solver differs in their last digits.
-
-    An SVG names its clip paths after the exact positions.
-    """
-    for axes in picture.axes:
-        axes.set_position(np.round(axes.get_position(original=True).bounds, 10))
 
 
 def in_two(text: str, longest: float = 8.15) -> list[str]:
@@ -605,68 +571,3 @@ def name_ends(axes: Axes, ends: Sequence[tuple[float, str, Look]]) -> None:
         placed = np.clip(placed, sizes / 2, 1 - sizes / 2)
     for (_, text, look), y in zip(ends, placed, strict=True):
         look.name(axes, 1.03, y, text, transform=axes.transAxes, ha="left", linespacing=1.1)
-
-
-def settle(picture: Figure) -> None:
-    """Remove minor ticks, and repair logarithmic axes of a picture that is drawn.
-
-    A logarithmic axis without positive values becomes linear, since matplotlib cannot draw it. A
-    logarithmic axis within one decade gets more ticks.
-    """
-    for axes in picture.axes:
-        for axis, limits, change in (
-            (axes.xaxis, axes.get_xlim(), axes.set_xscale),
-            (axes.yaxis, axes.get_ylim(), axes.set_yscale),
-        ):
-            if axis.get_scale() == "log" and not 0 < min(limits) < max(limits) < inf:
-                change("linear")
-            low, high = sorted(limits)
-            shown = [tick for tick in axis.get_majorticklocs() if low <= tick <= high]
-            if isinstance(axis.get_major_locator(), LogLocator) and len(shown) < 2:
-                axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-                axis.set_major_formatter("{x:,g}")
-            axis.set_minor_locator(NullLocator())
-
-
-def fit(picture: Picture) -> None:
-    """Set the margins at both sides of a sheet so that no text is cut, and none is too wide."""
-    if picture.get_layout_engine() is not None:
-        return
-    for text in [text for axes in picture.axes for text in axes.texts]:
-        text.set_in_layout(True)
-    for _ in range(2):  # names beside the axes move with them
-        picture.draw_without_rendering()
-        drawn, width = picture.get_tightbbox(), picture.get_figwidth()
-        boxes = [axes.get_position() for axes in picture.axes]
-        old = min(box.x0 for box in boxes), max(box.x1 for box in boxes)
-        new = old[0] + (MARGIN - drawn.x0) / width, old[1] + (width - MARGIN - drawn.x1) / width
-        for axes, box in zip(picture.axes, boxes, strict=True):
-            x0, x1 = np.interp([box.x0, box.x1], old, new)
-            axes.set_position((x0, box.y0, x1 - x0, box.height))
-
-
-MARGIN = 0.08
-"""Inches at both sides of a picture of a given size."""
-
-
-def shrink(picture: Picture) -> None:
-    """Shrink a drawn picture, its lines and its texts by its factor for print, in place."""
-    share = picture.share
-    picture.set_size_inches(*(picture.get_size_inches() * share))
-    for artist in picture.findobj():
-        for size in ("linewidth", "markersize", "markeredgewidth", "fontsize"):
-            if hasattr(artist, f"set_{size}"):
-                getattr(artist, f"set_{size}")(np.multiply(getattr(artist, f"get_{size}")(), share))
-        for size in ("pad", "sep", "width", "height"):
-            if isinstance(artist, OffsetBox) and getattr(artist, size, None):  # of a legend
-                setattr(artist, size, getattr(artist, size) * share)
-        if isinstance(artist, Legend):
-            for line in artist.get_lines():
-                line.set_data(np.asarray(line.get_xydata()).T * share)
-        if isinstance(artist, Annotation) and artist.anncoords == "offset points":
-            x, y = artist.get_position()
-            artist.set_position((x * share, y * share))
-    for axes in picture.axes:
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_tick_params(labelsize=SMALL * share, length=3.5 * share, width=0.8 * share)
-            axis.labelpad *= share

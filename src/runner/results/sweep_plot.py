@@ -34,6 +34,7 @@ from runner.core.errors import InputError, nearest
 from runner.core.studies import column_types
 from runner.results import captions, style
 from runner.results.drawing import DOT, upper
+from runner.results.finishing import save
 from runner.results.labels import names_of
 from runner.results.preview import printed
 from runner.runs.files import write_atomically
@@ -388,7 +389,7 @@ def write(plot: SweepPlot, outputs: Path, out: Path | None = None) -> Path:
     path = out or outputs / "sweeps" / f"{plot.name}.png"
     path.parent.mkdir(parents=True, exist_ok=True)
     with style.drawn_in("screen"):
-        style.save(draw(plot), path.with_suffix(""), [path.suffix[1:]] if out else ["png", "pdf"])
+        save(draw(plot), path.with_suffix(""), [path.suffix[1:]] if out else ["png", "pdf"])
     if not out:
         write_atomically(path.with_suffix(".csv"), plot.points.to_csv(index=False).encode())
         write_atomically(path.with_suffix(".caption.txt"), plot.caption.encode())

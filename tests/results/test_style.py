@@ -17,7 +17,7 @@ from PIL import Image
 from runner.core.errors import InputError
 from runner.core.papers import PAPERS
 from runner.core.settings import Settings
-from runner.results.finishing import fit, save, settle, shrink
+from runner.results.finishing import fit, save, shrink
 from runner.results.style import (
     BLUE,
     STYLES,
@@ -31,6 +31,7 @@ from runner.results.style import (
     in_two,
     name_ends,
     rail,
+    settle,
     shades,
     sheet,
     ticks,

@@ -20,8 +20,8 @@ from runner.core.catalogue import folder_words, rows_of, studies
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at
 from runner.results import sweep_plot, table_diff
+from runner.results.parts import meeting
 from runner.results.preview import report, with_names
-from runner.results.rows import meeting
 from runner.runs import cleaning
 from runner.runs.files import write_atomically
 from runner.runs.inventory import STATUSES, RunInfo, describe, find, folders, problem

@@ -21,10 +21,11 @@ from runner.core.errors import InputError
 from runner.results import claims
 from runner.results.captions import caption
 from runner.results.drawing import DOT, Drawing, Header, draw, drawing_of
-from runner.results.finishing import fit, save, settle, shrink
+from runner.results.finishing import fit, save, shrink
+from runner.results.parts import meeting, of_series
 from runner.results.preregistration import registered
-from runner.results.rows import Tables, meeting, of_series
-from runner.results.style import Format, Look, Picture, as_bytes, drawn_in
+from runner.results.rows import Tables
+from runner.results.style import Format, Look, Picture, as_bytes, drawn_in, settle
 from runner.results.verdicts import lines as verdict_lines
 from runner.runs.files import write_atomically
 from runner.runs.provenance import REFERENCE

@@ -1,8 +1,7 @@
-"""Finish a drawn picture: axes without positive values, margins, size in print, files."""
+"""Finish a drawn picture: margins, size in print, files."""
 
 import logging
 from collections.abc import Callable, Sequence
-from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -10,34 +9,12 @@ from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.offsetbox import OffsetBox
 from matplotlib.text import Annotation
-from matplotlib.ticker import LogLocator, NullLocator
 
 from runner.results.style import SMALL, Picture, as_bytes
 from runner.runs.files import write_atomically
 
 MARGIN = 0.08
 """Inches at both sides of a picture of a given size."""
-
-
-def settle(picture: Figure) -> None:
-    """Remove minor ticks, and repair logarithmic axes of a picture that is drawn.
-
-    A logarithmic axis without positive values becomes linear, since matplotlib cannot draw it. A
-    logarithmic axis within one decade gets more ticks.
-    """
-    for axes in picture.axes:
-        for axis, limits, change in (
-            (axes.xaxis, axes.get_xlim(), axes.set_xscale),
-            (axes.yaxis, axes.get_ylim(), axes.set_yscale),
-        ):
-            if axis.get_scale() == "log" and not 0 < min(limits) < max(limits) < inf:
-                change("linear")
-            low, high = sorted(limits)
-            shown = [tick for tick in axis.get_majorticklocs() if low <= tick <= high]
-            if isinstance(axis.get_major_locator(), LogLocator) and len(shown) < 2:
-                axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-                axis.set_major_formatter("{x:,g}")
-            axis.set_minor_locator(NullLocator())
 
 
 def fit(picture: Picture) -> None:

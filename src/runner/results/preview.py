@@ -12,10 +12,9 @@ from matplotlib.figure import Figure as MplFigure
 from runner.core.catalogue import config_of, headline, part_of, rows_of
 from runner.results.captions import dataset_in, repeated
 from runner.results.drawing import DOT, Draw, draw, upper
-from runner.results.finishing import settle
 from runner.results.labels import names_of
 from runner.results.rows import Tables
-from runner.results.style import BLUE, GREY, Picture, as_bytes, drawn_in, sheet
+from runner.results.style import BLUE, GREY, Picture, as_bytes, drawn_in, settle, sheet
 from runner.runs.files import write_atomically
 from runner.runs.run import Run, load
 

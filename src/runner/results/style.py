@@ -17,6 +17,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.offsetbox import AnnotationBbox, HPacker, TextArea
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import LogLocator, NullLocator
 from matplotlib.transforms import Bbox
 
 from runner.core.errors import InputError, nearest
@@ -182,6 +183,15 @@ _FORMAT: ContextVar[tuple[Format, dict[str, str]]] = ContextVar("format", defaul
 
 
 @contextmanager
+def _settings_of(form: Format) -> Iterator[None]:
+    """Use the settings of a format within the block, and none of the user's `matplotlibrc`."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(form.settings)
+        yield
+
+
+@contextmanager
 def drawn_in(form: Format | str, looks: Mapping[str, Any] | None = None) -> Iterator[None]:
     """Draw and save pictures in a format within the block.
 
@@ -192,9 +202,7 @@ def drawn_in(form: Format | str, looks: Mapping[str, Any] | None = None) -> Iter
     form = Format(form) if isinstance(form, str) else form
     token = _FORMAT.set((form, form.colors(looks or {})))
     try:
-        with matplotlib.rc_context():
-            matplotlib.rcdefaults()
-            matplotlib.rcParams.update(form.settings)
+        with _settings_of(form):
             yield
     finally:
         _FORMAT.reset(token)
@@ -233,7 +241,7 @@ class Picture(Figure):
         """
         width, height = self.get_size_inches()
         top = height - self.room + self.head * header
-        with matplotlib.rc_context(self.form.settings):
+        with _settings_of(self.form):
             super().savefig(fname, **{"bbox_inches": Bbox([[0, 0], [width, top]])} | options)
 
     def _repr_png_(self) -> bytes:
@@ -571,3 +579,24 @@ def name_ends(axes: Axes, ends: Sequence[tuple[float, str, Look]]) -> None:
         placed = np.clip(placed, sizes / 2, 1 - sizes / 2)
     for (_, text, look), y in zip(ends, placed, strict=True):
         look.name(axes, 1.03, y, text, transform=axes.transAxes, ha="left", linespacing=1.1)
+
+
+def settle(picture: Figure) -> None:
+    """Remove minor ticks, and repair logarithmic axes of a picture that is drawn.
+
+    A logarithmic axis without positive values becomes linear, since matplotlib cannot draw it. A
+    logarithmic axis within one decade gets more ticks.
+    """
+    for axes in picture.axes:
+        for axis, limits, change in (
+            (axes.xaxis, axes.get_xlim(), axes.set_xscale),
+            (axes.yaxis, axes.get_ylim(), axes.set_yscale),
+        ):
+            if axis.get_scale() == "log" and not 0 < min(limits) < max(limits) < inf:
+                change("linear")
+            low, high = sorted(limits)
+            shown = [tick for tick in axis.get_majorticklocs() if low <= tick <= high]
+            if isinstance(axis.get_major_locator(), LogLocator) and len(shown) < 2:
+                axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                axis.set_major_formatter("{x:,g}")
+            axis.set_minor_locator(NullLocator())

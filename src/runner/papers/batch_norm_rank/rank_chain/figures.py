@@ -710,6 +710,9 @@ STATISTIC = "mean"
 
 HEADLINE = ["soft_rank", "rank_bound", "log_ratio", "change"]
 
+LOOKS = LAWS
+"""Looks of the distributions of weights, by name."""
+
 FIGURES = [
     Drawing(
         "rank-fig3a",

@@ -29,6 +29,7 @@ from runner.core.errors import InputError
 from runner.core.papers import PAPERS, paper_of
 from runner.results.claims import distinct
 from runner.results.evidence import ERROR
+from runner.results.style import as_bytes
 from runner.results.verdicts import STANDINGS
 from runner.runs.provenance import REFERENCE, REPOSITORY
 
@@ -436,6 +437,8 @@ def main() -> int:
         (PICTURES / "README.md").write_text(captioned(REFERENCE))
         INDEX.write_text(index(REFERENCE))
         (PICTURES / "overview.png").write_bytes(overview.drawn(REFERENCE))
+        column = KeptFigure.of(REFERENCE / SCALE / "fig4").draw(style="paper", size="column")
+        (PICTURES / "column.png").write_bytes(as_bytes(column, dpi=200))
         write_between(README, "counts", totals(REFERENCE))
         write_between(README, "findings", findings(REFERENCE))
         write_between(RESULTS, "figures", figures(REFERENCE))

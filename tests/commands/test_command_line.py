@@ -49,7 +49,7 @@ def test_a_sweep_computes_each_run_once(command, tmp_path):
     assert first.stdout.count(" construction from the target ") == 2, (
         "each run in one line of the table"
     )
-    assert f"\n2 runs of bn_only: {tmp_path}/runs/bn_only\n" in first.stdout
+    assert re.search(rf"\n2 runs of bn_only .*: {tmp_path}/runs/bn_only\n", first.stdout)
     again = command("-m", *TINY, "target_width=2,3,4")
     assert "3 runs, 2 of them complete" in again.stderr
     assert again.stderr.count("starts:") == 1
@@ -95,7 +95,7 @@ def test_a_failing_run_does_not_stop_the_others(command, tmp_path):
     done = command("-m", *TINY, "target_width=2,3", "hydra/launcher=joblib")
     assert done.returncode == 1, done.stderr
     assert "1 of 2 runs failed" in done.stderr and "error.txt" in done.stderr
-    assert "1 of 2 runs of bn_only: " in done.stdout
+    assert "1 of 2 runs of bn_only " in done.stdout
     assert "Traceback" in (folder / "error.txt").read_text()
     assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 1
     (folder / "config.yaml").rmdir()

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shlex
 import shutil
 import sys
@@ -11,6 +12,7 @@ import pytest
 from in_process import run as run_here
 from some_runs import METHODS, one, say
 
+from runner.commands.export import mean_in_tex
 from runner.runs import lock
 
 
@@ -109,8 +111,8 @@ def test_the_list_tells_the_living_from_the_dead_and_other_code(runs, two, outpu
         ("list depth=3", "runs are chosen by --where"),
         ("list bn_only", "bn_only is a study: its runs are chosen by --study bn_only"),
         ("clean elsewhere", "name one folder of outputs"),
-        ("list --where depth==3 --study bn_only", "no run has depth"),
-        ("list --where target_width=3", "is no condition (a comparison is needed): write it as"),
+        ("list --where depth==3 --study bn_only", "there is no depth"),
+        ("list --where seconds", "is no condition (a comparison is needed): write it as"),
         ("list --status complet", "did you mean 'complete'"),
         ("list --study bn_onyl", "did you mean 'bn_only'"),
         ("diff one", "runs diff needs two runs"),
@@ -193,10 +195,31 @@ def test_means_are_those_over_replicates_and_seeds_in_the_columns_that_vary(runs
     assert found.set_index("samples").to_numpy() == pytest.approx(expected.to_numpy())
     code, shown, _ = runs("export", *chosen, "--mean", "--latex", "--table", "curves")
     (mean, deviation, n), samples = expected.iloc[0], expected.index[0]
-    assert f"{samples} & ${mean:.4g} \\pm {deviation:.2g}$ & {n:.0f} \\\\" in shown
+    assert f"{samples} & {mean_in_tex(mean, deviation)} & {n:.0f} \\\\" in shown
     code, shown, _ = runs("export", "--study", "bn_only", "--mean", "--latex")
     assert "teacher\\_construction" in shown
     assert "target\\_width & " in shown and "replicate" not in shown
+
+
+def test_what_is_printed_of_a_run_is_what_was_typed(tmp_path, monkeypatch, capsys):
+    """Also a default and each swept value, and nothing that the scale or the figure sets."""
+    here = f"outputs={tmp_path}"
+    typed = ["study=example20", "scale=smoke", "seed=0", "exponents=[0.8],[0.6,0.9]", here]
+    assert run_here(["-m", *typed], monkeypatch) == 0
+    ending = capsys.readouterr().out
+    assert "2 runs of example20 scale=smoke seed=0: " in ending and "grid" not in ending
+    assert run_here(["figure=bottleneck-example20", "scale=smoke", here], monkeypatch) == 0
+    capsys.readouterr()
+    assert run_here(["runs", "list", here], monkeypatch) == 0
+    words = set(re.findall(r"(?m)^(.*?) +[0-9a-f]{8} complete", capsys.readouterr().out))
+    assert words == {
+        "example20 scale=smoke seed=0 exponents=[0.8]",
+        "example20 scale=smoke seed=0 exponents=[0.6,0.9]",
+        "example20 figure=bottleneck-example20 scale=smoke",
+    }
+    assert run_here(["-m", *typed, "--dry-run"], monkeypatch) == 0
+    names = {path.name for path in (tmp_path / "runs" / "example20").iterdir()}
+    assert any("grid=" in name and "scale" not in name for name in names), "as they always were"
 
 
 def test_the_list_is_given_to_programs_with_all_parameters(runs, outputs):

@@ -5,9 +5,11 @@ import sys
 
 import pandas as pd
 import pytest
+from PIL import Image
 from repository import REPOSITORY
 
 from runner.commands import show
+from runner.commands.kept import KeptFigure
 from runner.commands.show import describe, kept_scales, list_figures, main
 from runner.core.catalogue import figure_names
 from runner.core.errors import InputError
@@ -64,6 +66,70 @@ def test_a_wheel_shows_quick_and_says_where_the_others_are(tmp_path, monkeypatch
 def test_what_is_not_there_is_said_with_what_to_type(name, scale, message, tmp_path):
     with pytest.raises(InputError, match=message):
         describe(name, scale, tmp_path)
+
+
+def test_a_picture_of_ones_own_has_its_size_its_series_and_its_own_files(tmp_path, capsys):
+    words = ["style=paper", "size=column", "series=[sgd,teacher_construction]"]
+    assert main(["fig4", *words, "scale=quick", f"outputs={tmp_path}"]) == 0
+    said = capsys.readouterr().out
+    path = tmp_path / "figures-from-reference/quick/fig4-paper-column-sgd-teacher_construction.pdf"
+    assert said.splitlines()[-1] == str(path) and path.read_bytes().startswith(b"%PDF")
+    width, _ = Image.open(path.with_suffix(".png")).size
+    assert width == 3.25 * 300 and path.with_suffix(".svg").exists()
+    words = " ".join(said.split())
+    assert "Drawn with series=sgd+teacher_construction." in words and "Size: 3.25 x " in words
+    drawn = path.with_suffix(".svg").read_text()
+    assert main(["fig4", "style=paper", "scale=quick", f"out={tmp_path / 'all.svg'}"]) == 0
+    count = [text.count("<use ") for text in (drawn, (tmp_path / "all.svg").read_text())]
+    assert count[0] < count[1], "fewer dots and markers"
+    assert not path.with_name("fig4.png").exists()
+
+
+def test_a_condition_chooses_the_rows_that_are_drawn():
+    kept = KeptFigure.of(REFERENCE / "quick" / "fig4")
+    tables = kept.tables()
+    picture = kept.draw(tables, series=["sgd"], where="target_width=[5,10]", header=False)
+    drawn = {tuple(line.get_xdata()) for line in picture.axes[0].lines if line.get_marker() == "o"}
+    assert drawn - {()} == {(5, 10)}
+    assert not picture.texts and picture.get_figheight() == pytest.approx(4.4)
+    full = kept.part(tables, [], "")
+    assert full is tables
+
+
+@pytest.mark.parametrize("name", ["fig4", "rank-fig1", "constructions", "rank-laws", "conserved"])
+@pytest.mark.parametrize("size", ["column", "5"])
+def test_no_text_of_a_narrow_picture_is_cut(name, size):
+    picture = KeptFigure.of(REFERENCE / "quick" / name).draw(style="paper", size=size)
+    for text in [text for axes in picture.axes for text in axes.texts]:
+        text.set_in_layout(True)
+    box, (width, height) = picture.get_tightbbox(), picture.get_size_inches()
+    assert box.x0 > 0 and box.y0 > 0 and box.x1 < width + 0.01 and box.y1 < height
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("style=papr", "style=papr is unknown: did you mean 'paper'"),
+        ("size=huge", "size=huge is not column, page or inches"),
+        ("series=[sgdd]", "series=sgdd is not in the tables: did you mean 'sgd'"),
+        ("series=[sgd,square]", "series=square is not in the tables"),
+        ("where=wdth>3", "there is no wdth: did you mean 'width'"),
+        ("where=width", "a comparison is needed"),
+        ("header=no", "header=no: true or false"),
+        ("out=a.jpg", "must end in .png, .pdf or .svg"),
+        ("sise=page", "did you mean 'size'"),
+    ],
+)
+def test_a_wrong_word_for_a_picture_is_named_in_a_line(word, message, tmp_path):
+    with pytest.raises(InputError, match=message) as error:
+        main(["fig4", word, "scale=quick", f"outputs={tmp_path}"])
+    assert "\n" not in str(error.value)
+    assert not list(tmp_path.rglob("*.pdf"))
+
+
+def test_a_part_that_cannot_be_drawn_is_named():
+    with pytest.raises(InputError, match="rank-starts needs more rows than where init=pytorch"):
+        KeptFigure.of(REFERENCE / "quick" / "rank-starts").draw(where="init=pytorch")
 
 
 def test_every_figure_that_is_kept_is_listed():

@@ -96,7 +96,7 @@ def test_runs_of_the_reference_have_an_announced_cost_and_others_none(tmp_path, 
     assert announcement([job(tmp_path, known.config, "cuda")], abreast=1) == ""
     assert announcement([], abreast=1) == ""
     monkeypatch.setattr("runner.runs.costs.os.cpu_count", lambda: 2)
-    kept = {str(known.run): {"seconds": 200.0}}
+    kept = {known.run.name: {"seconds": 200.0}}
     monkeypatch.setattr("runner.runs.costs.of_reference", lambda: kept)
     shown = announcement([known] * 6, abreast=4)
     assert shown == "about 10 min on 2 cores (from the reference's times)"

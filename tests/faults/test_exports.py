@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 from some_runs import TINY
 
-from runner.commands.runs import _number_in_tex, joined, means
+from runner.commands.export import joined, mean_in_tex, means, means_in_tex, number_in_tex
 from runner.core.settings import Settings
 from runner.papers.batch_norm_rank.rank_chain.config import RankChain
+from runner.papers.batch_norm_rank.rank_collapse.config import RankCollapse
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs.execution import execute
 from runner.runs.run import Run
@@ -78,9 +79,9 @@ def test_a_rate_that_is_given_is_a_parameter(rates, export):
 
 def test_one_number_has_no_deviation_in_latex(rates):
     name, rows = joined(rates[:1])
-    shown = means(rows[rows["replicate"] == 0], rates[:1], name, latex=True)
-    cells = shown.drop(columns="n").astype(str).to_numpy().ravel()
-    assert not any("nan" in cell and "pm" in cell for cell in cells)
+    found = means(rows[rows["replicate"] == 0], rates[:1], name)
+    shown = means_in_tex(found)
+    assert "pm" not in shown and "nan" not in shown and found["test_mse_std"].isna().all()
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_one_number_has_no_deviation_in_latex(rates):
     ],
 )  # fmt: skip
 def test_numbers_in_latex(value, shown):
-    assert _number_in_tex(value, 4) == shown
+    assert number_in_tex(value, 4) == shown
 
 
 def test_no_number_in_latex_has_an_e(chains, export):
@@ -126,3 +127,80 @@ def test_a_column_that_a_run_does_not_keep_is_empty(rates, export, tmp_path):
     rows = pd.read_csv(io.StringIO(shown), keep_default_na=False)
     assert set(rows.loc[rows["run"] == folder.name, "max_abs_error"]) == {""}
     assert "" not in set(rows.loc[rows["run"] != folder.name, "max_abs_error"])
+
+
+@pytest.mark.parametrize(
+    ("mean", "deviation", "shown"),
+    [
+        (13.63, 0.21, "$13.6 \\pm 0.2$"), (13.63, 0.14, "$13.63 \\pm 0.14$"),
+        (0.8431, 0.0201, "$0.84 \\pm 0.02$"), (76.4, 42.0, "$76 \\pm 42$"),
+        (4.4e-16, 3e-17, "$(4.4 \\pm 0.3) \\times 10^{-16}$"), (100.0, 0.0, "$100 \\pm 0$"),
+        (4.4e-16, np.nan, "$4.4 \\times 10^{-16}$"), (13.6, np.nan, "13.6"),
+        (0.0, 0.0, "$0 \\pm 0$"), (0.0, 2e-7, "$(0 \\pm 2) \\times 10^{-7}$"),
+        (1.0, 4e-16, "$1 \\pm 4 \\times 10^{-16}$"),
+        (-2.5e22, 3e21, "$(-2.5 \\pm 0.3) \\times 10^{22}$"),
+        (9.97, 0.96, "$10.0 \\pm 1.0$"),
+    ],
+)  # fmt: skip
+def test_a_mean_has_the_digits_of_its_deviation(mean, deviation, shown):
+    assert mean_in_tex(mean, deviation) == shown
+
+
+@pytest.fixture(scope="module")
+def chosen(tmp_path_factory):
+    """Runs of two seeds and two depths; each replicate gets its own learning rate."""
+    sizes = {"width": 8, "samples": 16, "train_images": 128, "epochs": 2, "replicates": 2}
+    sizes |= {"learning_rates": [0.01, 0.1], "selection_replicates": 1, "normalizations": ["none"]}
+    return compute(
+        tmp_path_factory.mktemp("chosen"),
+        *(RankCollapse(**sizes, depth=depth, seed=seed) for depth in (2, 3) for seed in (0, 1)),
+    )
+
+
+def test_an_outcome_of_a_replicate_does_not_split_its_mean(chosen):
+    name, rows = joined(chosen, "training")
+    of_seed = rows.groupby(["depth", "seed"]).ngroup() % 2
+    found = means(rows.assign(learning_rate=of_seed.map({0: 0.01, 1: 0.1})), chosen, name)
+    assert len(found) == 4 and set(found["n"]) == {4}, "two depths, two epochs"
+    assert set(found["learning_rate_mean"].round(3)) == {0.055}
+    name, rows = joined(chosen, "selection")
+    assert "learning_rate" in means(rows, chosen, name), "there it is tried, and a key"
+
+
+def test_rows_are_chosen_by_a_column_of_the_table(chosen, export):
+    rows = pd.read_csv(io.StringIO(export(chosen, "--table", "training", "--where", "epoch=2")))
+    assert set(rows["epoch"]) == {2} and set(rows["depth"]) == {2, 3}
+    words = ["--table", "training", "--where", "epoch=2", "--where", "depth=3"]
+    rows = pd.read_csv(io.StringIO(export(chosen, *words)))
+    assert set(rows["depth"]) == {3} and len(rows) == 4
+
+
+def test_the_table_of_a_sweep_is_had_as_latex_and_csv(chosen, export):
+    rows = pd.read_csv(io.StringIO(export(chosen, "--summary")))
+    assert len(rows) == 4 and {"depth", "seed", "matrix_rank", "run"} <= {*rows}
+    shown = export(chosen, "--summary", "--latex")
+    assert "soft rank" in shown and shown.count("\\\\\n") == 5 and "nan" not in shown
+
+
+def test_a_diverged_replicate_is_counted_and_named(chosen):
+    name, rows = joined(chosen, "training")
+    lost = rows.index[(rows["replicate"] == 1) & (rows["run"] == chosen[0].folder.name)]
+    rows.loc[lost, "train_loss"] = np.nan
+    found = means(rows, chosen, name)
+    short = chosen[0].folder.name[-8:]
+    assert sorted(found["train_loss_n"]) == [3, 3, 4, 4] and set(found["test_loss_n"]) == {4}
+    assert set(found["train_loss_diverged"]) == {"", f"1 of {short}"}
+    assert np.isfinite(found["train_loss_mean"]).all() and "test_loss_diverged" not in found
+    shown = means_in_tex(found)
+    assert shown.count("(3 of 4)") == 2
+    assert f"% train_loss: diverged and left out: replicate 1 of {short}\n" in shown
+
+
+def test_configurations_are_never_averaged(tmp_path):
+    sizes = {"widths": [8], "skips": [0.1], "layers": 400, "chains": 4}
+    runs = compute(
+        tmp_path, *(RankChain(**sizes | {"skips": skips}) for skips in ([0.1], [0.1, 0.5]))
+    )
+    name, rows = joined(runs)
+    rows = rows[rows["skip"] == 0.1].drop(columns="skips")
+    assert len(means(rows, runs, name)) == 2

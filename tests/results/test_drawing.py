@@ -10,7 +10,7 @@ from runner.papers.batch_norm_rank.rank_collapse import figures
 from runner.results.drawing import Drawing, Finding, Header, upper
 from runner.results.figure import Figure
 from runner.results.rows import select
-from runner.results.style import sheet
+from runner.results.style import Format, sheet
 
 HEADLINE = "paper B, figure 1: rank at initialisation"
 TABLES = {"metrics": pd.DataFrame({"rank": [7], "data": ["digits"], "train_images": [500]})}
@@ -97,7 +97,7 @@ def test_a_header_is_drawn_on_the_screen_and_not_on_paper(monkeypatch):
     lines = above([FINDING], AS_NEEDED)
     figure = Figure("rank-fig1", "quick", (), (), Path())
     shown, _ = figure.drawn(TABLES, lines)
-    printed, _ = figure.drawn(TABLES, lines, "paper")
+    printed, _ = figure.drawn(TABLES, lines, Format("paper"))
     assert {text.get_text() for text in shown.texts} == {lines.what, lines.finding}
     assert not printed.texts and printed.head == 0 < shown.head
     assert figure.header(TABLES, judged()).finding == upper(figure.headline.partition(": ")[2])

@@ -17,19 +17,20 @@ from PIL import Image
 from runner.core.errors import InputError
 from runner.core.papers import PAPERS
 from runner.core.settings import Settings
+from runner.results.finishing import fit, save, shrink
 from runner.results.style import (
     BLUE,
-    PAGE,
     STYLES,
+    VERMILION,
     WIDTH,
+    WIDTHS,
+    Format,
     Look,
     canvas,
     drawn_in,
     in_two,
     name_ends,
-    print_at,
     rail,
-    save,
     settle,
     shades,
     sheet,
@@ -90,9 +91,10 @@ def test_on_paper_a_picture_is_as_wide_as_a_page_in_another_font():
     with drawn_in("paper"):
         picture, ((axes,),) = sheet(1, 1, height=4.2)
         Look(BLUE).line(axes, [1, 2], [1, 2])
-        print_at(picture)
-        assert size_of(picture) == pytest.approx((PAGE * 300, 4.2 * PAGE / WIDTH * 300), abs=1)
-        assert axes.lines[0].get_linewidth() == pytest.approx(2.4 * PAGE / WIDTH)
+        shrink(picture)
+        page = WIDTHS["page"]
+        assert size_of(picture) == pytest.approx((page * 300, 4.2 * page / WIDTH * 300), abs=1)
+        assert axes.lines[0].get_linewidth() == pytest.approx(2.4 * page / WIDTH)
         assert matplotlib.rcParams["font.family"][0] == "STIXGeneral"
     assert matplotlib.rcParams["font.family"] != ["STIXGeneral"]
 
@@ -113,9 +115,106 @@ def test_files_of_equal_pictures_are_equal_whatever_the_layout_rounds(tmp_path):
         assert (tmp_path / f"0.{end}").read_bytes() == (tmp_path / f"1.{end}").read_bytes(), end
 
 
-def test_the_styles_are_those_of_the_command_and_no_other():
-    field = Settings.__dataclass_fields__["style"]
-    assert set(field.metadata["choices"]) == set(STYLES) and field.default in STYLES
+def texts_inside(picture) -> bool:
+    """Whether no text of a picture is cut at its edge."""
+    picture.draw_without_rendering()
+    boxes = [text.get_window_extent() for axes in picture.axes for text in axes.texts]
+    boxes += [axes.get_tightbbox() for axes in picture.axes]
+    x0, x1 = min(box.x0 for box in boxes), max(box.x1 for box in boxes)
+    return x0 > -0.5 and x1 < picture.bbox.width + 0.5
+
+
+def named_sheet(form: Format, **options):
+    """A sheet of two panels whose names and labels need room at both sides."""
+    with drawn_in(form):
+        picture, axes = sheet(1, 2, **options)
+        for panel in axes.flat:
+            Look(BLUE).line(panel, [1, 2], [1, 2])
+            panel.set_ylabel("a label of\ntwo lines")
+            name_ends(panel, [(1.5, "a long name of a line", Look(BLUE))])
+        fit(picture)
+        shrink(picture)
+    return picture, axes
+
+
+@pytest.mark.parametrize("size", ["column", "3.3", "3.3x4", "5x3", "page"])
+def test_a_picture_has_the_size_that_was_asked_for_and_cuts_nothing(size):
+    picture, axes = named_sheet(Format("paper", size))
+    width, height = Format("paper", size).inches
+    assert picture.get_figwidth() == pytest.approx(width) and axes.shape == (1, 2)
+    assert height is None or picture.get_figheight() == pytest.approx(height)
+    first, second = (panel.get_position() for panel in axes.flat)
+    assert (first.y0 > second.y1) == (width < 4), "in a column below each other"
+    if width < 4:
+        assert texts_inside(picture)
+    sizes = {text.get_fontsize() for panel in axes.flat for text in panel.texts}
+    assert min(sizes) == pytest.approx(picture.points) and picture.points > 7.49
+
+
+def test_panels_that_share_rows_stay_beside_each_other():
+    picture, axes = named_sheet(Format("paper", "column"), beside=True)
+    assert axes[0, 0].get_position().x1 < axes[0, 1].get_position().x0 and picture.points < 6
+
+
+def test_without_a_header_there_is_no_room_for_one():
+    for form in (Format("screen", header=False), Format("paper"), Format("screen", "page")):
+        with drawn_in(form):
+            assert sheet(1, 1, height=3.0)[0].get_figheight() == 3
+    with drawn_in("screen"):
+        assert sheet(1, 1, height=3.0)[0].get_figheight() > 4
+
+
+def test_a_color_of_a_style_file_reaches_line_marker_and_name(tmp_path, axes, caplog):
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        "# mine\n\nsgd: '#d62728'\nfont.family: serif  # a font\nother: red\naxes.linewidth: 2\n"
+    )
+    look = Look(BLUE)
+    with drawn_in(Format(str(path)), {"sgd": look}):
+        assert matplotlib.rcParams["font.family"] == ["serif"]
+        assert matplotlib.rcParams["axes.linewidth"] == 2
+        look.line(axes, [1, 2], [1, 2])
+        look.name(axes, 1, 1, "SGD")
+        (line,), (text,) = axes.lines, axes.texts
+        colors = {line.get_color(), line.get_markerfacecolor(), look.color}
+        assert colors == {"#d62728"} and text.get_color() == look.ink != Look("#0072B2AA").ink
+        assert set(shades([1], BLUE, BLUE).values()) == {"#d62728"}
+    assert look.color == BLUE and "no series of this figure is called other" in caplog.text
+    path.write_text("axes.prop_cycle: cycler('color', ['k', 'r'])\nfont.size: 5.5\n")
+    with drawn_in(Format(str(path), "page")):
+        assert look.color == "#000000" and Look(VERMILION).color == "#ff0000"
+        assert sheet(1, 1)[0].points == 5.5
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("font.famly: serif", "did you mean 'font.family'"),
+        ("sgd: no-color", "no-color is no color"),
+        ("axes.linewidth: wide", "axes.linewidth: wide"),
+        ("just words", "just words: a line must be `key: value`"),
+        ("sgd: #d62728", "a line must be `key: value`"),
+    ],
+)
+def test_a_wrong_line_of_a_style_file_is_named(text, message, tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    with (
+        pytest.raises(InputError, match=message) as error,
+        drawn_in(Format(str(path)), {"sgd": Look(BLUE)}),
+    ):
+        pass
+    assert "\n" not in str(error.value)
+
+
+def test_an_unknown_style_or_size_is_refused():
+    for size in ("huge", "0x3", "3x", "-3"):
+        with pytest.raises(InputError, match="size="), drawn_in(Format("paper", size)):
+            sheet(1, 1)
+    with pytest.raises(InputError, match="mine.yaml is no file"), drawn_in("mine.yaml"):
+        pass
+
+    assert Settings.__dataclass_fields__["style"].default in STYLES
     message = "style=papr is unknown: did you mean 'paper'"
     with pytest.raises(InputError, match=message), drawn_in("papr"):
         pass

@@ -22,7 +22,8 @@ from runner.papers.norm_tuning.constructions import figures, study
 from runner.papers.norm_tuning.constructions.config import Constructions
 from runner.papers.training_invariances.invariances.config import Invariances
 from runner.results import sweep_plot
-from runner.results.sweep_plot import COLORS, Sweep, draw, ending, write
+from runner.results.style import PALETTE
+from runner.results.sweep_plot import Sweep, draw, ending, write
 from runner.runs.execution import execute
 from runner.runs.inventory import find, run_in
 from runner.runs.run import Run
@@ -235,7 +236,7 @@ def test_methods_that_are_too_many_are_taken_together(tmp_path):
     plot = Sweep([run]).choose("time", ["drift"])
     assert plot.notes[1] == "at the last learning rate, layer; over every place"
     pairs = set(run.tables()["metrics"]["pair"])
-    assert set(plot.points["line"]) == pairs and len(pairs) <= len(COLORS)
+    assert set(plot.points["line"]) == pairs and len(pairs) <= len(PALETTE)
 
 
 def test_along_an_axis_within_the_runs_each_run_and_method_has_a_curve(computed, runs):

@@ -74,15 +74,15 @@ def test_a_condition_means_the_runs_that_fit_it(outputs, condition, number):
         ({"studies": ["bn_onyl"]}, "did you mean 'bn_only'"),
         ({"statuses": ["complet"]}, "did you mean 'complete'"),
         ({"where": ["target_widht == 3"]}, "did you mean 'target_width'"),
-        ({"where": ["depths == 3"], "studies": ["bn_only"]}, "no run has depths"),
-        ({"where": ["target_width=3"]}, "a comparison is needed.*write it as 'depth == 32"),
+        ({"where": ["depths == 3"], "studies": ["bn_only"]}, "there is no depths"),
+        ({"where": ["seconds"]}, "a comparison is needed.*write it as 'depth == 32"),
         ({"where": ["target_width"]}, "a comparison is needed"),
         ({"where": ["1"]}, "a comparison is needed"),
         ({"where": [""]}, "is no condition"),
         ({"where": ["("]}, "is no condition"),
         ({"where": ["methods > 3"]}, "is no condition"),
         ({"where": ["__import__('os')"]}, "is no condition"),
-        ({"where": ["@outputs == 1"]}, "no run has outputs"),
+        ({"where": ["@outputs == 1"]}, "there is no outputs"),
     ],
 )
 def test_a_wrong_choice_is_explained_in_one_line(outputs, options, message):

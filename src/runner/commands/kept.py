@@ -17,8 +17,8 @@ from runner.core.catalogue import figure_study, package_of
 from runner.core.errors import InputError
 from runner.results.drawing import Header
 from runner.results.figure import Figure
+from runner.results.finishing import save
 from runner.results.rows import Tables
-from runner.results.style import drawn_in, save
 from runner.runs.files import write_atomically
 from runner.runs.provenance import REFERENCE, fingerprint
 
@@ -82,8 +82,7 @@ class KeptFigure(Figure):
         for old in () if is_current else ("png", "body.png"):
             self.path(old).unlink(missing_ok=True)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with drawn_in(self.style):
-            save(self.drawn(tables, header)[0], self.path("png").with_suffix(""), (end,))
+        save(self.drawn(tables, header)[0], self.path("png").with_suffix(""), (end,))
         write_atomically(words, header.as_json())
         write_atomically(source, digits.encode())
         return path

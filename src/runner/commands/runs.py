@@ -13,20 +13,21 @@ from typing import Any
 
 import pandas as pd
 
+from runner.commands import export as exporting
 from runner.compose.composing import hydra_ready, overrides_of
 from runner.compose.orders import compose_order
 from runner.core.catalogue import folder_words, rows_of, studies
 from runner.core.choices import names_images
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at
-from runner.core.studies import column_types
 from runner.results import sweep_plot, table_diff
-from runner.results.preview import report
+from runner.results.parts import meeting
+from runner.results.preview import report, with_names
 from runner.runs import cleaning
 from runner.runs.files import write_atomically
 from runner.runs.inventory import STATUSES, RunInfo, describe, find, folders, problem
-from runner.runs.query import chosen, differing, facts, listing, named
-from runner.runs.run import CHECKPOINT, OF_CODE, Run, load, readable, stale_note
+from runner.runs.query import chosen, facts, fits, listing, named
+from runner.runs.run import CHECKPOINT, OF_CODE, Run, stale_note
 
 
 def main(arguments: list[str]) -> int:
@@ -64,8 +65,10 @@ def main(arguments: list[str]) -> int:
     return carry_out(given, outputs_at(typed[0].removeprefix("outputs=") if typed else "outputs"))
 
 
-def _chosen(options: argparse.Namespace, infos: Sequence[RunInfo]) -> list[RunInfo]:
-    return chosen(infos, options.study, options.status, options.where, options.stale)
+def _chosen(
+    options: argparse.Namespace, infos: Sequence[RunInfo], others: list[str] | None = None
+) -> list[RunInfo]:
+    return chosen(infos, options.study, options.status, options.where, options.stale, others)
 
 
 def list_runs(options: argparse.Namespace, outputs: Path) -> int:
@@ -222,22 +225,39 @@ def _difference(compared: pd.DataFrame) -> str:
 def export(options: argparse.Namespace, outputs: Path) -> int:
     """Write the joined tables of complete runs of one study, to a file or the terminal; return 0.
 
-    Raises InputError if the file cannot be written, or if the complete runs are of several studies
-    or none.
+    Conditions of `--where` that name columns of the table choose rows, all others runs. Raises
+    InputError if the file cannot be written, if options contradict each other, or if the complete
+    runs are of several studies or none.
     """
     if len(options.words) > 1:
         raise InputError(f"runs export writes one file, not {len(options.words)}: name one")
-    asked, runs = _with_tables(options, outputs)
+    if options.summary and (options.mean or options.table):
+        raise InputError("--summary is the table at the end of a sweep: without --mean and --table")
+    of_rows: list[str] = []
+    asked, runs = _with_tables(options, outputs, of_rows)
     if left := len(asked) - len(runs):
         print(f"{left} of {len(asked)} runs are not complete: left out", file=sys.stderr)
-    name, rows = joined(runs, options.table)
-    if options.mean:
-        rows = means(rows, runs, name, options.latex)
-    elif options.latex:
-        rows = _without_shared(rows, runs[0])
+    study, name = runs[0].config.study, ""
+    if options.summary:
+        rows = sweep_plot.Sweep(runs).table()
     else:
-        rows = _with_empty_cells(rows, name, runs)
-    text = latex(rows) if options.latex else rows.to_csv(index=False, na_rep="nan")
+        name, rows = exporting.joined(runs, options.table)
+    for condition in of_rows:
+        rows = rows[fits(rows, condition)]
+    if options.mean:
+        rows = exporting.means(rows, runs, name)
+        table = rows.drop(columns="n").to_csv(index=False)
+        text = exporting.means_in_tex(rows) if options.latex else table
+    elif not name:
+        rows = rows.fillna("")
+        text = (
+            exporting.latex(with_names(rows, study)) if options.latex else rows.to_csv(index=False)
+        )
+    else:
+        rows = exporting.with_empty_cells(rows, name, runs)
+        text = rows.to_csv(index=False, na_rep="nan")
+        if options.latex:
+            text = exporting.latex(exporting.without_shared(rows, runs[0]))
     if not options.words:
         print(text, end="")
         return 0
@@ -250,110 +270,6 @@ def export(options: argparse.Namespace, outputs: Path) -> int:
     return 0
 
 
-def joined(runs: Sequence[Run], table: str | None = None) -> tuple[str, pd.DataFrame]:
-    """Return the name and the rows of one table, joined over complete runs of one study.
-
-    table: its name. None means `metrics`, or the first table if there is no `metrics`. A parameter
-    that is a list, or null in a run, becomes text. Raises InputError if no run has the table.
-    """
-    tables = load(runs)
-    name = table or ("metrics" if "metrics" in tables else next(iter(tables)))
-    if name not in tables:
-        raise InputError(f"no run has a table {name}: {nearest(name, tables)}")
-    rows, row_class = tables[name], rows_of(runs[0].config.study).get(name)
-    measured = column_types(row_class) if row_class else {}
-    for key in vars(runs[0].config):
-        values = {run.folder.name: getattr(run.config, key) for run in runs}
-        if key not in measured and any(isinstance(v, list | None) for v in values.values()):
-            rows[key] = rows["run"].map(_texts(values))
-    return name, rows
-
-
-def _texts(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return the values of a parameter as text."""
-    return {run: "null" if value is None else readable(value) for run, value in values.items()}
-
-
-def _with_empty_cells(rows: pd.DataFrame, table: str, runs: Sequence[Run]) -> pd.DataFrame:
-    """Return the rows with empty cells where nothing was measured, while NaN is a measured number.
-
-    A run has not measured the columns that its table lacks. In columns whose default is NaN, no NaN
-    was measured.
-    """
-    row_class = rows_of(runs[0].config.study).get(table)
-    columns = {
-        run.folder.name: run.result["tables"].get(table, {}).get("columns", {}) for run in runs
-    }
-    for name in column_types(row_class) if row_class else ():
-        default = getattr(row_class, name, None)
-        is_optional = isinstance(default, float) and math.isnan(default)
-        lacking = [run for run in columns if name not in columns[run]]
-        is_empty = rows[name].isna() & (is_optional | rows["run"].isin(lacking))
-        if is_empty.any():
-            rows = rows.assign(**{name: rows[name].astype(object).mask(is_empty, "")})
-    return rows
-
-
-def _without_shared(rows: pd.DataFrame, run: Run) -> pd.DataFrame:
-    """Return the rows without the column `run` and the parameters that all rows share."""
-    keys = [key for key in vars(run.config) if key in rows]
-    shared = [key for key in keys if rows[key].nunique(dropna=False) < 2]
-    return rows.drop(columns=["run", *shared])
-
-
-def means(rows: pd.DataFrame, runs: Sequence[Run], table: str, latex: bool = False) -> pd.DataFrame:
-    """Return mean, standard deviation and number of each measurement over replicates and seeds.
-
-    rows: from `joined`. table: its name. There is a row for each combination of the other keys and
-    parameters that vary. A parameter that differs between runs replaces a measured column of the
-    same name, for example the learning rate. latex: put mean and deviation into one cell, in LaTeX.
-    """
-    row_class = rows_of(runs[0].config.study).get(table)
-    row_keys, columns = (row_class.keys, column_types(row_class)) if row_class else ((), {})
-    replaced = [name for name in differing(runs) if name in columns and name not in row_keys]
-    for name in replaced:
-        values = {run.folder.name: getattr(run.config, name) for run in runs}
-        rows = rows.assign(**{name: rows["run"].map(_texts(values))})
-    keys = {*row_keys, *replaced, *vars(runs[0].config)} - ({*columns} - {*row_keys, *replaced})
-    numbers = [name for name in rows.select_dtypes("number") if name not in keys]
-    varied = [name for name in rows if name in keys and rows[name].nunique(dropna=False) > 1]
-    by = [name for name in varied if name not in ("seed", "replicate")]
-    groups = rows.assign(of="all").groupby(by or ["of"], sort=False, dropna=False)[numbers]
-    measures = groups.agg(["mean", "std", "count"]).rename(columns={"count": "n"}, level=1)
-    if not latex:
-        return measures.set_axis(map("_".join, measures.columns), axis=1).reset_index()
-    cells = {
-        name: [_mean_in_tex(mean, std) for mean, std, _ in measures[name].to_numpy()]
-        for name in numbers
-    }
-    n = measures.xs("n", axis=1, level=1).max(axis=1)
-    return pd.DataFrame(cells, index=measures.index).assign(n=n).reset_index()
-
-
-def latex(rows: pd.DataFrame) -> str:
-    """Return rows as a LaTeX table (booktabs). Formulas between dollars stay as they are."""
-    styled = rows.style.format(_number_in_tex, escape="latex-math").hide(axis="index")
-    tabular = styled.format_index(escape="latex", axis="columns").to_latex(hrules=True)
-    return f"% \\usepackage{{booktabs}}\n{tabular}"
-
-
-def _mean_in_tex(mean: float, deviation: float) -> str:
-    """Return `$mean \\pm deviation$`; without a deviation, the mean."""
-    number, error = _number_in_tex(mean), _number_in_tex(deviation, 2)
-    pair = f"{number} \\pm {error}".replace("$", "")
-    return number if math.isnan(deviation) else f"${pair}$"
-
-
-def _number_in_tex(value: Any, digits: int = 4) -> Any:
-    """Return a float as `1.234`, `$1.2 \\times 10^{-16}$`, `$\\infty$` or `nan`; else the value."""
-    if not isinstance(value, float):
-        return value
-    if math.isinf(value):
-        return "$\\infty$" if value > 0 else "$-\\infty$"
-    number, _, exponent = f"{value:.{digits}g}".partition("e")
-    return f"${number} \\times 10^{{{int(exponent)}}}$" if exponent else number
-
-
 def plot(options: argparse.Namespace, outputs: Path) -> int:
     """Draw measured numbers of the complete runs of one study against their parameters; return 0.
 
@@ -363,10 +279,14 @@ def plot(options: argparse.Namespace, outputs: Path) -> int:
     """
     if options.out and options.out.suffix not in (ends := (".png", ".pdf", ".svg")):
         raise InputError(f"--out {options.out}: its name must end in {', '.join(ends)}")
-    asked, complete = _with_tables(options, outputs)
+    of_rows: list[str] = []
+    asked, complete = _with_tables(options, outputs, of_rows)
     study = complete[0].config.study
     runs = [info.run for info in asked if info.config is not None and info.study == study]
-    drawn = sweep_plot.Sweep(runs).choose(options.x, options.y, options.color)
+    sweep = sweep_plot.Sweep(runs)
+    for condition in of_rows:
+        sweep.tables = meeting(sweep.tables, condition)
+    drawn = sweep.choose(options.x, options.y, options.color)
     if options.csv:
         print(drawn.points.to_csv(index=False), end="")
         return 0
@@ -379,13 +299,16 @@ def plot(options: argparse.Namespace, outputs: Path) -> int:
     return 0
 
 
-def _with_tables(options: argparse.Namespace, outputs: Path) -> tuple[list[RunInfo], list[Run]]:
+def _with_tables(
+    options: argparse.Namespace, outputs: Path, of_rows: list[str]
+) -> tuple[list[RunInfo], list[Run]]:
     """Return the chosen runs, and the complete runs among them, of one study.
 
-    Raises InputError if there are none, or of several studies.
+    of_rows: gets the conditions that name no column of the list of runs. Raises InputError if there
+    are no complete runs, or runs of several studies.
     """
     infos = find(outputs)
-    asked = _chosen(options, infos)
+    asked = _chosen(options, infos, of_rows)
     runs = [info.run for info in asked if info.status == "complete"]
     if not runs:
         raise InputError(f"{_none(infos, outputs)}: only complete runs have tables")
@@ -468,7 +391,7 @@ def _indented(text: str) -> str:
 
 SEVERAL: dict[str, Any] = {"action": "append", "default": []}
 FLAG: dict[str, Any] = {"action": "store_true"}
-WHERE = "on parameters and columns of the list, as of pandas: 'depth in [8, 16] and seconds > 60'"
+WHERE = "depth=8, or as of pandas: 'depth in [8, 16] and seconds > 60'"
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "--study": SEVERAL | {"help": "runs of this study"},
@@ -483,6 +406,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--mean": FLAG | {"help": "mean, standard deviation, number of replicates, by what varies"},
     "--csv": FLAG | {"help": "all numbers, as CSV"},
     "--latex": FLAG | {"help": "a LaTeX table, without what all rows share"},
+    "--summary": FLAG | {"help": "the table at the end of a sweep: medians of headline numbers"},
     "--x": {"help": "a parameter, or what a table follows: a layer, an epoch"},
     "--y": SEVERAL | {"help": "a number of any table"},
     "--color": {"help": "a parameter, or what a table tells apart: a method"},
@@ -491,7 +415,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 CHOICE = ["--study", "--status", "--where", "--stale"]
 LIST = [*CHOICE, "--columns", "--sort", "-n", "--json"]
-EXPORT = [*CHOICE, "--table", "--mean", "--csv", "--latex"]
+EXPORT = [*CHOICE, "--table", "--mean", "--summary", "--csv", "--latex"]
 PLOT = [*CHOICE, "--x", "--y", "--color", "--out", "--csv"]
 
 ACTIONS: dict[str, tuple[Callable[[argparse.Namespace, Path], int], str, str, list[str]]] = {

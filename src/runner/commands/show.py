@@ -1,18 +1,26 @@
 """`runner show`: the verdicts and the picture of a figure of the reference.
 
 The command computes nothing and imports no torch. It draws a missing picture from the stored tables
-into `<outputs>/figures-from-reference/<scale>/`.
+into `<outputs>/figures-from-reference/<scale>/`, or a part of it, in another size or style, for
+one's own paper.
 """
 
 import argparse
+import hashlib
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import fill
+from typing import TYPE_CHECKING
 
 from runner.core.arguments import key_values
 from runner.core.catalogue import SCALES, figure_names, headline
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at, require_writable
 from runner.runs.provenance import INSTALLED, REFERENCE
+
+if TYPE_CHECKING:
+    import runner.commands.kept
 
 ELSEWHERE = "the tables of larger scales are in the repository, outputs/reference"
 
@@ -24,12 +32,26 @@ def kept_scales(figure: str) -> list[str]:
     ]
 
 
-def describe(figure: str, scale: str | None, outputs: Path) -> str:
+KEYS = {
+    "style": "style=screen|paper|FILE",
+    "size": "size=column|page|WIDTHxHEIGHT in inches",
+    "series": "series=[sgd,dense]: only these curves",
+    "where": "where='width <= 200': only these rows",
+    "header": "header=false",
+    "out": "out=FILE.pdf, .png or .svg",
+}
+"""Arguments for a picture of one's own."""
+
+
+def describe(
+    figure: str, scale: str | None, outputs: Path, changes: Mapping[str, str] | None = None
+) -> str:
     """Return as text the stored verdicts, the caption and the path of the picture of a figure.
 
     A missing picture is drawn into the folder of outputs. scale: None means the largest that the
-    reference has. Raises InputError if no such figure exists, if the reference does not have it at
-    this scale, or if a file is damaged.
+    reference has. changes: values of KEYS for a picture of one's own. Raises InputError if no such
+    figure exists, if the reference does not have it at this scale, if a value is wrong, or if a
+    file is damaged.
     """
     from runner.commands.kept import FROM_REFERENCE, KeptFigure  # late: the list needs no pandas
     from runner.results.verdicts import lines as verdict_lines
@@ -47,17 +69,61 @@ def describe(figure: str, scale: str | None, outputs: Path) -> str:
         )
     require_writable(outputs, outputs / FROM_REFERENCE)
     kept = KeptFigure.of(REFERENCE / scale / figure, outputs)
-    picture = kept.picture()
+    picture, caption = (
+        draw_own(kept, changes)
+        if changes
+        else (kept.picture(), (kept.folder / "caption.txt").read_text())
+    )
     largest = " (the largest kept)" if scale == scales[0] and len(scales) > 1 else ""
     lines = [
         f"{figure}, scale={scale}{largest}: {kept.headline}",
         *verdict_lines(kept.claims(), kept.folder / "claims.csv", scale),
-        fill((kept.folder / "caption.txt").read_text(), 100),
+        fill(caption, 100),
         *(f"also kept: runner show {figure} scale={other}" for other in scales if other != scale),
         *[ELSEWHERE] * INSTALLED,
         str(picture),
     ]
     return "\n".join(lines)
+
+
+def draw_own(
+    kept: "runner.commands.kept.KeptFigure", changes: Mapping[str, str]
+) -> tuple[Path, str]:
+    """Draw a picture of one's own; return its path, and its caption with its size.
+
+    Without `out` the files are a PNG, a PDF and an SVG, and their name has the values of the other
+    keys. changes: values of KEYS. Raises InputError if a value is wrong, or a file cannot be
+    written.
+    """
+    from runner.results.finishing import save  # late, as above
+    from runner.results.style import Format, Picture
+
+    given = {"style": "screen", "size": "", "series": "", "where": "", "header": "true", **changes}
+    if given["header"] not in ("true", "false"):
+        raise InputError(f"header={given['header']}: true or false")
+    form = Format(given["style"], given["size"], given["header"] == "true")
+    names = re.findall(r"[^\[\],]+", given["series"])
+    series = [name.strip() for name in names if name.strip()]
+    where = given["where"]
+    digest = hashlib.sha256(where.encode()).hexdigest()[:8]
+    words = [Path(form.style).stem, form.size, *series, digest * bool(where)]
+    name = "-".join([kept.figure, *filter(None, words), *["bare"] * (not form.header)])
+    out = Path(given.get("out", kept.path("pdf").with_name(f"{name}.pdf")))
+    if out.suffix not in (".png", ".pdf", ".svg"):
+        raise InputError(f"out={out}: its name must end in .png, .pdf or .svg")
+    tables = kept.tables()
+    picture = kept.drawn(tables, form=form, series=series, where=where)[0]
+    ends = [out.suffix[1:]] if "out" in given else ["png", "pdf", "svg"]
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        save(picture, out.with_suffix(""), ends)
+    except OSError as error:
+        raise InputError(f"{out} cannot be written ({error.strerror})") from error
+    caption = kept.changed(series, where).caption(kept.part(tables, series, where))
+    if isinstance(picture, Picture):
+        width, height = picture.body
+        caption += f"Size: {width:.3g} x {height:.3g} inches; text: {picture.points:.2g} points."
+    return out, caption
 
 
 def list_figures() -> str:
@@ -83,11 +149,13 @@ def main(arguments: list[str]) -> int:
         " Without a name: the figures that there are.",
     )
     parser.add_argument("figure", nargs="?", help="fig4")
-    words = "scale=... (of those kept the largest, unless one is named), outputs=..."
+    words = "scale=... (of those kept the largest, unless one is named), outputs=...; for a picture"
+    words = f"{words} of your own: {'; '.join(KEYS.values())}"
     parser.add_argument("words", nargs="*", metavar="key=value", help=words)
     options = parser.parse_args(arguments)
-    values = key_values(options.words, ["scale", "outputs"])
+    values = key_values(options.words, ["scale", "outputs", *KEYS])
     outputs = outputs_at(values.get("outputs", "outputs"))
     name, scale = options.figure, values.get("scale")
-    print(list_figures() if name is None else describe(name, scale, outputs))
+    changes = {key: values[key] for key in KEYS if key in values}
+    print(list_figures() if name is None else describe(name, scale, outputs, changes))
     return 0

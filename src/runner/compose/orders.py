@@ -78,6 +78,9 @@ def compose_order(words: list[str], multirun: bool = False) -> Order:
     words = [*(f"{key}={text}" for key, text in preset.items() if key not in keys), *words]
     grids = _grids(composed)
     jobs = _distinct(map(composer.job, composer.points(grids, with_quoted_paths(words))))
+    alike = set.intersection(*(set(job.overrides) for job in jobs))
+    untyped = frozenset(line for line in alike if line.partition("=")[0] not in keys)
+    jobs = [dataclasses.replace(job, untyped=untyped) for job in jobs]
     if any(_preset(whole) != preset for whole in composer.composed.values()):
         raise InputError("only a single experiment may define a sweep: run each alone")
     if any(job.settings.figure != composed.figure for job in jobs):
@@ -144,7 +147,7 @@ def _figure(
     """Return the figure of these jobs. With other runs than its file lists it has another name.
 
     The canonical figure draws its runs in the order of the file. Raises InputError if the jobs have
-    several scales.
+    several scales, or the style is unknown.
     """
     from runner.results.figure import Figure  # late, as above
 
@@ -159,7 +162,9 @@ def _figure(
         by_identity = {run.identity: run for run in runs}
         if set(by_identity) == set(canonical):
             changes, runs = (), tuple(by_identity[identity] for identity in canonical)
-    return Figure(name, settings.scale, changes, runs, settings.folder(), settings.style)
+    figure = Figure(name, settings.scale, changes, runs, settings.folder(), settings.style)
+    figure.require_style()  # before anything is computed
+    return figure
 
 
 def _is_parameter(word: str) -> bool:

@@ -58,9 +58,9 @@ class Settings:
         None,
     )
     style: str = parameter(
-        "how figures are drawn: screen; paper: as wide as one or two columns, in LaTeX's fonts",
+        "how figures are drawn: screen; paper: as wide as a page, in LaTeX's fonts; or the path of"
+        " a style file",
         "screen",
-        choices=("screen", "paper"),
     )
     source: dict[str, Any] = parameter("source of the dataset, see conf/data/<dataset>.yaml", {})
 

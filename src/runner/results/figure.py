@@ -7,6 +7,7 @@ A figure of other runs has another name, `<figure>-<hash8>`, so that no figure o
 import hashlib
 import json
 import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,14 +16,16 @@ from typing import Any, ClassVar
 import pandas as pd
 from matplotlib.figure import Figure as MplFigure
 
-from runner.core.catalogue import figure_study, folder_words, headline
+from runner.core.catalogue import figure_study, folder_words, headline, part_of
 from runner.core.errors import InputError
 from runner.results import claims
 from runner.results.captions import caption
 from runner.results.drawing import DOT, Drawing, Header, draw, drawing_of
+from runner.results.finishing import fit, save, shrink
+from runner.results.parts import meeting, of_series
 from runner.results.preregistration import registered
 from runner.results.rows import Tables
-from runner.results.style import Picture, as_bytes, drawn_in, print_at, save, settle
+from runner.results.style import Format, Look, Picture, as_bytes, drawn_in, settle
 from runner.results.verdicts import lines as verdict_lines
 from runner.runs.files import write_atomically
 from runner.runs.provenance import REFERENCE
@@ -134,36 +137,88 @@ class Figure:
         about = (self.study, read, self.scale, self.overrides)
         return caption(self.headline or self.name, drawing.description, *about)
 
-    def draw(self, tables: Tables | None = None, style: str | None = None) -> MplFigure:
-        """Return the picture. In the style `screen` it has a header, in the style `paper` none.
+    def draw(
+        self,
+        tables: Tables | None = None,
+        style: str | None = None,
+        *,
+        size: str = "",
+        series: Sequence[str] = (),
+        where: str = "",
+        header: bool = True,
+    ) -> MplFigure:
+        """Return the picture, for example for one's own paper. `savefig` saves it in its style.
 
-        style: by default the figure's. Raises InputError for an unknown style.
+        - style: `screen`, `paper`, or the path of a style file; by default the figure's.
+        - size: `column`, `page`, or inches: `"3.3x4"`, or `"3.3"` for a width.
+        - series: names of the series to draw, as the tables call them: `["sgd"]`.
+        - where: condition on the rows to draw: `"width <= 200"`.
+        - header: False draws no header. Only the style `screen` has one, and only without a size.
+
+        Raises InputError for an unknown style, size, series or column, and for a style file that
+        cannot be read.
         """
-        return self.drawn(tables, style=style)[0]
+        form = Format(style or self.style, size, header)
+        return self.drawn(tables, form=form, series=series, where=where)[0]
 
     def numbers(self, tables: Tables | None = None) -> pd.DataFrame:
         """Return the table of the drawn numbers, the content of `<figure>.csv`."""
         return self.drawn(tables)[1]
 
+    def part(self, tables: Tables, series: Sequence[str] = (), where: str = "") -> Tables:
+        """Return the rows of some series, and of those the rows that meet a condition.
+
+        Raises InputError as `draw` does.
+        """
+        tables = of_series(tables, series, [*self.drawing.shows]) if series else tables
+        return meeting(tables, where) if where else tables
+
+    def changed(self, series: Sequence[str] = (), where: str = "") -> "Figure":
+        """Return the figure with the words that its header and caption say of a part of it."""
+        words = [f"series={'+'.join(series)}"] * bool(series) + [f"where {where}"] * bool(where)
+        return replace(self, overrides=(*self.overrides, *words))
+
     def drawn(
-        self, tables: Tables | None = None, header: Header | None = None, style: str | None = None
+        self,
+        tables: Tables | None = None,
+        header: Header | None = None,
+        form: Format | None = None,
+        series: Sequence[str] = (),
+        where: str = "",
     ) -> tuple[MplFigure, pd.DataFrame]:
         """Draw the picture; return it with the drawn numbers, the table of `<figure>.csv`.
 
-        tables, header, style: by default the figure's own. In the style `screen` the header is
-        above the picture, in `paper` there is none. To save the picture in its style, save it
-        inside `with drawn_in(style):`.
+        tables, header, form: by default the figure's own. series, where: as in `draw`.
         """
-        tables, style = self.tables() if tables is None else tables, style or self.style
-        header = header or self.header(tables)
-        with drawn_in(style):
-            picture, numbers = draw(self.drawing, tables)
+        tables, form = self.tables() if tables is None else tables, form or Format(self.style)
+        tables, changed = self.part(tables, series, where), self.changed(series, where)
+        with drawn_in(form, self.looks):
+            try:
+                header = header or changed.header(tables)
+                picture, numbers = draw(self.drawing, tables)
+            except (LookupError, ValueError, ArithmeticError) as error:
+                if changed == self:
+                    raise
+                words = ", ".join(changed.overrides)
+                why = f"{type(error).__name__}: {error}"
+                raise InputError(f"{self.figure} needs more rows than {words} ({why})") from error
             settle(picture)
-            if isinstance(picture, Picture) and style == "paper":
-                print_at(picture)
-            elif isinstance(picture, Picture):
+            if isinstance(picture, Picture) and form.has_header:
                 picture.add_header(header.what, header.finding, header.counts)
+            elif isinstance(picture, Picture):
+                if form.size:
+                    fit(picture)
+                shrink(picture)
         return picture, numbers
+
+    def require_style(self) -> None:
+        """Raise InputError if the style is unknown, or its file cannot be used."""
+        Format(self.style).colors(self.looks)
+
+    @property
+    def looks(self) -> Mapping[str, Look]:
+        """Return the looks of series by name, LOOKS in the study's `figures.py`."""
+        return getattr(part_of(self.study, "figures"), "LOOKS", {})
 
     def png(self, note: str = "") -> bytes:
         """Return the picture as the content of a PNG file.
@@ -173,8 +228,7 @@ class Figure:
         tables = self.tables()
         header = self.header(tables)
         header = replace(header, what=DOT.join(filter(None, (header.what, note))))
-        with drawn_in(self.style):
-            return as_bytes(self.drawn(tables, header)[0])
+        return as_bytes(self.drawn(tables, header)[0])
 
     def save(self, tables: Tables | None = None) -> pd.DataFrame:
         """Draw the picture, judge the claims and write all FILES; return the judged claims.
@@ -186,10 +240,9 @@ class Figure:
         header, caption = self.header(tables, judged), self.caption(tables)
         folder = self.path("png").parent
         try:
-            with drawn_in(self.style):
-                picture, numbers = self.drawn(tables, header)
-                folder.mkdir(parents=True, exist_ok=True)
-                save(picture, folder / self.name)
+            picture, numbers = self.drawn(tables, header)
+            folder.mkdir(parents=True, exist_ok=True)
+            save(picture, folder / self.name)
             write_atomically(self.path("header.json"), header.as_json())
             write_atomically(self.path("csv"), numbers.to_csv(index=False).encode())
             write_atomically(self.path("claims.csv"), judged.to_csv(index=False).encode())
@@ -295,4 +348,4 @@ def describe(run: Run) -> dict[str, Any]:
     about = run.provenance()
     facts = {key: about.get(key) for key in RUN_FACTS} | {"stale": run.is_stale()}
     tables = {name: table["sha256"] for name, table in run.result["tables"].items()}
-    return {"run": str(run), **facts, "tables": tables}
+    return {"run": run.name, **facts, "tables": tables}

@@ -58,10 +58,15 @@ def statistic(study: str, tables: Tables) -> str:
 
 def printed(table: pd.DataFrame, study: str) -> str:
     """Return a table as text, with the study's printed names of columns and values."""
+    rows = with_names(table, study)
+    return rows.to_string(index=False, na_rep="", float_format="{:.4g}".format)
+
+
+def with_names(table: pd.DataFrame, study: str) -> pd.DataFrame:
+    """Return a table with the study's printed names of columns and values."""
     names = names_of(study)
     rows = table.map(lambda value: names.value(value) if isinstance(value, str) else value)
-    rows = rows.rename(columns=names.column)
-    return rows.to_string(index=False, na_rep="", float_format="{:.4g}".format)
+    return rows.rename(columns=names.column)
 
 
 def report(run: Run) -> str:

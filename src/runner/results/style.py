@@ -11,9 +11,11 @@ differ in two of lightness, width, dashes, marker and place.
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cached_property
 from io import BytesIO
 from math import inf
 from pathlib import Path
@@ -24,27 +26,31 @@ import numpy as np
 from matplotlib import ft2font
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
+from matplotlib.colors import LinearSegmentedColormap, is_color_like, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.offsetbox import AnnotationBbox, HPacker, TextArea
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
-from matplotlib.text import Annotation
 from matplotlib.ticker import LogLocator, NullLocator
 from matplotlib.transforms import Bbox
 
 from runner.core.choices import REGISTERED
 from runner.core.errors import InputError, nearest
-from runner.runs.files import write_atomically
 
-WIDTH, HEAD, PAGE = 8.4, 1.35, 6.75
-"""Width of a sheet, largest height of its header, width of a printed page (as of ICML)."""
+log = logging.getLogger("runner")
+
+WIDTH, HEAD = 8.4, 1.35
+"""Width of a sheet, largest height of its header."""
+WIDTHS = {"column": 3.25, "page": 6.75}
+"""Widths of a printed column and of a printed page, as of ICML."""
 SMALL, BASE, LARGE = 10.0, 11.0, 13.0
 INK, GREY, SHADE, PALE = "#1a1a1a", "#6b6b6b", "#f0f0f0", "#d4d4d4"
 BLUE, NAVY, SKY, GREEN, OLIVE = "#0072B2", "#12305c", "#56B4E9", "#009E73", "#7f8a00"
 ORANGE, VERMILION, RUST, BROWN, PURPLE = "#E69F00", "#D55E00", "#9C3A00", "#4F1C00", "#AA3377"
+PALETTE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, INK, OLIVE)
+"""Colors in the order in which those of a user's `axes.prop_cycle` replace them."""
 DASHED, DOTTED = (0, (4, 1.6)), (0, (1, 1.4))
 RIM = [withStroke(linewidth=2.5, foreground="white")]
 """White rim around a name: the name stays readable where it crosses a line."""
@@ -66,28 +72,168 @@ PAPER: dict[str, Any] = SCREEN | {
 }
 """Style for print: as wide as a page, in the font of LaTeX's Times, without a header."""
 
-STYLES: dict[str, Any] = {"screen": SCREEN, "paper": PAPER}
+STYLES: dict[str, dict[str, Any]] = {"screen": SCREEN, "paper": PAPER}
+FONT = 7.5
+"""Smallest size of printed names and labels in points, unless a style file has `font.size`."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a picture is drawn.
+
+    - style: `screen`, `paper`, or the path of a style file: a line `key: value` for each setting of
+      matplotlib, as in its own style files, and for the color of each series. The other settings
+      are those of `paper`.
+    - size: `column`, `page`, or inches: `3.3x4` or `3.3`. Empty: `figure.figsize` of the style
+      file, else a page in print.
+    - header: whether there is a header. Only the style `screen` without a size can have one.
+    """
+
+    style: str = "screen"
+    size: str = ""
+    header: bool = True
+
+    @cached_property
+    def lines(self) -> dict[str, str]:
+        """Return the lines of the style file, none for the styles in STYLES.
+
+        Raises InputError if the style is unknown or the file cannot be read.
+        """
+        if self.style in STYLES:
+            return {}
+        if not Path(self.style).is_file():
+            what = "unknown" if self.style.isalnum() else "no file"
+            raise InputError(f"style={self.style} is {what}: {nearest(self.style, STYLES)}")
+        try:
+            text = Path(self.style).read_text()
+        except (OSError, ValueError) as error:
+            raise InputError(f"{self.style} cannot be read ({error})") from error
+        lines = {}
+        for line in text.splitlines():
+            pair = re.fullmatch(r"\s*(?:([^:#]+?)\s*:\s*([^\s#].*?))?\s*(?:(?<!\S)#.*)?", line)
+            if not pair:
+                raise InputError(f"{self.style}: {line.strip()}: a line must be `key: value`")
+            lines[pair[1]] = (pair[2] or "").strip("\"'")
+        lines.pop(None, None)  # of empty lines and comments
+        return lines
+
+    @cached_property
+    def settings(self) -> dict[Any, Any]:
+        """Return the settings of matplotlib. Raises InputError for a value that it refuses."""
+        settings: dict[Any, Any] = dict(STYLES.get(self.style, PAPER))
+        validate: Any = matplotlib.RcParams
+        for key in self.lines.keys() & matplotlib.rcParams.keys() - {"font.size"}:
+            try:
+                settings[key] = validate({key: self.lines[key]})[key]
+            except ValueError as error:
+                why = " ".join(str(error).split())
+                raise InputError(f"{self.style}: {key}: {self.lines[key]}: {why}") from error
+        return settings
+
+    def colors(self, looks: Mapping[str, Any]) -> dict[str, str]:
+        """Return the new color of each color that the style file replaces.
+
+        looks: the looks of the series that a line may name. Raises InputError for a line whose key
+        is neither a setting nor a series, or whose color does not exist.
+        """
+        cycle = self.settings.get("axes.prop_cycle")
+        new = cycle.by_key().get("color", []) if cycle else []
+        colors = {old: to_hex(color) for old, color in zip(PALETTE, new, strict=False)}
+        for name in self.lines.keys() - matplotlib.rcParams.keys():
+            if "." in name:
+                raise InputError(f"{self.style}: {name}: {nearest(name, matplotlib.rcParams)}")
+            if name not in looks:  # the file may be for several figures
+                log.warning("%s: no series of this figure is called %s", self.style, name)
+                continue
+            if not is_color_like(color := self.lines[name]):
+                raise InputError(f"{self.style}: {name}: {color} is no color, as '#0072B2' is")
+            colors[looks[name].hue] = to_hex(color)
+        return colors
+
+    @cached_property
+    def inches(self) -> tuple[float, float | None]:
+        """Return width and height of the picture. A height of None follows from the drawing.
+
+        Raises InputError for another size than `column`, `page`, `3.3` or `3.3x4`.
+        """
+        if self.size in WIDTHS:
+            return WIDTHS[self.size], None
+        numbers = re.fullmatch(r"(\d+\.?\d*)(?:x(\d+\.?\d*))?", self.size)
+        if numbers and 2 <= float(numbers[1]) <= 40 and 1 <= float(numbers[2] or 1) <= 40:
+            return float(numbers[1]), float(numbers[2]) if numbers[2] else None
+        if self.size:
+            raise InputError(f"size={self.size} is not column, page or inches, as 3.3x4 (2 to 40)")
+        if "figure.figsize" in self.settings:
+            return tuple(self.settings["figure.figsize"])
+        return (WIDTH if self.style == "screen" else WIDTHS["page"]), None
+
+    @property
+    def share(self) -> float:
+        """Return by which factor a sheet shrinks in print, with its lines and texts."""
+        size = float(self.lines.get("font.size", max(FONT, BASE * self.inches[0] / WIDTH)))
+        return size / BASE
+
+    @property
+    def has_header(self) -> bool:
+        """Return whether there is a header."""
+        return self.header and self.style == "screen" and not self.size
+
+
+_FORMAT: ContextVar[tuple[Format, dict[str, str]]] = ContextVar("format", default=(Format(), {}))
+"""The format of the pictures that are being drawn, and the colors that it replaces."""
 
 
 @contextmanager
-def drawn_in(style: str) -> Iterator[None]:
-    """Draw and save pictures in a style within the block.
-
-    The user's `matplotlibrc` has no effect there. Raises InputError for an unknown style.
-    """
-    if style not in STYLES:
-        raise InputError(f"style={style} is unknown: {nearest(style, STYLES)}")
+def _settings_of(form: Format) -> Iterator[None]:
+    """Use the settings of a format within the block, and none of the user's `matplotlibrc`."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(STYLES[style])
+        matplotlib.rcParams.update(form.settings)
         yield
 
 
-class Picture(Figure):
-    """A matplotlib figure without a window. It has a body, and room for a header above."""
+@contextmanager
+def drawn_in(form: Format | str, looks: Mapping[str, Any] | None = None) -> Iterator[None]:
+    """Draw and save pictures in a format within the block.
 
-    room, head = HEAD, 0.0
-    """Inches above the body: the room for a header, and the height of the header."""
+    The user's `matplotlibrc` has no effect there. form: a format, or the name of a style. looks:
+    the looks of the series that a style file may name. Raises InputError for an unknown style or
+    size, and for a damaged style file.
+    """
+    form = Format(form) if isinstance(form, str) else form
+    token = _FORMAT.set((form, form.colors(looks or {})))
+    try:
+        with _settings_of(form):
+            yield
+    finally:
+        _FORMAT.reset(token)
+
+
+class Picture(Figure):
+    """A matplotlib figure without a window. It has a body, and may have a header above.
+
+    width, height: inches of the body. share: factor by which the picture shrinks in print.
+    """
+
+    head = 0.0
+    """Height of the header in inches."""
+
+    def __init__(self, width: float, height: float, share: float = 1.0) -> None:
+        self.form, self.share = _FORMAT.get()[0], share
+        self.room = HEAD if self.form.has_header else 0.0
+        """Inches above the body, the room for a header."""
+        super().__init__(figsize=(width, height + self.room))
+
+    @property
+    def body(self) -> tuple[float, float]:
+        """Return width and height of the body in inches."""
+        width, height = self.get_size_inches()
+        return float(width), float(height) - self.room
+
+    @property
+    def points(self) -> float:
+        """Return the size of names and labels in points."""
+        return BASE * self.share
 
     def savefig(self, fname: Any, *, header: bool = True, **options: Any) -> None:
         """Save the picture, without its header if `header` is false.
@@ -96,7 +242,8 @@ class Picture(Figure):
         """
         width, height = self.get_size_inches()
         top = height - self.room + self.head * header
-        super().savefig(fname, **{"bbox_inches": Bbox([[0, 0], [width, top]])} | options)
+        with _settings_of(self.form):
+            super().savefig(fname, **{"bbox_inches": Bbox([[0, 0], [width, top]])} | options)
 
     def _repr_png_(self) -> bytes:
         """Return the PNG that a notebook shows."""
@@ -136,36 +283,6 @@ def as_bytes(picture: Figure, end: str = "png", **options: Any) -> bytes:
     return content.getvalue()
 
 
-def save(
-    picture: Figure,
-    path: Path,
-    ends: Sequence[str] = ("png", "body.png", "pdf", "svg"),
-    write: Callable[[Path, bytes], None] = write_atomically,
-) -> None:
-    """Write a picture into the files `<path>.<end>`, one for each of `ends`.
-
-    The end `body.png` means without the header. Equal tables give equal files. write: the function
-    that writes a file.
-    """
-    logging.getLogger("fontTools").setLevel(logging.ERROR)  # warns about the dates of fonts
-    for end in ends:
-        bare = {"header": False} if end == "body.png" and isinstance(picture, Picture) else {}
-        if end == "svg":
-            _round_positions(picture)
-        content = as_bytes(picture, end.rpartition(".")[2], **bare)
-        write(path.with_name(f"{path.name}.{end}"), content)
-        picture.set_layout_engine(None)  # "none" would lay out once more
-
-
-def _round_positions(picture: Figure) -> None:
-    """Round the positions of the axes: the layout's solver differs in their last digits.
-
-    An SVG names its clip paths after the exact positions.
-    """
-    for axes in picture.axes:
-        axes.set_position(np.round(axes.get_position(original=True).bounds, 10))
-
-
 def in_two(text: str, longest: float = 8.15) -> list[str]:
     """Return a sentence as a list of one line, or of two lines of similar length if it is long.
 
@@ -200,14 +317,38 @@ def canvas(height: float) -> Picture:
 
     height: inches of its body.
     """
-    total = height + HEAD
-    room = (0, 0, 1, (height - 0.1) / total)
+    width, given, share = _inches(least=NARROWEST)
+    height = given or height
+    picture = Picture(width, height, share)
+    room = (0, 0, 1, (height - 0.1) / picture.get_figheight())
     layout = ConstrainedLayoutEngine(rect=room, w_pad=0.07, h_pad=0.06, wspace=0.04)
-    return Picture(figsize=(WIDTH, total), layout=layout)
+    picture.set_layout_engine(layout)
+    return picture
+
+
+STACKED, NARROWEST = 5.9, 7.5
+"""Inches: below the first width the panels of a sheet are below each other; below the second, what
+cannot be stacked gets smaller texts."""
+TALLEST, LOWEST, FLATTEST = 8.5, 1.3, 0.75
+"""Most inches of a printed picture, least inches of a panel in a stack, and the least fraction of
+its usual height."""
+
+
+def _inches(least: float = 0.0) -> tuple[float, float | None, float]:
+    """Return width and height of a body before it shrinks in print, and the factor of shrinking.
+
+    A height of None is the drawing's own. least: inches of the width; the texts of a narrower
+    picture get smaller.
+    """
+    form = _FORMAT.get()[0]
+    width, height = form.inches
+    share = min(form.share, width / least) if least else form.share
+    return width / share, height and height / share, share
 
 
 def sheet(rows=1, cols=2, *, height=4.4, left=0.75, right=0.25, gap=0.3, between=1.05, top=0.45,
-          ratios=(), heights=(), **options: Any) -> tuple[Picture, np.ndarray]:  # fmt: skip
+          ratios=(), heights=(), beside=False, **options: Any
+          ) -> tuple[Picture, np.ndarray]:  # fmt: skip
     """Return a picture, and its axes as an array (rows, cols).
 
     - height: the height of the body;
@@ -215,18 +356,44 @@ def sheet(rows=1, cols=2, *, height=4.4, left=0.75, right=0.25, gap=0.3, between
     - gap: room between columns;
     - top, between: room above the first row and between rows, for titles;
     - ratios, heights: relative widths of columns and heights of rows;
+    - beside: whether panels stay beside each other in a narrow format;
     - options: for `Figure.subplots`.
 
-    All lengths are in inches.
+    All lengths are in inches. In a narrow format the panels are below each other, if there are not
+    too many.
     """
-    bottom, total = 0.62, height + HEAD
-    wide = (WIDTH - left - right - gap * (cols - 1)) / cols
+    width, given, share = _inches()
+    shape, bottom = (rows, cols), 0.62
+    if width < STACKED and beside:
+        width, given, share = _inches(least=NARROWEST)
+    elif width < STACKED and cols > 1:
+        usual = (WIDTH - left - right - gap * (cols - 1)) / cols
+        high = (height - top - bottom - between * (rows - 1)) / rows
+        high *= np.clip((width - left - right) / usual, FLATTEST, 1)
+        n = rows * cols
+        rest = top + bottom + between * (n - 1)
+        high = min(high, ((given or TALLEST / share) - rest) / n)
+        if high >= LOWEST:
+            rows, cols, height, ratios = n, 1, high * n + rest, ()
+            heights = np.repeat(heights or [1] * shape[0], shape[1]).tolist()
+        else:
+            width, given, share = _inches(least=NARROWEST)
+    height = given or height
+    wide = (width - left - right - gap * (cols - 1)) / cols
     high = (height - top - bottom - between * (rows - 1)) / rows
-    grid: dict[str, Any] = {"left": left / WIDTH, "right": 1 - right / WIDTH, "wspace": gap / wide}
+    picture = Picture(width, height, share)
+    total = picture.get_figheight()
+    grid: dict[str, Any] = {"left": left / width, "right": 1 - right / width, "wspace": gap / wide}
     grid |= {"top": (height - top) / total, "bottom": bottom / total, "hspace": between / high}
     grid |= {"width_ratios": ratios or [1] * cols, "height_ratios": heights or [1] * rows}
-    picture = Picture(figsize=(WIDTH, total))
-    return picture, picture.subplots(rows, cols, squeeze=False, gridspec_kw=grid, **options)
+    axes = picture.subplots(rows, cols, squeeze=False, gridspec_kw=grid, **options)
+    return picture, axes.reshape(shape)
+
+
+def is_at_left(axes: Axes) -> bool:
+    """Return whether no other panel is at the left of a panel."""
+    spec = axes.get_subplotspec()
+    return spec is not None and spec.is_first_col()
 
 
 def panel(axes: Axes, letter: str, title: str, x: str = "") -> None:
@@ -249,7 +416,7 @@ class Look:
     paper have hollow markers.
     """
 
-    color: str
+    hue: str
     marker: str = "o"
     dashes: Any = "-"
     width: float = 2.4
@@ -275,6 +442,11 @@ class Look:
     def band(self, axes: Axes, x: Any, low: Any, high: Any) -> None:
         """Fill the area between `low` and `high`, the smallest and the largest replicate."""
         axes.fill_between(x, low, high, color=self.color, alpha=0.2, linewidth=0)
+
+    @property
+    def color(self) -> str:
+        """Return the color: the hue, or the color by which a style file replaces the hue."""
+        return _FORMAT.get()[1].get(self.hue, self.hue)
 
     @property
     def ink(self) -> str:
@@ -360,7 +532,7 @@ def shades(values: Iterable[Any], *colors: str) -> dict[Any, str]:
     colors: the colors of the ramp, from the first value's to the last value's.
     """
     values = list(values)
-    ramp = LinearSegmentedColormap.from_list("", colors)
+    ramp = LinearSegmentedColormap.from_list("", [Look(color).color for color in colors])
     return {v: to_hex(ramp(i / max(1, len(values) - 1))) for i, v in enumerate(values)}
 
 
@@ -442,24 +614,3 @@ def settle(picture: Figure) -> None:
                 axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
                 axis.set_major_formatter("{x:,g}")
             axis.set_minor_locator(NullLocator())
-
-
-def print_at(picture: Picture, width: float = PAGE) -> None:
-    """Shrink a drawn picture, its lines and its texts to a width in inches, in place.
-
-    The default is the width of a printed page.
-    """
-    share = width / picture.get_figwidth()
-    picture.room, picture.head = picture.room * share, picture.head * share
-    picture.set_size_inches(*(picture.get_size_inches() * share))
-    for axes in picture.axes:
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_tick_params(labelsize=SMALL * share, length=3.5 * share, width=0.8 * share)
-            axis.labelpad *= share
-    for artist in picture.findobj():
-        for size in ("linewidth", "markersize", "markeredgewidth", "fontsize"):
-            if hasattr(artist, f"set_{size}"):
-                getattr(artist, f"set_{size}")(np.multiply(getattr(artist, f"get_{size}")(), share))
-        if isinstance(artist, Annotation) and artist.anncoords == "offset points":
-            x, y = artist.get_position()
-            artist.set_position((x * share, y * share))

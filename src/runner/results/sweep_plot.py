@@ -34,12 +34,13 @@ from runner.core.errors import InputError, nearest
 from runner.core.studies import column_types
 from runner.results import captions, style
 from runner.results.drawing import DOT, upper
+from runner.results.finishing import save
 from runner.results.labels import names_of
 from runner.results.preview import printed
 from runner.runs.files import write_atomically
 from runner.runs.inventory import find, short_hash
 from runner.runs.query import condition_for, differing
-from runner.runs.run import Run, load, readable
+from runner.runs.run import Run, load, shown
 
 if TYPE_CHECKING:
     import runner.results.figure
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
 MOST_NUMBERS, MOST_PANELS, MOST_TICKS, MOST_LINES = 4, 4, 8, 20
 """Limits: headline numbers in a picture, panels in a row, labels of an axis, lines of the table."""
 
-COLORS = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE, style.SKY,
-          style.INK, style.OLIVE)  # fmt: skip
 MARKERS, DASHES = "osD^vPXh", ("-", style.DASHED, style.DOTTED, (0, (6, 1.5, 1, 1.5)))
 
 Looks = dict[tuple[Any, str], style.Look]
@@ -91,7 +90,7 @@ class Sweep:
             listed = f"{len(self.complete)} of {', '.join(studies)}"
             raise InputError(f"not complete runs of one study: {listed}")
         self.study, self.tables = studies[0], load(self.complete)
-        self.swept = differing(self.runs)
+        self.swept = _typed_keys(self.runs) or differing(self.runs)
         self.names = names_of(self.study)
         self.repeated = captions.repeated(self.tables)
 
@@ -145,7 +144,7 @@ class Sweep:
 
         The values are numbers if all of them are finite numbers, else texts.
         """
-        values = {run.folder.name: readable(getattr(run.config, name)) for run in self.runs}
+        values = {run.folder.name: shown(getattr(run.config, name)) for run in self.runs}
         numbers = pd.to_numeric(pd.Series(values), errors="coerce")
         return numbers if np.isfinite(numbers).all() else pd.Series(values)
 
@@ -218,6 +217,16 @@ class Sweep:
         return SweepPlot(self.study, name, x_column, hue, panel, points, headline, notes, caption)
 
 
+def _typed_keys(runs: Sequence[Run]) -> list[str]:
+    """Return the parameters of which several values were typed; none if this is not known."""
+    typed = [dict(word.split("=", 1) for word in run.typed if "=" in word) for run in runs]
+    if not all(typed) or len({frozenset(keys) for keys in typed}) > 1:
+        return []
+    several = {key for key in typed[0] if len({keys[key] for keys in typed}) > 1}
+    parameters = [name for name in vars(runs[0].config) if name in several]
+    return parameters if len(parameters) == len(several) else []
+
+
 def _roles(values: pd.DataFrame, x: str | None, color: str | None) -> list[str]:
     """Return the parameters of the horizontal axis, of the color and of the panels."""
     swept = [name for name in values if name != "seed"] or [*values]
@@ -248,7 +257,7 @@ def _at_the_end(rows: pd.DataFrame, keys: Iterable[str], roles: Sequence[str]) -
         last = rows.groupby(["run", *kinds], dropna=False)[name].transform("max")
         rows = rows[(rows[name] == last) | rows[name].isna()]
     at = [f"at the last {_join(map(_label, ordered))}"] if ordered else []
-    while len(kinds) > 1 and len(rows[kinds].drop_duplicates()) > len(COLORS):
+    while len(kinds) > 1 and len(rows[kinds].drop_duplicates()) > len(style.PALETTE):
         kinds.remove(widest := rows[kinds].nunique().idxmax())
         at += [f"over every {_label(widest)}"]
     lines = [", ".join(map(str, values)) for values in rows[kinds].to_numpy()]
@@ -315,7 +324,7 @@ def _looks(plot: SweepPlot) -> Looks:
     hues, lines = (list(plot.points[column].unique()) for column in (plot.color, "line"))
     known = getattr(part_of(plot.study, "figures"), "LOOKS", {})
     shades = tuple(style.shades(hues, style.SKY, style.BLUE, style.NAVY).values())
-    colors, looks = shades if _is_number(plot.points[plot.color]) else COLORS, {}
+    colors, looks = shades if _is_number(plot.points[plot.color]) else style.PALETTE, {}
     for (hue, line), _ in plot.points.groupby([plot.color, "line"], sort=False):
         i = lines.index(line) if len(lines) > 1 else hues.index(hue)
         color = known[hue].color if hue in known else colors[hues.index(hue) % len(colors)]
@@ -380,7 +389,7 @@ def write(plot: SweepPlot, outputs: Path, out: Path | None = None) -> Path:
     path = out or outputs / "sweeps" / f"{plot.name}.png"
     path.parent.mkdir(parents=True, exist_ok=True)
     with style.drawn_in("screen"):
-        style.save(draw(plot), path.with_suffix(""), [path.suffix[1:]] if out else ["png", "pdf"])
+        save(draw(plot), path.with_suffix(""), [path.suffix[1:]] if out else ["png", "pdf"])
     if not out:
         write_atomically(path.with_suffix(".csv"), plot.points.to_csv(index=False).encode())
         write_atomically(path.with_suffix(".caption.txt"), plot.caption.encode())
@@ -422,7 +431,9 @@ def _report(runs: list[Run]) -> str:
     lines += [f"... and {left} more line{'s' * (left > 1)}"] * (left > 0)
     lines += [f"median of {sweep.repeated}"] * bool(sweep.repeated)
     number = f"{len(complete)} of {len(runs)}" if len(complete) < len(runs) else f"{len(runs)}"
-    lines += ["", f"{number} run{'s' * (len(runs) > 1)} of {study}: {folder}"]
+    shared = [word for word in runs[0].typed if all(word in run.typed for run in runs)]
+    what = " ".join([study, *shared])
+    lines += ["", f"{number} run{'s' * (len(runs) > 1)} of {what}: {folder}"]
     chosen, where = ["--study", study], condition_for(complete, find(outputs, study))
     chosen += ["--where", where] * bool(where)
     commands = [["list", *chosen], ["plot", *chosen], ["export", *chosen, "--csv", f"{study}.csv"]]

@@ -22,7 +22,7 @@ def expected_seconds(run: Run) -> float:
     """
     before = run.provenance()
     if before.get("status") != "complete":
-        before = of_reference().get(str(run), {})
+        before = of_reference().get(run.name, {})
     seconds = before.get("seconds")
     return seconds if isinstance(seconds, int | float) and seconds else math.inf
 
@@ -33,7 +33,7 @@ def announcement(jobs: list[Job], abreast: int) -> str:
     The text is empty if the reference lacks a time on the CPU for one of them, or if a GPU
     computes. abreast: how many jobs run side by side.
     """
-    costs = [of_reference().get(str(job.run), {"device": ""}) for job in jobs]
+    costs = [of_reference().get(job.run.name, {"device": ""}) for job in jobs]
     device = jobs[0].settings.device if jobs else "none"
     is_on_cpu = device == "cpu" or device == "auto" and not DRIVER.exists()
     if not is_on_cpu or any(run.get("device", "cpu") != "cpu" for run in costs):
@@ -48,7 +48,7 @@ def announcement(jobs: list[Job], abreast: int) -> str:
 def of_reference() -> dict[str, dict[str, Any]]:
     """Return the provenance of all runs behind the figures of the reference, by name of the run.
 
-    The name is `str(run)`, the study and the parameters that differ from their defaults.
+    The name is `Run.name`, the study and the parameters that differ from their defaults.
     """
     by_name: dict[str, dict[str, Any]] = {}
     for path in REFERENCE.glob("*/*/provenance.json"):

@@ -71,10 +71,12 @@ class RunInfo:
 
     @property
     def knobs(self) -> str:
-        """Return the parameters that differ from their defaults, as text.
+        """Return what was typed for the run; if unknown, the parameters unlike their defaults.
 
         If `config.yaml` cannot be read, they are taken from the folder's name.
         """
+        if typed := read_provenance(self.folder).get("typed"):
+            return " ".join(map(str, typed))
         if self.config is not None:
             return knobs(self.config) or "(defaults)"
         name = NAME.fullmatch(self.home.name)

@@ -2,7 +2,7 @@
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -18,25 +18,38 @@ class Job:
     """A run with its settings.
 
     config: the parameters of the run. overrides: the arguments `key=value` from which Hydra
-    composes parameters and settings.
+    composes parameters and settings. untyped: those that a figure or an experiment sets alike for
+    all its runs; nobody typed them.
     """
 
     config: StudyConfig
     settings: Settings
     overrides: tuple[str, ...] = ()
+    untyped: frozenset[str] = frozenset()
 
     @cached_property
     def run(self) -> Run:
         """Return the run of these parameters in the folder of outputs."""
-        return Run(self.config, self.settings.folder())
+        shown = [word for word in self.overrides if is_shown(word) and word not in self.untyped]
+        return Run(self.config, self.settings.folder(), shown)
 
     def __reduce__(self) -> tuple:
         """Pickle by values: the catalogue of the other process knows the study's class."""
-        return _job, (self.config.study, vars(self.config), self.settings, self.overrides)
+        values = vars(self.config), self.settings, self.overrides, self.untyped
+        return _job, (self.config.study, *values)
 
 
-def _job(study: str, values: dict[str, Any], settings: Settings, overrides: tuple[str, ...]) -> Job:
-    return Job(config_of(study)(**values), settings, overrides)
+def is_shown(word: str) -> bool:
+    """Return whether an argument is printed with a run: its study and most settings are not."""
+    key = word.partition("=")[0]
+    return not key.startswith("hydra") and key not in UNSHOWN
+
+
+UNSHOWN = {item.name for item in fields(Settings)} - {"scale", "figure"}
+
+
+def _job(study: str, values: dict[str, Any], *others: Any) -> Job:
+    return Job(config_of(study)(**values), *others)
 
 
 def complete(job: Job, turn: int = 0, n_jobs: int = 1) -> Run:

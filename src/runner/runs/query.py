@@ -1,12 +1,14 @@
 """Choose runs by study, status and a condition on the listing, or one run by its name or hash."""
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import yaml
 
 from runner.core import catalogue
 from runner.core.errors import InputError, nearest
@@ -58,13 +60,15 @@ def chosen(
     statuses: Sequence[str] = (),
     where: Sequence[str] = (),
     stale: bool = False,
+    others: list[str] | None = None,
 ) -> list[RunInfo]:
     """Return the runs that meet all given conditions.
 
     studies, statuses: names of which the run must have one; empty: any. where: conditions on the
     columns of `listing`, in the language of `pandas.DataFrame.query`. stale: whether to return only
-    complete runs whose code is not today's. Raises InputError for a study or a status that does not
-    exist, and for a condition that cannot be evaluated.
+    complete runs whose code is not today's. others: gets the conditions that name another column;
+    None: they are errors. Raises InputError for a study or a status that does not exist, and for a
+    condition that cannot be evaluated.
     """
     known = {info.study for info in infos} | set(catalogue.studies())
     for option, names, choices in (("study", studies, known), ("status", statuses, STATUSES)):
@@ -79,27 +83,45 @@ def chosen(
         and (info.is_stale or not stale)
     ]
     for condition in where:
-        if chosen_infos:  # else there are no columns
-            fits = _fits(listing(chosen_infos), condition)
-            chosen_infos = list(compress(chosen_infos, fits))
+        try:
+            if chosen_infos:  # else there are no columns
+                fit = fits(listing(chosen_infos), condition)
+                chosen_infos = list(compress(chosen_infos, fit))
+        except UnknownColumn:
+            if others is None:
+                raise
+            others.append(condition)
     return chosen_infos
 
 
-def _fits(rows: pd.DataFrame, condition: str) -> pd.Series:
-    """Return for each row of a listing whether it fits a condition."""
+class UnknownColumn(InputError):
+    """Error if a condition names a column that the rows do not have."""
+
+
+def fits(rows: pd.DataFrame, condition: str) -> pd.Series:
+    """Return for each row whether it fits a condition, in the language of `DataFrame.query`.
+
+    `epoch=10` means `epoch == 10`, and `epoch=null` that epoch is unknown. Raises UnknownColumn for
+    a column that does not exist, and InputError for a text that is no condition.
+    """
+    test = condition
+    if pair := re.fullmatch(r"\s*(\w+)\s*=\s*([^=].*)", condition):
+        value = yaml.safe_load(pair[2])
+        values = value if isinstance(value, list) else [value]
+        test = f"{pair[1]}.isnull()" if value is None else f"{pair[1]}.isin({values!r})"
     try:
-        fits = rows.eval(condition, engine="python", local_dict={}, global_dict={})
-        if not (isinstance(fits, pd.Series) and fits.isin([True, False]).all()):
+        fit = rows.eval(test, engine="python", local_dict={}, global_dict={})
+        if not (isinstance(fit, pd.Series) and fit.isin([True, False]).all()):
             raise ValueError("a comparison is needed")
     except pd.errors.UndefinedVariableError as error:
         name = str(error).split("'")[1]
-        raise InputError(
-            f"--where {condition}: no run has {name}: {nearest(name, rows)}"
+        raise UnknownColumn(
+            f"where {condition}: there is no {name}: {nearest(name, rows)}"
         ) from error
     except Exception as error:  # pandas raises errors of many kinds
-        what = f"--where {condition} is no condition ({' '.join(str(error).split())})"
+        what = f"where {condition} is no condition ({' '.join(str(error).split())})"
         raise InputError(f"{what}: write it as 'depth == 32 and seed in [0, 1]'") from error
-    return fits
+    return fit
 
 
 def differing(runs: Sequence[Run]) -> list[str]:

@@ -10,7 +10,7 @@ import dataclasses
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from itertools import chain, count
 from pathlib import Path
@@ -56,12 +56,14 @@ UNNAMED = ("checksums",)
 class Run:
     """A study with values of all its parameters, and the folder of its results.
 
-    config: the parameters. outputs: the folder of outputs.
+    config: the parameters. outputs: the folder of outputs. typed: the arguments `key=value` of the
+    command, and of a sweep this run's values.
     """
 
-    def __init__(self, config: StudyConfig, outputs: Path) -> None:
+    def __init__(self, config: StudyConfig, outputs: Path, typed: Sequence[str] = ()) -> None:
         self.config = config
         self.outputs = outputs
+        self._typed = tuple(typed)
 
     @cached_property
     def folder(self) -> Path:
@@ -86,8 +88,19 @@ class Run:
         """Return as text the study, version and parameters, which alone determine the numbers."""
         return identity_of(self.config)
 
-    def __str__(self) -> str:
+    @property
+    def typed(self) -> tuple[str, ...]:
+        """Return the arguments that were typed for the run, now or when it was computed."""
+        return self._typed or tuple(self.provenance().get("typed") or ())
+
+    @property
+    def name(self) -> str:
+        """Return the study and the parameters that differ from their defaults, as text."""
         return f"{self.config.study} {knobs(self.config) or '(defaults)'}"
+
+    def __str__(self) -> str:
+        """Return the study and what was typed; if this is unknown, the run's name."""
+        return f"{self.config.study} {' '.join(self.typed)}" if self.typed else self.name
 
     @property
     def result_path(self) -> Path:
@@ -339,6 +352,11 @@ def knobs(config: StudyConfig) -> str:
 def readable(value: Any) -> str:
     """Return a parameter's value as text for a run's name; elements of a list are joined by `+`."""
     return "+".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def shown(value: Any) -> str:
+    """Return a parameter's value as text for people. `None` is `null`, as it is typed."""
+    return "null" if value is None else readable(value)
 
 
 def identity_of(config: StudyConfig) -> str:

@@ -118,7 +118,7 @@ def draw_by_depth(
     drawn, letters = curves(tables), iter(ascii_lowercase)
     trained, depths = drawn[drawn["epoch"] > 0], sorted(set(drawn["depth"]))
     size = {"height": 3.4 + 2.55 * len(columns), "left": 1.25, "right": 1.3, "between": 1.0}
-    picture, rows = sheet(1 + len(columns), len(depths), gap=0.85, **size)
+    picture, rows = sheet(1 + len(columns), len(depths), gap=0.85, beside=True, **size)
     for number, column in enumerate((first, *columns)):
         words = "advantage of pre-training:\n{}\n(above 0: better)" if number else "{}"
         rows[number, 0].set_ylabel(words.format(MEASURES[column]))
@@ -459,7 +459,7 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     twins = _twins([*groups])
     bold = [key for pair in twins for key in pair if key[0] == IN_HEADLINE]
     nonempty(pd.Series(list(groups), dtype=object), "networks")
-    picture, panels = sheet(1, 2, height=4.7, gap=0.65, right=2.75)
+    picture, panels = sheet(1, 2, height=4.7, gap=0.65, right=2.75, beside=True)
     top = max(4.0, 1.4 * np.nanmax([rows["rank_bound"].max(), 1]))
     best, middles = rows["train_accuracy"].max(), rows.groupby(keys)["train_accuracy"].median()
     in_pairs = [groups[key]["train_accuracy"] for pair in twins for key in pair]

@@ -199,7 +199,7 @@ LAWS = {
 }
 """Looks by the distribution of the weights, without skips."""
 
-SMALL_SKIPS = {law: replace(look, color=style.SKY) for law, look in LAWS.items()}
+SMALL_SKIPS = {law: replace(look, hue=style.SKY) for law, look in LAWS.items()}
 SMALL_SKIPS["gaussian"] = Look(style.SKY, "D", DASHED)
 """Looks by the distribution of the weights, for γ = 1 / (8 d) and 1 / (16 d)."""
 
@@ -714,6 +714,9 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 STATISTIC = "mean"
 
 HEADLINE = ["soft_rank", "rank_bound", "log_ratio", "change"]
+
+LOOKS = LAWS
+"""Looks of the distributions of weights, by name."""
 
 FIGURES = [
     Drawing(

@@ -13,7 +13,7 @@ from runner.results.style import GREEN, SKY, Look, guide, name_ends, panel, shee
 
 ORTHOGONAL = "linear, batch\nnorm, orthogonal"
 
-LOOKS = {
+NETWORKS = {
     "ReLU, batch norm": ("ReLU,\nbatch norm", METHODS["batch_norm"]),
     "ReLU, plain": ("ReLU, plain", METHODS["vanilla"]),
     "linear, batch norm": ("linear,\nbatch norm", Look(SKY, "^")),
@@ -21,12 +21,14 @@ LOOKS = {
 }
 """Names in the picture, and looks."""
 
+LOOKS = {network: look for network, (_, look) in NETWORKS.items()}
+
 
 def _lines(axes: Axes, drawn: pd.DataFrame, x: str, column: str) -> list[tuple[float, str, Look]]:
     """Draw medians and ranges by network; return height, name and look at the ends of lines."""
     ends = []
     for network, rows in drawn.groupby("network"):
-        name, look = LOOKS[network]
+        name, look = NETWORKS[network]
         look.band(axes, rows[x], rows[f"{column}_low"], rows[f"{column}_high"])
         look.line(axes, rows[x], rows[column])
         ends.append((rows[column].iloc[-1], name, look))

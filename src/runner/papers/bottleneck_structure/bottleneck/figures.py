@@ -243,6 +243,9 @@ STATISTIC = ""
 
 HEADLINE = ["parameter_norm", "train_cost", "test_cost", "rank"]
 
+LOOKS = {recipe: look for recipe, (_, look) in RECIPES.items()}
+"""Looks of the training procedures, by name."""
+
 FIGURES = [
     Drawing(
         "bottleneck-fig1",

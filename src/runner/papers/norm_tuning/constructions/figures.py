@@ -172,6 +172,9 @@ def draw_sparse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 HEADLINE = ["max_abs_error", "agreement", "condition_number", "numerical_rank"]
 
+LOOKS = THEOREMS
+"""Looks of the theorems, by name."""
+
 FIGURES = [
     Drawing(
         "constructions",

@@ -58,7 +58,7 @@ def series(rows: pd.DataFrame, kind: str) -> Iterator[tuple[str, Look, pd.Series
     if kind == "batch_norm":
         sizes = sorted(set(plain["batch_size"]) - {0})
         for size in dict.fromkeys([*sizes[:1], *sizes[len(sizes) // 2 :][:1], *sizes[-1:]]):
-            look = replace(looks.BATCH_STATISTICS, color=shades(sizes, SKY, NAVY)[size])
+            look = replace(looks.BATCH_STATISTICS, hue=shades(sizes, SKY, NAVY)[size])
             yield f"batch of {size:,}", look, _errors(plain, batch_size=size)
         yield "fixed\nstatistics", looks.CONSTRUCTION, _errors(plain, batch_size=0)
         biases = replace(looks.CONSTRUCTION, hollow=True, dashes=DASHED)
@@ -86,7 +86,7 @@ def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """
     metrics = nonempty(tables["metrics"], "layer")
     across = {"left": 0.95, "gap": 0.2, "right": 1.35, "ratios": (1, 0.72, 1, 0.75, 1)}
-    picture, (panels,) = sheet(1, 5, **across, sharey=True)
+    picture, (panels,) = sheet(1, 5, **across, sharey=True, beside=True)
     for names in panels[1::2]:
         names.remove()
     panels, is_first = panels[::2], True

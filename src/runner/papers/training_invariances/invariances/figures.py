@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.transforms import ScaledTranslation
 
 from runner.papers.training_invariances.invariances.items import ITEMS
 from runner.papers.training_invariances.invariances.tables import (
@@ -34,6 +33,7 @@ from runner.results.style import (
     SMALL,
     Look,
     guide,
+    is_at_left,
     name_ends,
     panel,
     rail,
@@ -120,8 +120,8 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         look = NOT_INVARIANT if statement == MOVES else INVARIANT
         title_ink = look.ink if statement == MOVES else INK
         axes.set_title(statement, loc="left", size=SMALL, color=title_ink)
-        axes.spines["left"].set_visible(axes is panels[0])
-        axes.tick_params(left=axes is panels[0])
+        axes.spines["left"].set_visible(is_at_left(axes))
+        axes.tick_params(left=is_at_left(axes))
         with or_empty(axes):
             of_statement = nonempty(drawn[drawn["statement"] == statement], f"rows of {statement}")
             for rate, line in of_statement.groupby("learning_rate"):
@@ -146,7 +146,8 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     QUIET.note(panels[-1], 0.04, 0.5, words, va="top")
     panels[0].xaxis.get_major_locator().set_params(nbins=2)
     panels[0].xaxis.set_major_formatter("{x:g}")
-    panels[2].set_xlabel("time t of gradient flow")
+    lowest = panels[-1] if is_at_left(panels[-1]) else panels[2]
+    lowest.set_xlabel("time t of gradient flow")
     return picture, drawn.assign(statement=drawn["statement"].str.replace("\n", " "))
 
 
@@ -231,7 +232,7 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     drawn = fitted_orders(tables)
     names = [*KEPT, *MOVED]
     options = {"height": 6.9, "left": 3.2, "top": 0.6, "ratios": [1.3, 1], "sharey": True}
-    picture, ((axes, right),) = sheet(1, 2, **options)
+    picture, ((axes, right),) = sheet(1, 2, **options, beside=True)
     position = rail(axes, MOST_ORDER, LEAST_ORDER - 0.1, "", log=False, axis="x")
     axes.set(ylim=(len(names) - 0.4, -0.8), yticks=[])
     right.set_xscale("log")
@@ -275,8 +276,8 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     if hollow:
         note += f"\nhollow: initial size {max(hollow):.1g}"
     QUIET.note(right, 0, 1.005, note, va="bottom")
-    below = {"transform": axes.transAxes + ScaledTranslation(-3.1, -0.52, picture.dpi_scale_trans)}
-    QUIET.note(axes, 0, 0, counted + FREE_BLOCK, va="bottom", **below)
+    corner = 0.1 / picture.get_size_inches()
+    QUIET.note(axes, *corner, counted + FREE_BLOCK, va="bottom", transform=picture.transFigure)
     return picture, drawn[[*SERIES, "statement", "order", "relative"]]
 
 

@@ -39,7 +39,7 @@ def draw_practice(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """
     rates, fitted = shown(tables), orders(tables)
     options = {"height": 5.8, "left": 2.6, "top": 0.15, "ratios": [1, 1.4], "sharey": True}
-    picture, ((left, right),) = sheet(1, 2, **options)
+    picture, ((left, right),) = sheet(1, 2, **options, beside=True)
     left.set(xscale="log", xlim=(1e-17, 3), ylim=(len(SHOWN) - 0.4, -2.3), yticks=[])
     right.set_xlim(-0.6, 1.5)
     for x in (0, 1):

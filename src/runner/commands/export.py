@@ -1,0 +1,199 @@
+"""The tables of several runs as one table, as means over replicates, and in LaTeX."""
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from runner.core.catalogue import rows_of
+from runner.core.errors import InputError, nearest
+from runner.core.studies import column_types
+from runner.runs.inventory import short_hash
+from runner.runs.query import differing
+from runner.runs.run import Run, load, shown
+
+
+def joined(runs: Sequence[Run], table: str | None = None) -> tuple[str, pd.DataFrame]:
+    """Return the name and the rows of one table, joined over complete runs of one study.
+
+    table: its name. None means `metrics`, or the first table if there is no `metrics`. A parameter
+    that is a list, or null in a run, becomes text. Raises InputError if no run has the table.
+    """
+    tables = load(runs)
+    name = table or ("metrics" if "metrics" in tables else next(iter(tables)))
+    if name not in tables:
+        raise InputError(f"no run has a table {name}: {nearest(name, tables)}")
+    rows, row_class = tables[name], rows_of(runs[0].config.study).get(name)
+    measured = column_types(row_class) if row_class else {}
+    for key in vars(runs[0].config):
+        values = {run.folder.name: getattr(run.config, key) for run in runs}
+        if key not in measured and any(isinstance(v, list | dict | None) for v in values.values()):
+            rows[key] = rows["run"].map(_texts(values))
+    return name, rows
+
+
+def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the values of a parameter as text."""
+    return {run: shown(value) for run, value in values.items()}
+
+
+def with_empty_cells(rows: pd.DataFrame, table: str, runs: Sequence[Run]) -> pd.DataFrame:
+    """Return the rows with empty cells where nothing was measured, while NaN is a measured number.
+
+    A run has not measured the columns that its table lacks. In columns whose default is NaN, no NaN
+    was measured.
+    """
+    row_class = rows_of(runs[0].config.study).get(table)
+    columns = {
+        run.folder.name: run.result["tables"].get(table, {}).get("columns", {}) for run in runs
+    }
+    for name in column_types(row_class) if row_class else ():
+        default = getattr(row_class, name, None)
+        is_optional = isinstance(default, float) and math.isnan(default)
+        lacking = [run for run in columns if name not in columns[run]]
+        is_empty = rows[name].isna() & (is_optional | rows["run"].isin(lacking))
+        if is_empty.any():
+            rows = rows.assign(**{name: rows[name].astype(object).mask(is_empty, "")})
+    return rows
+
+
+def without_shared(rows: pd.DataFrame, run: Run) -> pd.DataFrame:
+    """Return the rows without the column `run` and the parameters that all rows share."""
+    keys = [key for key in vars(run.config) if key in rows]
+    shared = [key for key in keys if rows[key].nunique(dropna=False) < 2]
+    return rows.drop(columns=["run", *shared])
+
+
+def means(rows: pd.DataFrame, runs: Sequence[Run], table: str) -> pd.DataFrame:
+    """Return the mean of each measurement over the replicates and seeds of a configuration.
+
+    rows: from `joined`. table: its name. There is a row for each combination of the other keys and
+    parameters that vary, with their number of replicates `n`. A measurement `x` has `x_mean`,
+    `x_std` (nan for one value) and `x_n`, its number of finite values. If any are not finite,
+    `x_diverged` names their replicates. A parameter that differs between runs replaces a measured
+    column of the same name, for example the learning rate. A key that is a replicate's own outcome,
+    for example the learning rate that was chosen for it, is a measurement.
+    """
+    row_class = rows_of(runs[0].config.study).get(table)
+    row_keys, columns = (row_class.keys, column_types(row_class)) if row_class else ((), {})
+    empty = with_empty_cells(rows, table, runs).eq("")
+    replaced = [name for name in differing(runs) if name in columns and name not in row_keys]
+    for name in replaced:
+        values = {run.folder.name: getattr(run.config, name) for run in runs}
+        rows = rows.assign(**{name: rows["run"].map(_texts(values))})
+    configurations = {run.folder.name: _without_seed(run) for run in runs}
+    rows = rows.assign(configuration=rows["run"].map(configurations))
+    own = [key for key in row_keys if _is_outcome(rows, key, [*row_keys])]
+    keys = {*row_keys, *replaced, *vars(runs[0].config)} - ({*columns} - {*row_keys, *replaced})
+    keys -= {*own}
+    numbers = [name for name in rows.select_dtypes("number") if name not in keys]
+    varied = [name for name in rows if name in keys and rows[name].nunique(dropna=False) > 1]
+    by = [name for name in varied if name not in ("seed", "replicate")]
+    finite = rows[numbers].where(np.isfinite(rows[numbers]))
+    names = rows["run"].map(short_hash) if len(runs) > 1 else pd.Series("", rows.index)
+    if "replicate" in rows:
+        names = (rows["replicate"].astype(str) + " of " + names).str.removesuffix(" of ")
+    groups = [rows[name] for name in [*by, "configuration"]]
+    of_group = finite.groupby(groups, sort=False, dropna=False)
+    parts = {"mean": of_group.mean(), "std": of_group.std(), "n": of_group.count()}
+    found = pd.DataFrame({"n": of_group.size()})
+    for name in numbers:
+        found = found.assign(**{f"{name}_{part}": parts[part][name] for part in parts})
+        diverged = names[finite[name].isna() & ~empty[name]]
+        if len(diverged):
+            lost = diverged.groupby([group[diverged.index] for group in groups], dropna=False)
+            found[f"{name}_diverged"] = lost.agg(", ".join).reindex(found.index, fill_value="")
+    return found.reset_index().drop(columns="configuration")
+
+
+def _without_seed(run: Run) -> str:
+    """Return the parameters of a run but for its seed, as text."""
+    return json.dumps({**run.config.identity(), "seed": None}, sort_keys=True)
+
+
+def _is_outcome(rows: pd.DataFrame, key: str, keys: Sequence[str]) -> bool:
+    """Return whether a key has one value in each replicate that differs between replicates."""
+    others = [name for name in keys if name not in (key, "replicate")]
+    if key == "replicate" or "replicate" not in keys:
+        return False
+    counts = [
+        rows.groupby(by, dropna=False)[key].nunique(dropna=False).max()
+        for by in (["run", "replicate", *others], ["configuration", *others])
+    ]
+    return bool(counts[0] == 1 < counts[1])
+
+
+def means_in_tex(found: pd.DataFrame) -> str:
+    """Return means as a LaTeX table, with `$mean \\pm deviation$` in a cell.
+
+    found: from `means`. A cell says how many values it has if these are not all, and comments at
+    the top name the replicates that diverged.
+    """
+    averaged = [name for name in found if name.endswith("_mean")]
+    numbers = [name[:-5] for name in averaged if f"{name[:-5]}_std" in found]
+    measured = {f"{name}_{part}" for name in numbers for part in ("mean", "std", "n", "diverged")}
+    table = found[[name for name in found if name not in {"n", *measured}]].copy()
+    notes = []
+    for name in numbers:
+        diverged = found.get(f"{name}_diverged", pd.Series("", found.index))
+        parts = [found[f"{name}_{part}"] for part in ("mean", "std", "n")]
+        cells = zip(*parts, found["n"], diverged, strict=True)
+        table[name] = [_cell_in_tex(*cell) for cell in cells]
+        if any(diverged):
+            lost = "; ".join(dict.fromkeys(filter(None, diverged)))
+            notes.append(f"{name}: diverged and left out: replicate {lost}")
+    return latex(table.assign(n=found["n"]), notes)
+
+
+def _cell_in_tex(mean: float, deviation: float, n: int, total: int, diverged: str) -> str:
+    """Return a mean with its deviation, and with its number of values if some are absent."""
+    if not n:
+        return "diverged" if diverged else "--"
+    return mean_in_tex(mean, deviation) + (f" ({n} of {total})" if n < total else "")
+
+
+def latex(rows: pd.DataFrame, notes: Sequence[str] = ()) -> str:
+    """Return rows as a LaTeX table (booktabs). Formulas between dollars stay as they are.
+
+    notes: comments above the table.
+    """
+    styled = rows.style.format(number_in_tex, escape="latex-math").hide(axis="index")
+    tabular = styled.format_index(escape="latex", axis="columns").to_latex(hrules=True)
+    return "".join(f"% {line}\n" for line in ("\\usepackage{booktabs}", *notes)) + tabular
+
+
+def mean_in_tex(mean: float, deviation: float) -> str:
+    """Return a mean with as many digits as its deviation justifies: `$13.6 \\pm 0.2$`.
+
+    A deviation has one digit, or two if the first is 1. Without a deviation (nan), the mean has
+    four digits. Large and small numbers have a power of ten: `$(4.4 \\pm 0.3) \\times 10^{-16}$`.
+    """
+    if math.isnan(deviation):
+        return str(number_in_tex(float(mean)))
+    largest = max(abs(mean), deviation)
+    power = math.floor(math.log10(largest)) if largest else 0
+    power = 0 if -4 < power < 5 else power
+    mean, deviation = mean / 10.0**power, deviation / 10.0**power
+    digits = f"{deviation:.1e}".partition("e")
+    decimals = (digits[0][0] == "1") - int(digits[2]) if deviation else 3
+    if decimals > 6 or not deviation:
+        pair = f"{number_in_tex(mean)} \\pm {number_in_tex(deviation, 1)}".replace("$", "")
+    else:
+        pair = f"{mean:.{max(decimals, 0)}f} \\pm {deviation:.{max(decimals, 0)}f}"
+    return f"$({pair}) \\times 10^{{{power}}}$" if power else f"${pair}$"
+
+
+def number_in_tex(value: Any, digits: int = 4) -> Any:
+    """Return a float as `1.234`, `$1.2 \\times 10^{-16}$`, `$\\infty$` or `nan`; else the value."""
+    if isinstance(value, str) and re.fullmatch(r"-?\d+(\.\d+)?e[+-]\d+", value):
+        value = float(value)  # of a parameter with several values
+    if not isinstance(value, float):
+        return value
+    if math.isinf(value):
+        return "$\\infty$" if value > 0 else "$-\\infty$"
+    number, _, exponent = f"{value:.{digits}g}".partition("e")
+    return f"${number} \\times 10^{{{int(exponent)}}}$" if exponent else number

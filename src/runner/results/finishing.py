@@ -1,0 +1,87 @@
+"""Finish a drawn picture: margins, size in print, files."""
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+from matplotlib.offsetbox import OffsetBox
+from matplotlib.text import Annotation
+
+from runner.results.style import SMALL, Picture, as_bytes
+from runner.runs.files import write_atomically
+
+MARGIN = 0.08
+"""Inches at both sides of a picture of a given size."""
+
+
+def fit(picture: Picture) -> None:
+    """Set the margins at both sides of a sheet so that no text is cut, and none is too wide."""
+    if picture.get_layout_engine() is not None:
+        return
+    for text in [text for axes in picture.axes for text in axes.texts]:
+        text.set_in_layout(True)
+    for _ in range(2):  # names beside the axes move with them
+        picture.draw_without_rendering()
+        drawn, width = picture.get_tightbbox(), picture.get_figwidth()
+        boxes = [axes.get_position() for axes in picture.axes]
+        old = min(box.x0 for box in boxes), max(box.x1 for box in boxes)
+        new = old[0] + (MARGIN - drawn.x0) / width, old[1] + (width - MARGIN - drawn.x1) / width
+        for axes, box in zip(picture.axes, boxes, strict=True):
+            x0, x1 = np.interp([box.x0, box.x1], old, new)
+            axes.set_position((x0, box.y0, x1 - x0, box.height))
+
+
+def shrink(picture: Picture) -> None:
+    """Shrink a drawn picture, its lines and its texts by its factor for print, in place."""
+    share = picture.share
+    picture.set_size_inches(*(picture.get_size_inches() * share))
+    for artist in picture.findobj():
+        for size in ("linewidth", "markersize", "markeredgewidth", "fontsize"):
+            if hasattr(artist, f"set_{size}"):
+                getattr(artist, f"set_{size}")(np.multiply(getattr(artist, f"get_{size}")(), share))
+        for size in ("pad", "sep", "width", "height"):
+            if isinstance(artist, OffsetBox) and getattr(artist, size, None):  # of a legend
+                setattr(artist, size, getattr(artist, size) * share)
+        if isinstance(artist, Legend):
+            for line in artist.get_lines():
+                line.set_data(np.asarray(line.get_xydata()).T * share)
+        if isinstance(artist, Annotation) and artist.anncoords == "offset points":
+            x, y = artist.get_position()
+            artist.set_position((x * share, y * share))
+    for axes in picture.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_tick_params(labelsize=SMALL * share, length=3.5 * share, width=0.8 * share)
+            axis.labelpad *= share
+
+
+def save(
+    picture: Figure,
+    path: Path,
+    ends: Sequence[str] = ("png", "body.png", "pdf", "svg"),
+    write: Callable[[Path, bytes], None] = write_atomically,
+) -> None:
+    """Write a picture into the files `<path>.<end>`, one for each of `ends`.
+
+    The end `body.png` means without the header. Equal tables give equal files. write: the function
+    that writes a file.
+    """
+    logging.getLogger("fontTools").setLevel(logging.ERROR)  # warns about the dates of fonts
+    for end in ends:
+        bare = {"header": False} if end == "body.png" and isinstance(picture, Picture) else {}
+        if end == "svg":
+            _round_positions(picture)
+        content = as_bytes(picture, end.rpartition(".")[2], **bare)
+        write(path.with_name(f"{path.name}.{end}"), content)
+        picture.set_layout_engine(None)  # "none" would lay out once more
+
+
+def _round_positions(picture: Figure) -> None:
+    """Round the positions of the axes: the layout's solver differs in their last digits.
+
+    An SVG names its clip paths after the exact positions.
+    """
+    for axes in picture.axes:
+        axes.set_position(np.round(axes.get_position(original=True).bounds, 10))

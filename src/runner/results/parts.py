@@ -1,0 +1,55 @@
+"""Choose a part of a figure's tables: some series, or the rows that meet a condition."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from runner.core.errors import InputError, nearest
+from runner.results.rows import Tables
+from runner.runs.query import UnknownColumn, fits
+
+
+def of_series(
+    tables: Tables, names: Sequence[str], first: Sequence[str] = ()
+) -> dict[str, pd.DataFrame]:
+    """Return the rows of some series.
+
+    The series are values of one column, which must have all the names. Tables without any of them
+    stay whole. names: the values. first: columns that are preferred to others. Raises InputError if
+    no column has all the names.
+    """
+    values: dict[str, set[str]] = {}
+    for rows in tables.values():
+        for column in rows.select_dtypes(exclude=["number", "bool"]):
+            values.setdefault(column, set()).update(rows[column].dropna().astype(str))
+    columns = [column for column in values if values[column].issuperset(names)]
+    if not columns:
+        known = set().union(*(values.get(column, ()) for column in first or values))
+        absent = next((name for name in names if name not in known), names[0])
+        together = "" if absent not in known else f", in one column with {', '.join(names)}"
+        raise InputError(
+            f"series={absent} is not in the tables{together}: {nearest(absent, known)}"
+        )
+    column = min(columns, key=lambda column: column not in first)
+    return {
+        name: rows[rows[column].isin(names)]
+        if column in rows and rows[column].isin(values[column] & {*names}).any()
+        else rows
+        for name, rows in tables.items()
+    }
+
+
+def meeting(tables: Tables, condition: str) -> dict[str, pd.DataFrame]:
+    """Return the rows that meet a condition, from the tables that have its columns.
+
+    Raises InputError if no table has its columns, or it is no condition.
+    """
+    fit, unknown = dict(tables), []
+    for name, rows in tables.items():
+        try:
+            fit[name] = rows[fits(rows, condition)]
+        except UnknownColumn as error:
+            unknown.append(error)
+    if len(unknown) == len(tables):
+        raise unknown[0]
+    return fit

@@ -222,6 +222,18 @@ def test_what_is_printed_of_a_run_is_what_was_typed(tmp_path, monkeypatch, capsy
     assert any("grid=" in name and "scale" not in name for name in names), "as they always were"
 
 
+def test_a_run_is_found_by_its_note(tmp_path, monkeypatch, capsys):
+    here = f"outputs={tmp_path}"
+    for seed, note in ((0, "first"), (1, "'second try'")):
+        words = ["study=example20", "scale=smoke", f"seed={seed}", f"note={note}", here]
+        assert run_here(words, monkeypatch) == 0
+    capsys.readouterr()
+    for condition, seed in (("note=first", 0), ("note == 'second try'", 1)):
+        assert run_here(["runs", "list", "--json", "--where", condition, here], monkeypatch) == 0
+        (found,) = json.loads(capsys.readouterr().out)
+        assert found["parameters"]["seed"] == seed
+
+
 def test_the_list_is_given_to_programs_with_all_parameters(runs, outputs):
     code, shown, _ = runs("list", "--json", "--where", "target_width == 2")
     (found,) = json.loads(shown)

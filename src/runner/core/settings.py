@@ -24,6 +24,9 @@ class Settings:
     device: str = parameter(
         "where to compute: cpu, cuda, cuda:<number>; auto: a GPU if any", "auto"
     )
+    note: str | None = parameter(
+        "a note that is stored with the run, by which `runs list --where note=...` finds it", None
+    )
     outputs: str = parameter("folder in which runs and figures are stored", "outputs")
     force: bool = parameter(
         "compute complete runs again; each is replaced when the new one is complete", False

@@ -149,7 +149,10 @@ class _Attempt:
                 self.function = function_at(name) if name else None
                 self.about["data"] |= input_files.checked(run.config)
                 self.about["code"] = run.code()  # of what was imported
-                self.about |= provenance.describe(self.device) | {"typed": [*run.typed]}
+                self.about |= provenance.describe(self.device) | {
+                    "typed": [*run.typed],
+                    "note": self.settings.note,
+                }
                 self.tracking.start(self.about)
                 self._begin()
                 self._compute()

@@ -83,6 +83,11 @@ class RunInfo:
         return name["knobs"] if name else self.home.name
 
     @property
+    def note(self) -> str | None:
+        """Return the note that the user stored with the run; None if there is none."""
+        return read_provenance(self.folder).get("note")
+
+    @property
     def run(self) -> Run:
         """Return the run in this folder. Raises InputError as `run_in` does."""
         return run_in(self.folder)

@@ -26,6 +26,7 @@ def facts(info: RunInfo) -> dict[str, Any]:
         "study": info.study,
         "knobs": info.knobs,
         "hash": info.hash8,
+        "note": info.note,
         "status": info.status,
         "stale": info.is_stale,
         "seconds": None if math.isnan(info.seconds) else info.seconds,

@@ -189,8 +189,10 @@ def test_sweeps_and_hydra_s_flags_know_files(tmp_path, monkeypatch, capsys):
     text = "# @package _global_\ndefaults:\n  - override /study: rank_collapse\ndata: a.npz\n"
     (folder / "own.yaml").write_text(text)
     monkeypatch.setenv(catalogue.FOLDERS, "")
-    words = ["--config-dir", "mine", "experiment=own", "--dry-run"]
-    assert run(words, monkeypatch) == 0 and "data=a.npz" in capsys.readouterr().out
+    words = ["--config-dir", "mine", "experiment=own", *WORDS[1:]]
+    assert run(words, monkeypatch) == 0
+    assert [*tmp_path.glob("outputs/runs/rank_collapse/*data=a.npz*/result.json")]
+    capsys.readouterr()
     catalogue.forget()
     assert run([*WORDS, "data=a.npz", "--cfg", "job"], monkeypatch) == 0
     assert "data: a.npz" in capsys.readouterr().out

@@ -29,7 +29,7 @@ import yaml
 
 from runner.core.errors import InputError, nearest
 from runner.core.studies import Measured, Row, StudyConfig, TrainingConfig
-from runner.core.user_functions import register_as_parent
+from runner.core.user_functions import NAMED, register_as_parent
 
 PROGRAM = Path(__file__).resolve().parents[1]
 
@@ -162,7 +162,8 @@ def _found_studies() -> tuple[dict[str, str], dict[str, str]]:
         for point in metadata.entry_points(group=ENTRY_POINTS)
         if _installed(point.value) is None
     }
-    register_as_parent()
+    if NAMED in os.environ:
+        register_as_parent()
     for package in packages():
         methods = package.folder / METHODS
         if package.conf is not None and methods.is_file():

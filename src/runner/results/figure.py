@@ -22,7 +22,6 @@ from runner.results import claims
 from runner.results.captions import caption
 from runner.results.drawing import DOT, Drawing, Header, draw, drawing_of
 from runner.results.finishing import fit, save, shrink
-from runner.results.parts import meeting, of_series
 from runner.results.preregistration import registered
 from runner.results.rows import Tables
 from runner.results.style import Format, Look, Picture, as_bytes, drawn_in, settle
@@ -170,6 +169,10 @@ class Figure:
 
         Raises InputError as `draw` does.
         """
+        if not series and not where:
+            return tables
+        from runner.results.parts import meeting, of_series  # late: most figures are drawn whole
+
         tables = of_series(tables, series, [*self.drawing.shows]) if series else tables
         return meeting(tables, where) if where else tables
 

@@ -114,6 +114,7 @@ def test_no_text_of_a_narrow_picture_is_cut(name, size):
         ("series=[sgdd]", "series=sgdd is not in the tables: did you mean 'sgd'"),
         ("series=[sgd,square]", "series=square is not in the tables"),
         ("where=wdth>3", "there is no wdth: did you mean 'width'"),
+        ("where=width <= 0", "no row meets this condition"),
         ("where=width", "a comparison is needed"),
         ("header=no", "header=no: true or false"),
         ("out=a.jpg", "must end in .png, .pdf or .svg"),

@@ -192,7 +192,7 @@ def test_sweeps_and_hydra_s_flags_know_files(tmp_path, monkeypatch, capsys):
     words = ["--config-dir", "mine", "experiment=own", *WORDS[1:]]
     assert run(words, monkeypatch) == 0
     assert [*tmp_path.glob("outputs/runs/rank_collapse/*data=a.npz*/result.json")]
-    capsys.readouterr()
+    assert "starts: rank_collapse data=a.npz experiment=own " in capsys.readouterr().err
     catalogue.forget()
     assert run([*WORDS, "data=a.npz", "--cfg", "job"], monkeypatch) == 0
     assert "data: a.npz" in capsys.readouterr().out

@@ -207,7 +207,11 @@ class Composer:
         self.bare: dict[tuple[str, ...], DictConfig] = {}  # a copy takes 2 ms, so one is shared
 
     def parse(self, lines: list[str]) -> list[Override]:
-        """Return the parsed arguments. An argument of several jobs is parsed only once."""
+        """Return Hydra's overrides for command-line arguments such as `width=64`, in their order.
+
+        lines: one argument each. An argument is parsed the first time only; after that its result
+        is reused, also for other jobs.
+        """
         for line in lines:
             if line not in self.parsed:
                 (self.parsed[line],) = self.parser.parse_overrides([line])

@@ -95,9 +95,10 @@ def streams(seed: int, purposes: tuple[str, ...]) -> Streams:
 
 
 def generator(seed: int, replicate: int, purpose: str) -> "torch.Generator":
-    """Return a CPU generator for one replicate and a purpose outside the lists of studies.
+    """Return the CPU generator that this seed, replicate and purpose determine, at its beginning.
 
-    Any two replicates have generators with different states.
+    purpose: any text; unlike in `Streams`, a study need not list it. With the same seed and
+    purpose, different replicates have generators with different states.
     """
     return Streams(seed, (purpose,)).generator(replicate, purpose)
 

@@ -60,10 +60,10 @@ class AllLeftOut(NoRows):
 
 @dataclass(frozen=True)
 class Measurement:
-    """All evidence for a claim: one `Evidence` for each point.
+    """The numbers by which a claim is judged: one `Evidence` for each point, such as `d = 5`.
 
-    note: more numbers, as text. left_out: the fraction of measurements that the assumption
-    excludes.
+    note: further numbers for the printed verdict. left_out: which fraction of the measurements,
+    from 0 to 1, is excluded because it does not meet the assumption of the claim's quantity.
     """
 
     points: Sequence[Evidence]
@@ -326,7 +326,10 @@ def _rounded(value: float) -> float:
 
 
 def values_of(tables: Tables, column: str) -> str:
-    """Return the different values of a column in all tables, sorted and joined by spaces."""
+    """Return the different values of a column in all tables as one text, joined by spaces.
+
+    They are sorted as text, so 10 comes before 2. The text is empty if no table has the column.
+    """
     values = (table[column].unique() for table in tables.values() if column in table)
     return " ".join(sorted({str(value) for column_values in values for value in column_values}))
 

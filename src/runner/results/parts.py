@@ -42,14 +42,16 @@ def of_series(
 def meeting(tables: Tables, condition: str) -> dict[str, pd.DataFrame]:
     """Return the rows that meet a condition, from the tables that have its columns.
 
-    Raises InputError if no table has its columns, or it is no condition.
+    Raises InputError if no table has its columns, no row meets it, or it is no condition.
     """
-    fit, unknown = dict(tables), []
+    fit, unknown = dict(tables), dict[str, UnknownColumn]()
     for name, rows in tables.items():
         try:
             fit[name] = rows[fits(rows, condition)]
         except UnknownColumn as error:
-            unknown.append(error)
+            unknown[name] = error
     if len(unknown) == len(tables):
-        raise unknown[0]
+        raise next(iter(unknown.values()))
+    if not any(len(fit[name]) for name in tables.keys() - {*unknown}):
+        raise InputError(f"where {condition}: no row meets this condition")
     return fit

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from runner.core.catalogue import config_of
+from runner.core.choices import names_images
 from runner.core.folders import require_writable
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig
@@ -31,7 +32,9 @@ class Job:
     def run(self) -> Run:
         """Return the run of these parameters in the folder of outputs."""
         shown = [word for word in self.overrides if is_shown(word) and word not in self.untyped]
-        return Run(self.config, self.settings.folder(), shown)
+        data = getattr(self.config, "data", None)
+        own = [f"data={data}"] if names_images(data) else []  # Hydra composes no such argument
+        return Run(self.config, self.settings.folder(), [*own, *shown])
 
     def __reduce__(self) -> tuple:
         """Pickle by values: the catalogue of the other process knows the study's class."""

@@ -174,7 +174,13 @@ def fits_below(tables: Tables, k: int, recipe: str) -> pd.DataFrame:
 @quantity()
 def share_of_values(tables: Tables, near: float, where: str, recipe: str) -> pd.Series:
     """fraction of the singular values sᵢ of {recipe} within 0.5 of {near}, in the middle half of \
-the layers"""
+the layers
+
+    Return the fraction for each replicate. The singular values are of the weight matrices W_l with
+    L/4 <= l <= 3L/4, of the networks that fit their data. where: which of them are counted, as a
+    condition on their index i and the network's rank k, such as `i <= k`. recipe: name of the
+    training. Raises NoRows if no network fits, or no such singular value was measured.
+    """
     rows = _of_fitting(tables, "spectrum", recipe).rename(columns={"index": "i", "rank": "k"})
     rows = rows.query(f"depth / 4 <= layer <= depth * 3 / 4 and {where}")
     rows = nonempty(rows, "layer in the middle half")

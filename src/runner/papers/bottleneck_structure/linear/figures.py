@@ -39,7 +39,12 @@ def _worst(metrics: pd.DataFrame) -> str:
 
 
 def draw_linear(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw ||theta||^2 with the formula, and the residual after each order of the expansion."""
+    """Draw the squared norm of trained deep linear networks; return the figure and its table.
+
+    Panel (a) shows ||theta||^2 by depth L, with the formula L ||A||_{2/L}^{2/L}. Panel (b) shows
+    what is left of ||theta||^2 after subtracting one, two and three terms of its expansion in 1/L.
+    The table is `metrics` with the columns of `with_remainders`.
+    """
     metrics = with_remainders(tables["metrics"])
     picture, ((left, right),) = style.sheet(gap=1.25, right=1.55)
     _norms(left, metrics)

@@ -34,7 +34,10 @@ CONVERGED = 1e-13
 
 @dataclass(frozen=True)
 class LinearNetwork(Row):
-    """One row per depth and replicate, at the end of training."""
+    """A row of the table `metrics`: what is measured of one deep linear network after training.
+
+    The table has one row for each depth and replicate.
+    """
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("depth", "replicate")

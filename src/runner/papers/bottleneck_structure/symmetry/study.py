@@ -46,7 +46,10 @@ PATHS = 60
 
 @dataclass(frozen=True)
 class AtStage:
-    """Columns that identify a network."""
+    """The columns `stage` and `replicate`, which together identify a network of this study.
+
+    stage: whether the network is measured before or after training. Rows inherit from this class.
+    """
 
     stage: str  # untrained or trained
     replicate: int

@@ -76,8 +76,10 @@ def _ratios(tables: Tables, top: Series, bottom: Series, where: str) -> pd.DataF
 def ratio(tables: Tables, top: Series, bottom: Series, where: str) -> pd.DataFrame:
     """test error of {top} / test error of {bottom}
 
-    top, bottom: one method, or several methods that must each satisfy the rule. where: a condition
-    on the sizes of the networks. Raises NoRows if no network meets the condition.
+    Return one row per network that both methods have (d, m, p, replicate); `value` is the ratio.
+    top, bottom: the name of a method, or several names; then every pair of a top and a bottom gives
+    rows, and the rule must hold for each. where: a condition on the columns d, m and p, as for
+    `DataFrame.query`. Raises NoRows if no network meets the condition.
     """
     return _ratios(tables, top, bottom, where)
 

@@ -44,7 +44,9 @@ def _over_rounding(rows: pd.DataFrame) -> pd.DataFrame:
 def convolution_error(tables: Tables) -> pd.DataFrame:
     """largest |f(x) − g(x)| / (rounding + 16 machine epsilons), convolutions
 
-    f is the construction, and g the target, a layer of convolutions.
+    Return one row per network whose target g is a layer of convolutions; `value` is the ratio. f is
+    the network that the construction gives. The maximum is over the inputs x. rounding: the error
+    that double precision can cause, estimated for this network.
     """
     return _over_rounding(select(tables["metrics"], target="convolution"))
 

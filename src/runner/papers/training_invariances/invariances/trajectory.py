@@ -46,7 +46,12 @@ class Trajectory:
 
 
 def network_of(config: Invariances, device: torch.device) -> Network | Dag:
-    """Return the network of a configuration, or its graphs, one per replicate and learning rate."""
+    """Return the network, or for an architecture of graphs all graphs in one `Dag`.
+
+    A layered architecture gives one `Network`; all replicates and learning rates share it. An
+    architecture in SHARE (dense_graph, random_graph) gives a `Dag` on `device`. It has one graph
+    per replicate and learning rate, with all replicates of a rate together.
+    """
     if config.architecture in SHARE:
         size = config.depth, config.width, SIDE**2
         graphs = build_graph(config.architecture, *size, config.stream, config.replicates)

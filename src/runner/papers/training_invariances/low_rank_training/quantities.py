@@ -30,7 +30,13 @@ def off_the_law(
     tables: Tables, methods: tuple[str, ...], margin: float, of_many: float
 ) -> pd.DataFrame:
     """|remainder / (remainder without weight decay × exp(−2λT)) − 1| after training, divided by \
-{margin} (two classes) or {of_many} (more classes) (optimizers: {methods})"""
+{margin} (two classes) or {of_many} (more classes) (optimizers: {methods})
+
+    Return one row per inner layer at the end of each run with weight decay λ, matched with the same
+    replicate without decay; `value` is the printed number. The remainder is the sum of the squared
+    singular values except the k largest, k = 1 for two classes and K − 1 for K. methods: names of
+    optimizers, as in the column `method`. Raises NoRows if there are no such runs.
+    """
     rows = by_decay(marked(tables)).query("method in @methods")
     rows = nonempty(rows, f"rows of {' or '.join(methods)} with weight decay")
     left = rows["decayed"] * np.exp(rows["exponent"])

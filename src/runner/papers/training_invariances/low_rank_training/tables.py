@@ -44,9 +44,10 @@ def _method(rows: pd.DataFrame) -> np.ndarray:
 
 
 def inner(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the last linear layers without the output layer.
+    """Return the rows of all layers except the output layer, the one with a run's largest number.
 
-    The rank of the output layer is at most the number of outputs.
+    rows: rows of `layers` or `spectrum`, which have only the linear layers at the end of the
+    network. The output layer is excluded because its rank is at most the number of outputs.
     """
     return rows[rows["layer"] < rows.groupby("run")["layer"].transform("max")]
 

@@ -18,7 +18,13 @@ PRINTED = {
 @quantity()
 def exact_rate(tables: Tables, where: str) -> pd.DataFrame:
     """rate of change under gradient flow / largest rate that the sizes of weights and gradients \
-allow"""
+allow
+
+    Return one row per network, replicate, learning rate and quantity D of the figure. `value` is
+    the rate at which gradient flow changes D, relative to the largest possible rate: it is zero up
+    to rounding if D is conserved. where: `control` for the quantities that gradient flow does
+    change, `not control` for the others. Raises NoRows if no quantity of the figure was measured.
+    """
     return shown(tables).query(where).rename(columns={"rate": "value"})
 
 

@@ -32,6 +32,7 @@ OTHER = {
     "threads": 2,
     "wait": False,
     "checkpoint_seconds": 3.5,
+    "note": "first",
     "data_folder": "images",
     "tracker": "mlflow",
     "keep_weights": True,

@@ -81,6 +81,12 @@ def test_a_run_is_shown_with_the_command_that_makes_it_again(runs, two, tmp_path
     assert run_here([*words[:-1], "--dry-run", f"outputs={two[1].parents[2]}"], monkeypatch) == 0
 
 
+def test_a_failed_run_is_shown_with_its_error(runs, two):
+    say(two[0], "failed")
+    (two[0] / "error.txt").write_text("Traceback\n  line\nValueError: the disk is full\n")
+    assert "error: ValueError: the disk is full\n" in runs("show", two[0].name[-8:])[1]
+
+
 @pytest.mark.parametrize(("columns", "room"), [(30, 20), (100, 30)])
 def test_what_is_cut_on_a_narrow_terminal_has_a_mark(runs, columns, room, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(columns))

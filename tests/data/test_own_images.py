@@ -77,6 +77,7 @@ WITH_NAN = np.where(np.arange(30).reshape(6, 5) == 7, np.nan, IMAGES)
         ({"images": IMAGES[:0], "labels": LABELS[:0]}, "images is empty"),
         ({"images": IMAGES + 1j}, "images are complex128: numbers"),
         ({"images": IMAGES.astype(str)}, "numbers are needed"),
+        ({"labels": LABELS.astype(object)}, r"cannot be read as npz .*astype\(str\)"),
         ({"images": IMAGES.astype(object)}, "cannot be read as npz"),
         ({"images": WITH_NAN}, "images has NaN"),
         ({"images": IMAGES * 1e300}, "beyond float32"),

@@ -5,11 +5,13 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from in_process import order_of
 from some_runs import METHODS, one, say
 
 from runner.core.errors import InputError
 from runner.runs import lock
 from runner.runs.inventory import describe, find
+from runner.runs.jobs import complete
 from runner.runs.query import chosen, condition_for, named
 
 
@@ -98,6 +100,15 @@ def test_the_condition_of_a_sweep_chooses_its_runs_alone(outputs):
         condition = condition_for([info.run for info in infos], found)
         assert chosen(found, [infos[0].study], where=[condition] * bool(condition)) == infos
     assert condition_for([info.run for info in study], found) == ""
+
+
+def test_runs_that_no_parameter_tells_apart_are_chosen_by_their_hashes(tmp_path):
+    words = ("study=example20", "scale=smoke", "depths=[4]", "seed=0,1", "exponents=[0.6],[0.8]")
+    for job in order_of(*words, f"outputs={tmp_path}", multirun=True).jobs:
+        complete(job)
+    found = find(tmp_path)
+    condition = condition_for([info.run for info in found[:3]], found)
+    assert chosen(found, where=[condition]) == found[:3]
 
 
 def test_a_run_is_named_by_folder_name_hash_or_beginning(outputs, folder):

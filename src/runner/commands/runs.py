@@ -141,6 +141,8 @@ def show(options: argparse.Namespace, outputs: Path) -> int:
     print(report(info.run) if info.status == "complete" else f"{info.run}\n{info.folder}")
     about = info.run.provenance()
     print(f"status: {info.status}\ncommand: {about.get('command')}")
+    if (error := info.folder / "error.txt").is_file():
+        print(f"error: {error.read_text(errors='replace').strip().splitlines()[-1]}")
     with hydra_ready(typed := [f"study={info.study}"]):
         usual = vars(compose_order(typed).jobs[0].config)
     changed = {key: value for key, value in vars(info.config).items() if value != usual[key]}

@@ -1,8 +1,8 @@
 """`runner show`: the verdicts and the picture of a figure of the reference.
 
 The command computes nothing and imports no torch. It draws a missing picture from the stored tables
-into `<outputs>/figures-from-reference/<scale>/`, or a part of it, in another size or style, for
-one's own paper.
+into `<outputs>/figures-from-reference/<scale>/`. It also draws a part of a picture, or a picture in
+another size or style, for the user's paper.
 """
 
 import argparse
@@ -40,7 +40,7 @@ KEYS = {
     "header": "header=false",
     "out": "out=FILE.pdf, .png or .svg",
 }
-"""Arguments for a picture of one's own."""
+"""Arguments that change the picture, and how they are typed."""
 
 
 def describe(
@@ -49,7 +49,7 @@ def describe(
     """Return as text the stored verdicts, the caption and the path of the picture of a figure.
 
     A missing picture is drawn into the folder of outputs. scale: None means the largest that the
-    reference has. changes: values of KEYS for a picture of one's own. Raises InputError if no such
+    reference has. changes: values of KEYS, which change the picture. Raises InputError if no such
     figure exists, if the reference does not have it at this scale, if a value is wrong, or if a
     file is damaged.
     """
@@ -70,7 +70,7 @@ def describe(
     require_writable(outputs, outputs / FROM_REFERENCE)
     kept = KeptFigure.of(REFERENCE / scale / figure, outputs)
     picture, caption = (
-        draw_own(kept, changes)
+        draw_changed(kept, changes)
         if changes
         else (kept.picture(), (kept.folder / "caption.txt").read_text())
     )
@@ -86,10 +86,10 @@ def describe(
     return "\n".join(lines)
 
 
-def draw_own(
+def draw_changed(
     kept: "runner.commands.kept.KeptFigure", changes: Mapping[str, str]
 ) -> tuple[Path, str]:
-    """Draw a picture of one's own; return its path, and its caption with its size.
+    """Draw a changed picture; return its path, and its caption with its size.
 
     Without `out` the files are a PNG, a PDF and an SVG, and their name has the values of the other
     keys. changes: values of KEYS. Raises InputError if a value is wrong, or a file cannot be

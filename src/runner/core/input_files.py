@@ -1,6 +1,6 @@
 """Files of the user that a run reads: a change of their content makes another run.
 
-The files are images (`data=stripes.npz`), or what a study of one's own declares with `input_file`.
+The files are images (`data=stripes.npz`), or those that a user's study declares with `input_file`.
 The SHA-256 of their contents is the parameter `checksums`, which the program fills in.
 """
 

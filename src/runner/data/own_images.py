@@ -79,6 +79,8 @@ def _arrays(path: Path) -> Mapping[str, np.ndarray]:
             return {key: file[key] for key in file.files if key in NAMES}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         why = " ".join(str(error).split())
+        if "allow_pickle" in why:
+            why = "an array holds Python objects: save labels with .astype(str)"
         raise InputError(f"{path} cannot be read as {kind[1:]} ({why})") from error
 
 

@@ -146,7 +146,7 @@ class Figure:
         where: str = "",
         header: bool = True,
     ) -> MplFigure:
-        """Return the picture, for example for one's own paper. `savefig` saves it in its style.
+        """Return the picture, for example for a paper. `savefig` saves it in its style.
 
         - style: `screen`, `paper`, or the path of a style file; by default the figure's.
         - size: `column`, `page`, or inches: `"3.3x4"`, or `"3.3"` for a width.

@@ -12,7 +12,7 @@ import yaml
 
 from runner.core import catalogue
 from runner.core.errors import InputError, nearest
-from runner.runs.inventory import STATUSES, RunInfo, describe, find
+from runner.runs.inventory import STATUSES, RunInfo, describe, find, short_hash
 from runner.runs.run import UNNAMED, Run, readable
 
 
@@ -134,8 +134,8 @@ def differing(runs: Sequence[Run]) -> list[str]:
 def condition_for(runs: Sequence[Run], infos: Iterable[RunInfo]) -> str:
     """Return a condition for `chosen` that is true for these runs of one study.
 
-    Further runs, in `infos`, do not meet the condition if single parameters can tell them apart. If
-    not, some of them meet it, too.
+    Further runs, in `infos`, do not meet the condition. It names the hashes of the runs if single
+    parameters cannot tell them apart.
     """
     folders, swept, parts = {run.folder for run in runs}, differing(runs), []
     others = [info.config for info in infos if info.folder not in folders and info.config]
@@ -146,9 +146,11 @@ def condition_for(runs: Sequence[Run], infos: Iterable[RunInfo]) -> str:
         left = [config for config in others if getattr(config, name) in values]
         if len(left) < len(others):
             given = list(dict.fromkeys(_cell(value) for value in values if value is not None))
-            part = f"{name} in {given}"
-            parts.append(f"({part} or {name}.isnull())" if None in values else part)
+            either = [f"{name} in {given}"] * bool(given) + [f"{name}.isnull()"] * (None in values)
+            parts.append(either[0] if len(either) == 1 else f"({' or '.join(either)})")
             others = left
+    if others:
+        return f"hash in {[short_hash(run.folder.name) for run in runs]}"
     return " and ".join(parts)
 
 

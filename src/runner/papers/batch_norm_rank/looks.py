@@ -35,7 +35,7 @@ NORMALIZATIONS = {
 
 
 def look_of(normalization: str) -> Look:
-    """Return color, marker and dashes of a normalization; a user's have looks of their own."""
+    """Return color, marker and dashes of a normalization; a user's has hollow markers."""
     return NORMALIZATIONS.get(normalization) or own_look("normalization", normalization)
 
 

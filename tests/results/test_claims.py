@@ -11,9 +11,8 @@ from runner.results.quantities import Tables, quantity
 NBSP = "\N{NO-BREAK SPACE}"
 
 
-@quantity(each=("d",))
+@quantity("x", each=("d",))
 def x_of(tables: Tables) -> pd.DataFrame:
-    """x"""
     return tables["metrics"].assign(value=tables["metrics"]["x"])
 
 
@@ -63,9 +62,8 @@ def test_a_statement_about_several_widths_needs_several():
 
 
 def test_a_claim_needs_what_its_quantities_need_and_what_it_says_itself():
-    @quantity(needs={"width": 3, "depth": 2})
+    @quantity("exponent", needs={"width": 3, "depth": 2})
     def exponent(tables: Tables) -> pd.DataFrame:
-        """exponent"""
         return tables["metrics"]
 
     rules = [exponent().above(0), x_of().above(0)]

@@ -6,15 +6,13 @@ from runner.results.evidence import verdict
 from runner.results.quantities import Quantity, Rule, Tables, quantity
 
 
-@quantity(each=("d", "m"), unit="ratio")
+@quantity("{top} / {bottom}", each=("d", "m"), unit="ratio")
 def ratio(tables: Tables, top: str, bottom: tuple, where: str, at_rate: float = 0.1) -> pd.Series:
-    """{top} / {bottom}"""
     return tables["metrics"].query(where).set_index(["d", "m", "replicate"])["error"]
 
 
-@quantity()
+@quantity("distance")
 def distance(tables: Tables) -> pd.DataFrame:
-    """distance"""
     return tables["metrics"].assign(value=tables["metrics"]["error"])
 
 

@@ -97,9 +97,8 @@ def test_an_alike_eight_decides_with_one_dissenter_and_not_with_two():
 def error():
     """A quantity, as the `quantities.py` of a study defines it."""
 
-    @quantity()
-    def error(tables: Tables, fraction: float = 0.5):
-        """error"""
+    @quantity("error")
+    def error(tables: Tables, fraction: float = 0.5): ...
 
     return error
 

@@ -2,12 +2,11 @@
 
 In the `quantities.py` of a study a function for each quantity reads the tables of a figure. It
 returns a `value` for each replicate (or a value with its standard `error` and `n`, or a `count` of
-`n`), and the columns of the point. The first line of the docstring is the printed name of the
-quantity:
+`n`), and the columns of the point:
 
-    @quantity(each=("d",), unit="ratio")
+    @quantity("test error of {top} / test error of {bottom}", each=("d",), unit="ratio")
     def ratio(tables: Tables, top: str, bottom: str) -> pd.Series:
-        \"""{top} / {bottom}\"""
+        \"""Return the ratio of the test errors of two methods in each network.\"""
 
 A call with the other arguments, plain data, returns a `Quantity`. With a comparison it is the rule
 of a claim: `ratio("sgd", "construction").above(1)`.
@@ -51,6 +50,7 @@ PLAIN = str | int | float | bool | tuple | None
 class Quantity:
     """A number that claims judge: a function of the tables, together with all its other arguments.
 
+    - name: as rules print it; `{argument}` is replaced by an argument in words.
     - function: called as `function(tables, **arguments)`.
     - each: the columns that make up a point.
     - unit: the kind of the estimates.
@@ -58,6 +58,7 @@ class Quantity:
     - needs: for a column, how many different values it must have.
     """
 
+    name: str
     function: Callable[..., pd.DataFrame | pd.Series]
     arguments: Mapping[str, Any]
     each: tuple[str, ...]
@@ -70,8 +71,8 @@ class Quantity:
     """A condition on measured columns. Rows that do not meet it are excluded."""
 
     def __str__(self) -> str:
-        name = (self.function.__doc__ or "").split("\n")[0].rstrip(".")
-        printed = {field for _, field, _, _ in string.Formatter().parse(name) if field} | {"where"}
+        fields = {field for _, field, _, _ in string.Formatter().parse(self.name) if field}
+        printed = fields | {"where"}
         defaults = inspect.signature(self.function).parameters
         words = {key: _in_words(value, self.names) for key, value in self.arguments.items()}
         others = [
@@ -79,7 +80,7 @@ class Quantity:
             for key, value in self.arguments.items()
             if key not in printed and value != defaults[key].default
         ]
-        return name.format(**words) + (f" ({', '.join(others)})" if others else "")
+        return self.name.format(**words) + (f" ({', '.join(others)})" if others else "")
 
     @property
     def names(self) -> Names:
@@ -207,6 +208,7 @@ def _place(symbol: str, value: Any, names: Names) -> str:
 
 
 def quantity(
+    name: str,
     *,
     each: tuple[str, ...] = (),
     unit: Unit = "value",
@@ -218,6 +220,7 @@ def quantity(
 
     Calling the decorated function without the tables returns a `Quantity`.
 
+    - name: as rules print it; `{argument}` is replaced by an argument in words.
     - each: the columns that make up a point; the rule prints "at every d".
     - unit: the kind of the estimates.
     - numbers: `replicates`, `estimates` or `counts`.
@@ -238,7 +241,7 @@ def quantity(
             if wrong := [name for name, value in arguments.items() if not isinstance(value, PLAIN)]:
                 raise TypeError(f"{function.__name__}: {', '.join(wrong)} is no plain data")
             counted = of or replicates_in(function.__module__)
-            return Quantity(function, arguments, each, unit, numbers, needs or {}, counted)
+            return Quantity(name, function, arguments, each, unit, numbers, needs or {}, counted)
 
         del bind.__wrapped__  # `bind` has another signature
         return bind

@@ -11,13 +11,13 @@ def _last(tables: Tables, normalization: str) -> pd.Series:
     return rows[rows["block"] == rows["block"].max()].set_index("replicate")["excess"]
 
 
-@quantity()
+@quantity("r(H) - 1 behind the last block")
 def excess(tables: Tables, normalization: str) -> pd.Series:
-    """r(H) - 1 behind the last block"""
+    """Return r(H) - 1 behind the last block, for each replicate."""
     return _last(tables, normalization)
 
 
-@quantity(unit="difference")
+@quantity("r(H) behind the last block less that without normalization", unit="difference")
 def gain(tables: Tables, normalization: str) -> pd.Series:
-    """r(H) behind the last block less that without normalization"""
+    """Return the difference to the networks without normalization, for each replicate."""
     return _last(tables, normalization) - _last(tables, "none")

@@ -33,9 +33,9 @@ PRINTED = {
 """Printed names of theorems and conditions."""
 
 
-@quantity()
+@quantity("number of points at which a network violates {theorem}")
 def violations(tables: Tables, theorem: str, where: str = "points > 0") -> pd.DataFrame:
-    """number of points at which a network violates {theorem}"""
+    """TODO"""
     rows = tables.get("theorems", pd.DataFrame({"theorem": []})).query("theorem == @theorem")
     rows = nonempty(rows, "network with a rank below its width").query(where)
     return rows.assign(value=rows["violations"], room=rows["upper"] - rows["lower"])

@@ -47,64 +47,65 @@ def _beside_fit(tables: Tables, values: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(fit_of_batch_norm=rows["replicate"].map(fit))
 
 
-@quantity(unit="ratio")
+@quantity("rank before training, {one} / {other}", unit="ratio")
 def rank_before(tables: Tables, one: str, other: str) -> pd.Series:
-    """rank before training, {one} / {other}"""
+    """TODO"""
     return _of(tables, one, "rank").loc[0] / _of(tables, other, "rank").loc[0]
 
 
-@quantity(unit="difference")
+@quantity(
+    "log₂(rank of the network that begins higher / of the other), in the worst pair and epoch",
+    unit="difference",
+)
 def order_kept(tables: Tables) -> pd.Series:
-    """log₂(rank of the network that begins higher / of the other), in the worst pair and epoch"""
+    """TODO"""
     ranks = paths(tables).pivot(index=["replicate", "epoch"], columns="method", values="rank")
     return least_lead(nonempty(ranks, "ranks"))
 
 
-@quantity(unit="difference")
+@quantity("training accuracy at every epoch, {one} − {other}", unit="difference")
 def accuracy_ahead(tables: Tables, one: str, other: str) -> pd.Series:
-    """training accuracy at every epoch, {one} − {other}"""
+    """TODO"""
     accuracy = (_of(tables, method, "train_accuracy").drop(index=0) for method in (one, other))
     return (next(accuracy) - next(accuracy)).unstack()
 
 
-@quantity()
+@quantity("learned fraction, (accuracy − 0.1) / 0.9, of {method} {when}")
 def learned(tables: Tables, method: str, when: str = LAST) -> pd.DataFrame:
-    """learned fraction, (accuracy − 0.1) / 0.9, of {method} {when}
-
-    when: LAST, or other printed words for all epochs after epoch 0.
-    """
+    """when: LAST, or other printed words for all epochs after epoch 0."""
     share = _learned(tables, method)
     return _beside_fit(tables, share.tail(1) if when == LAST else share)
 
 
-@quantity(unit="difference")
+@quantity(
+    "learned fraction with mean subtraction − learned fraction without it, {when}",
+    unit="difference",
+)
 def gained_by_centring(tables: Tables, when: str = LAST) -> pd.DataFrame:
-    """learned fraction with mean subtraction − learned fraction without it, {when}
-
-    when: LAST, or other printed words for the mean over all epochs after epoch 0.
-    """
+    """when: LAST, or other printed words for the mean over all epochs after epoch 0."""
     gap = _learned(tables, "batch_norm") - _learned(tables, "batch_norm_no_mean")
     return _beside_fit(tables, gap.tail(1) if when == LAST else gap.mean().to_frame().T)
 
 
-@quantity()
+@quantity("alignment of the gradients of {method}, before training and at every epoch")
 def alignment(tables: Tables, method: str) -> pd.Series:
-    """alignment of the gradients of {method}, before training and at every epoch"""
+    """TODO"""
     return _of(tables, method, "gradient_alignment").unstack()
 
 
-@quantity(unit="difference")
+@quantity("alignment of the gradients before training, {one} − {other}", unit="difference")
 def alignment_before(tables: Tables, one: str, other: str) -> pd.Series:
-    """alignment of the gradients before training, {one} − {other}"""
+    """TODO"""
     aligned = (_of(tables, method, "gradient_alignment").loc[0] for method in (one, other))
     return next(aligned) - next(aligned)
 
 
-@quantity(unit="ratio")
+@quantity(
+    "distance of log accuracies, plain networks: images to random pixels / between two replicates",
+    unit="ratio",
+)
 def distance_of_paths(tables: Tables) -> pd.Series:
-    """distance of log accuracies, plain networks: images to random pixels / between two replicates
-
-    Each replicate has a network on images and one on random pixels. Their distance is divided by
+    """Each replicate has a network on images and one on random pixels. Their distance is divided by
     the mean distance of the network on images from those of the other replicates.
 
     A distance is the mean over the epochs after training begins of |difference of log accuracies|.

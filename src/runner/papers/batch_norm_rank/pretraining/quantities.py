@@ -73,29 +73,32 @@ def _of_network(values: pd.Series, rows: pd.DataFrame, network: str) -> pd.DataF
     return values.rename("value").reset_index().assign(**more)
 
 
-@quantity(unit="difference")
+@quantity(
+    "advantage of {network}, compared with {than}, in {column} at the largest depth",
+    unit="difference",
+)
 def ahead(
     tables: Tables, network: str, than: str, column: str, protocol: str = "authors"
 ) -> pd.DataFrame:
-    """advantage of {network}, compared with {than}, in {column} at the largest depth
-
-    It is positive if `network` is better: its loss is lower, or its accuracy or r is higher. Losses
+    """It is positive if `network` is better: its loss is lower, or its accuracy or r is higher. Losses
     and accuracies are means over all epochs of training.
     """
     return _lead(deepest(_rows(tables, column, protocol)), network, than, column)
 
 
-@quantity(each=("depth",), unit="difference")
+@quantity("{column}, {network} − plain networks", each=("depth",), unit="difference")
 def raised(tables: Tables, network: str, column: str) -> pd.DataFrame:
-    """{column}, {network} − plain networks"""
+    """TODO"""
     return _lead(_rows(tables, column, "authors"), network, "vanilla", column)
 
 
-@quantity(unit="difference", needs={"depth": 3})
+@quantity(
+    "rise of the training loss from the smallest to the largest depth, {than} − {network}",
+    unit="difference",
+    needs={"depth": 3},
+)
 def slowed_less(tables: Tables, network: str, than: str) -> pd.DataFrame:
-    """rise of the training loss from the smallest to the largest depth, {than} − {network}
-
-    A network's rise is its training loss, averaged over epochs, at the largest depth minus that at
+    """A network's rise is its training loss, averaged over epochs, at the largest depth minus that at
     the smallest. The value is the rise of `than` minus the rise of `network`, for each replicate.
     It is positive if depth slows `network` less.
     """
@@ -109,18 +112,24 @@ def slowed_less(tables: Tables, network: str, than: str) -> pd.DataFrame:
     return _of_network(rise(than) - rise(network), rows, network)
 
 
-@quantity(each=("dataset",), unit="ratio")
+@quantity(
+    "mean training loss at the largest depth, {network} / pre-trained networks",
+    each=("dataset",),
+    unit="ratio",
+)
 def loss_ratio(tables: Tables, network: str) -> pd.DataFrame:
-    """mean training loss at the largest depth, {network} / pre-trained networks"""
+    """TODO"""
     rows = against_pretraining(tables)
     at_end = rows["depth"] == rows.groupby("data")["depth"].transform("max")
     ratios = nonempty(rows[at_end & (rows["method"] == network)], f"rows: {network}")
     return ratios.rename(columns={"data": "dataset", "ratio": "value"})
 
 
-@quantity(each=("network",), unit="difference")
+@quantity(
+    "log₂(mean r / mean r before training) at every epoch", each=("network",), unit="difference"
+)
 def doublings(tables: Tables) -> pd.DataFrame:
-    """log₂(mean r / mean r before training) at every epoch"""
+    """TODO"""
     rows = of_protocol(at_chosen_rates(tables), "authors")
     r = rows.set_index(["epoch", "network", "replicate"])["mean_rank_bound"].sort_index()
     return np.log2(r.drop(index=0) / r.loc[0]).rename("value").reset_index()
@@ -130,12 +139,12 @@ OF_EPOCHS = {"r of the last layer": "rank_bound", "mean r": "mean_rank_bound"}
 """Column of r by epoch, by its name in rules."""
 
 
-@quantity(unit="difference")
+@quantity(
+    "log₂({column} of the network that begins higher / of the other), in the worst pair and epoch",
+    unit="difference",
+)
 def order_kept(tables: Tables, column: str) -> pd.Series:
-    """log₂({column} of the network that begins higher / of the other), in the worst pair and epoch
-
-    A pair is two networks of one depth.
-    """
+    """A pair is two networks of one depth."""
     rows = of_protocol(at_chosen_rates(tables), "authors")
     index, values = ["replicate", "epoch"], OF_EPOCHS[column]
     leads = [
@@ -149,9 +158,9 @@ OF_FIGURE_6 = ["vanilla", "pretrained", "batch_norm", "batch_norm_asymmetric"]
 """The methods of figure 6."""
 
 
-@quantity()
+@quantity("Spearman's correlation of mean r before training with speed (−1 × mean training loss)")
 def correlation_with_r(tables: Tables) -> pd.DataFrame:
-    """Spearman's correlation of mean r before training with speed (−1 × mean training loss)"""
+    """TODO"""
     keys = ["protocol", "method", "network", "replicate"]
     before = before_training(tables)[[*keys, "mean_rank_bound"]]
     both = before.merge(through_training(tables)[[*keys, "train_loss"]], on=keys)

@@ -75,52 +75,82 @@ def _over(rows: pd.DataFrame, column: str, bound: pd.Series) -> pd.DataFrame:
     return rows.assign(value=ratio, error=ratio * relative)
 
 
-@quantity(each=("law", "γ", "d"), unit="ratio", numbers="estimates", needs={"width": 3})
+@quantity(
+    "(mean of r) / √((1 − α) d)",
+    each=("law", "γ", "d"),
+    unit="ratio",
+    numbers="estimates",
+    needs={"width": 3},
+)
 def r_over_bound(tables: Tables) -> pd.DataFrame:
-    """(mean of r) / √((1 − α) d)"""
+    """TODO"""
     rows = _averages(tables)
     return _over(rows, "rank_bound", rank_bound(rows, 0.0))
 
 
-@quantity(each=("law", "γ", "d"), unit="ratio", numbers="estimates", needs={"width": 3})
+@quantity(
+    "(mean of the soft rank) / its bound in α",
+    each=("law", "γ", "d"),
+    unit="ratio",
+    numbers="estimates",
+    needs={"width": 3},
+)
 def soft_rank_over_bound(tables: Tables) -> pd.DataFrame:
-    """(mean of the soft rank) / its bound in α"""
+    """TODO"""
     rows = _averages(tables)
     return _over(rows, "soft_rank", rank_bound(rows, rows["tau"]))
 
 
-@quantity(each=("tau", "γ", "d"), unit="ratio", numbers="estimates", needs={"width": 3, "tau": 3})
+@quantity(
+    "(mean of the soft rank at τ) / its bound in α and τ, {law} weights",
+    each=("tau", "γ", "d"),
+    unit="ratio",
+    numbers="estimates",
+    needs={"width": 3, "tau": 3},
+)
 def soft_rank_over_bound_at(tables: Tables, law: str) -> pd.DataFrame:
-    """(mean of the soft rank at τ) / its bound in α and τ, {law} weights"""
+    """TODO"""
     rows = _averages(tables, f"law == '{law}'")
     return _over(rows, "soft_rank", rank_bound(rows, rows["tau"]))
 
 
-@quantity(each=("γ", "d"), numbers="estimates", needs={"width": 3})
+@quantity("mean of r, {law} weights", each=("γ", "d"), numbers="estimates", needs={"width": 3})
 def mean_r(tables: Tables, law: str) -> pd.DataFrame:
-    """mean of r, {law} weights"""
+    """TODO"""
     rows = _averages(tables, f"law == '{law}'")
     error = rows["rank_bound_se"].clip(lower=EXACT)
     return rows.assign(value=rows["rank_bound"], error=error)
 
 
-@quantity(each=("L",))
+@quantity("σ₂ / σ₁ after L layers without normalization, at γ = {γ}", each=("L",))
 def ratio_behind(tables: Tables, γ: str, where: str = "L > 0") -> pd.DataFrame:
-    """σ₂ / σ₁ after L layers without normalization, at γ = {γ}"""
+    """TODO"""
     rows = select(scaled_products(tables), branch=γ).query(where)
     return rows.assign(value=np.exp(rows["log_ratio"]))
 
 
-@quantity(each=("γ", "d"), unit="ratio", numbers="estimates", needs={"width": 3})
+@quantity(
+    "(mean of ‖M‖²) / (d^1.5 / √(1 − α))",
+    each=("γ", "d"),
+    unit="ratio",
+    numbers="estimates",
+    needs={"width": 3},
+)
 def norm_over_bound(tables: Tables) -> pd.DataFrame:
-    """(mean of ‖M‖²) / (d^1.5 / √(1 − α))"""
+    """TODO"""
     rows = _averages(tables)
     return _over(rows, "frobenius", norm_bound(rows))
 
 
-@quantity(each=("γ", "range"), unit="exponent", numbers="estimates", needs={"width": 3})
+@quantity(
+    "exponent p of (mean of {of}) ∝ d^p, over all d and over the last doubling",
+    each=("γ", "range"),
+    unit="exponent",
+    numbers="estimates",
+    needs={"width": 3},
+)
 def exponent(tables: Tables, of: str, where: str = "") -> pd.DataFrame:
-    """exponent p of (mean of {of}) ∝ d^p, over all d and over the last doubling"""
+    """TODO"""
     exponents = []
     for γ, rows in powers_of_two(_averages(tables, where)).groupby("γ"):
         if len(rows) >= 3:
@@ -140,16 +170,22 @@ def _exponent(rows: pd.DataFrame, column: str) -> tuple[float, float]:
     return slope_of_estimates(x, y, relative)
 
 
-@quantity(each=("γ", "d"), numbers="estimates", needs={"width": 3, "skip": 2})
+@quantity("α", each=("γ", "d"), numbers="estimates", needs={"width": 3, "skip": 2})
 def alpha(tables: Tables, where: str) -> pd.DataFrame:
-    """α"""
+    """TODO"""
     rows = _averages(tables, where)
     return rows.assign(value=rows["regularity"], error=rows["regularity_se"])
 
 
-@quantity(each=("γ", "d"), unit="difference", numbers="estimates", needs={"width": 3, "skip": 2})
+@quantity(
+    "α at width d − α at width d / 2",
+    each=("γ", "d"),
+    unit="difference",
+    numbers="estimates",
+    needs={"width": 3, "skip": 2},
+)
 def change_of_alpha(tables: Tables, where: str) -> pd.DataFrame:
-    """α at width d − α at width d / 2"""
+    """TODO"""
     rows = powers_of_two(_averages(tables, where))
     by = rows.groupby("γ")
     error = np.hypot(rows["regularity_se"], by["regularity_se"].shift())
@@ -157,9 +193,13 @@ def change_of_alpha(tables: Tables, where: str) -> pd.DataFrame:
     return rows.dropna(subset="value")
 
 
-@quantity(each=("index", "γ"), unit="ratio")
+@quantity(
+    "i-th singular value at layer {layer} / i-th singular value at layer 0",
+    each=("index", "γ"),
+    unit="ratio",
+)
 def stretch(tables: Tables, where: str, layer: int) -> pd.Series:
-    """i-th singular value at layer {layer} / i-th singular value at layer 0"""
+    """TODO"""
     rows = tables["spectrum"].rename(columns=SYMBOLS).query(where)
     keys = ["index", "γ", "replicate"]
     later, start = (select(rows, layer=at).set_index(keys) for at in (layer, 0))
@@ -183,25 +223,34 @@ def _falls(tables: Tables) -> Iterator[pd.DataFrame]:
         yield pd.DataFrame(falls).assign(**about).reset_index()
 
 
-@quantity(each=("law", "γ"), unit="slope", needs=LAYERS)
+@quantity("fall of log(σ₂ / σ₁) per layer", each=("law", "γ"), unit="slope", needs=LAYERS)
 def fall_a_layer(tables: Tables) -> pd.DataFrame:
-    """fall of log(σ₂ / σ₁) per layer"""
+    """TODO"""
     return pd.concat(_falls(tables)).rename(columns={"rate": "value"})
 
 
-@quantity(each=("law", "γ"), unit="difference", needs=LAYERS)
+@quantity(
+    "fall of log(σ₂ / σ₁) per layer in the {one} half of the layers − half the fall in the {other}",
+    each=("law", "γ"),
+    unit="difference",
+    needs=LAYERS,
+)
 def fall_beyond_half(tables: Tables, one: str, other: str) -> pd.DataFrame:
-    """fall of log(σ₂ / σ₁) per layer in the {one} half of the layers − half the fall in the {other}
-
-    If the ratio fell with the square root or the logarithm of the depth, the second half would fall
+    """If the ratio fell with the square root or the logarithm of the depth, the second half would fall
     less.
     """
     return pd.concat(_falls(tables)).assign(value=lambda rows: rows[one] - rows[other] / 2)
 
 
-@quantity(each=("γ",), unit="ratio", numbers="estimates", needs=LAYERS)
+@quantity(
+    "fall of log(σ₂ / σ₁) per layer / gap of the two largest Lyapunov exponents, {law} weights",
+    each=("γ",),
+    unit="ratio",
+    numbers="estimates",
+    needs=LAYERS,
+)
 def fall_over_gap(tables: Tables, law: str) -> pd.DataFrame:
-    """fall of log(σ₂ / σ₁) per layer / gap of the two largest Lyapunov exponents, {law} weights"""
+    """TODO"""
     ratios = []
     for rows in _falls({"products": select(tables["products"], law=law)}):
         gap, error = rows["gap"].iloc[0], rows["gap_se"].iloc[0]
@@ -211,9 +260,14 @@ def fall_over_gap(tables: Tables, law: str) -> pd.DataFrame:
     return pd.DataFrame(ratios)
 
 
-@quantity(each=("γ",), unit="ratio", needs=LAYERS)
+@quantity(
+    "mean step of the normalized matrix, last / first tenth of the layers, {law} weights",
+    each=("γ",),
+    unit="ratio",
+    needs=LAYERS,
+)
 def step_late_over_early(tables: Tables, law: str) -> pd.Series:
-    """mean step of the normalized matrix, last / first tenth of the layers, {law} weights"""
+    """TODO"""
     rows = select(tables["products"], law=law).rename(columns=SYMBOLS)
     tenth = rows["layer"].max() / 10
     early, late = rows[rows["layer"] <= tenth], rows[rows["layer"] > 9 * tenth]
@@ -221,25 +275,38 @@ def step_late_over_early(tables: Tables, law: str) -> pd.Series:
     return steps[0] / steps[1]
 
 
-@quantity(each=("d", "law"), unit="difference", needs={"width": 3})
+@quantity(
+    "(change of ‖M‖² / γ² − δ_F(M)) / (2 d²) at the smallest γ",
+    each=("d", "law"),
+    unit="difference",
+    needs={"width": 3},
+)
 def beyond_expansion(tables: Tables) -> pd.DataFrame:
-    """(change of ‖M‖² / γ² − δ_F(M)) / (2 d²) at the smallest γ"""
+    """TODO"""
     rows = tables["expansions"].rename(columns=SYMBOLS).query("γ == γ.min()")
     return rows.assign(value=(rows["change"] - rows["predicted"]) / (2 * rows["d"] ** 2))
 
 
-@quantity(each=("d", "law"), unit="exponent", needs={"width": 3, "skip": 3})
+@quantity(
+    "exponent p of (remainder / γ²) ∝ γ^p, between the three smallest γ",
+    each=("d", "law"),
+    unit="exponent",
+    needs={"width": 3, "skip": 3},
+)
 def exponent_of_remainder(tables: Tables) -> pd.Series:
-    """exponent p of (remainder / γ²) ∝ γ^p, between the three smallest γ"""
+    """TODO"""
     return powers_left_over(tables).rename_axis(["d", "law", "replicate"])
 
 
-@quantity(each=("γ", "d"), unit="ratio", numbers="estimates", needs={"width": 2})
+@quantity(
+    "mean of r from inputs of lower rank / mean of r from inputs of full rank",
+    each=("γ", "d"),
+    unit="ratio",
+    numbers="estimates",
+    needs={"width": 2},
+)
 def r_over_full(tables: Tables) -> pd.DataFrame:
-    """mean of r from inputs of lower rank / mean of r from inputs of full rank
-
-    The lower rank is the smallest one that is at least the mean of r from inputs of full rank.
-    """
+    """The lower rank is the smallest one that is at least the mean of r from inputs of full rank."""
     rows = _long_enough(tables["input_ranks"]).sort_values(["γ", "d", "input_rank"])
     by = rows.groupby(["γ", "d"])
     full, full_se = (by[name].transform("last") for name in ("rank_bound", "rank_bound_se"))

@@ -49,34 +49,49 @@ def _accuracy(tables: Tables, networks: str, where: str = "depth > 0") -> pd.Ser
     return _by_depth(trained(tables), networks, where)["train_accuracy"]
 
 
-@quantity(each=("depth",), needs={"depth": 3})
+@quantity(
+    "rank of the last layer of {networks} before training", each=("depth",), needs={"depth": 3}
+)
 def rank(tables: Tables, networks: str, where: str) -> pd.Series:
-    """rank of the last layer of {networks} before training"""
+    """TODO"""
     return _by_depth(rank_of_last_layer(tables["metrics"]), networks, where)["matrix_rank"]
 
 
-@quantity(each=("depth",), needs={"depth": 3})
+@quantity("r of the last layer of {networks} before training", each=("depth",), needs={"depth": 3})
 def r(tables: Tables, networks: str, where: str) -> pd.Series:
-    """r of the last layer of {networks} before training"""
+    """TODO"""
     return _by_depth(rank_of_last_layer(tables["metrics"]), networks, where)["rank_bound"]
 
 
-@quantity(each=("depth",), unit="ratio", needs={"depth": 3})
+@quantity(
+    "rank of the last layer of {networks} before training / √d",
+    each=("depth",),
+    unit="ratio",
+    needs={"depth": 3},
+)
 def rank_over_root(tables: Tables, networks: str) -> pd.Series:
-    """rank of the last layer of {networks} before training / √d"""
+    """TODO"""
     rows = _by_depth(rank_of_last_layer(tables["metrics"]), networks)
     return rows["matrix_rank"] / np.sqrt(rows["width"])
 
 
-@quantity(each=("depth",), needs={"depth": 3})
+@quantity(
+    "learned fraction, (accuracy − 0.1) / 0.9, of {networks} at the end of training",
+    each=("depth",),
+    needs={"depth": 3},
+)
 def learned(tables: Tables, networks: str, where: str) -> pd.Series:
-    """learned fraction, (accuracy − 0.1) / 0.9, of {networks} at the end of training"""
+    """TODO"""
     return learned_share(_accuracy(tables, networks, where), chance_level(tables))
 
 
-@quantity(unit="difference", needs={"depth": 3})
+@quantity(
+    "accuracy lost from the smallest to the largest depth: {networks} − {share} × {of}",
+    unit="difference",
+    needs={"depth": 3},
+)
 def accuracy_lost(tables: Tables, networks: str, share: float, of: str) -> pd.Series:
-    """accuracy lost from the smallest to the largest depth: {networks} − {share} × {of}"""
+    """TODO"""
     lost = {}
     for name in (networks, of):
         by_depth = _accuracy(tables, name).unstack("depth").sort_index(axis="columns")
@@ -84,43 +99,52 @@ def accuracy_lost(tables: Tables, networks: str, share: float, of: str) -> pd.Se
     return lost[networks] - share * lost[of]
 
 
-@quantity(each=("dtype",))
+@quantity(
+    "median rank of the deepest third of the layers, plain {activation} networks", each=("dtype",)
+)
 def rank_of_deepest(tables: Tables, activation: str) -> pd.Series:
-    """median rank of the deepest third of the layers, plain {activation} networks"""
+    """TODO"""
     rows = select(tables["metrics"], activation=activation, normalization="none")
     deepest = rows[rows["layer"] > rows["depth"] * 2 / 3]  # rounding may add one to single ranks
     return deepest.groupby(["dtype", "replicate"])["matrix_rank"].median()
 
 
-@quantity(each=("normalization", "dtype"), unit="ratio")
+@quantity(
+    "rank of every layer / √d, {activation} networks with batch norm (mean subtracted or not)",
+    each=("normalization", "dtype"),
+    unit="ratio",
+)
 def rank_of_layers(tables: Tables, activation: str) -> pd.DataFrame:
-    """rank of every layer / √d, {activation} networks with batch norm (mean subtracted or not)"""
+    """TODO"""
     rows = select(tables["metrics"], activation=activation)
     has_batch_norm = rows["normalization"].isin(["batch", "batch_no_mean"])
     rows = rows[(rows["layer"] > 0) & has_batch_norm & (rows["data"] == "gaussian")]
     return rows.assign(value=rows["matrix_rank"] / np.sqrt(rows["width"]))
 
 
-@quantity(each=("normalization", "activation"))
+@quantity(
+    "median r of the deepest third of the layers, networks without batch norm",
+    each=("normalization", "activation"),
+)
 def r_of_deepest(tables: Tables) -> pd.Series:
-    """median r of the deepest third of the layers, networks without batch norm"""
+    """TODO"""
     rows = select(tables["metrics"], data="gaussian")
     rows = rows[rows["normalization"].isin(["none", "layer", "rms"])]
     deepest = rows[rows["layer"] > rows["depth"] * 2 / 3]
     return deepest.groupby(["normalization", "activation", "replicate"])["rank_bound"].median()
 
 
-@quantity(unit="ratio")
+@quantity("rank of the last hidden layer before training, {of} / {over}", unit="ratio")
 def rank_lowered(tables: Tables, of: str, over: str) -> pd.Series:
-    """rank of the last hidden layer before training, {of} / {over}"""
+    """TODO"""
     rows = rank_of_last_layer(tables["metrics"])
     ranks = [select(rows, init=init).set_index("replicate")["matrix_rank"] for init in (of, over)]
     return ranks[0] / ranks[1]
 
 
-@quantity(unit="difference")
+@quantity("training accuracy, mean over the epochs, {of} − {over}", unit="difference")
 def accuracy_ahead(tables: Tables, of: str, over: str) -> pd.Series:
-    """training accuracy, mean over the epochs, {of} − {over}"""
+    """TODO"""
     rows = with_divergence(tables["training"])
     by = [select(rows, init=init).groupby("replicate")["train_accuracy"] for init in (of, over)]
     return by[0].mean() - by[1].mean()

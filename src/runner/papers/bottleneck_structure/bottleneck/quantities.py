@@ -59,12 +59,14 @@ def _with_fit(tables: Tables, measured: pd.DataFrame | pd.Series, what: str) -> 
     return nonempty(values, what).merge(quality, on="replicate", how="right")
 
 
-@quantity(unit="ratio", needs=DEPTHS)
+@quantity(
+    "slope of ‖θ‖² against L divided by the rank, over three or more depths of equal rank, at the"
+    " end of its error interval that is farther from 1",
+    unit="ratio",
+    needs=DEPTHS,
+)
 def slope_over_rank(tables: Tables) -> pd.DataFrame:
-    """slope of ‖θ‖² against L divided by the rank, over three or more depths of equal rank, at \
-the end of its error interval that is farther from 1
-
-    The slope is that of the line in L fitted to ‖θ‖². The quantity is (slope ± error) / rank, with
+    """The slope is that of the line in L fitted to ‖θ‖². The quantity is (slope ± error) / rank, with
     the sign that moves it away from 1. The error is the change of the slope if each ‖θ‖² moves by
     the difference of the two best losses of its depth, divided by λ.
     """
@@ -88,10 +90,13 @@ def _slope_of_starts(metrics: pd.DataFrame) -> pd.Series:
     return slope.groupby(deepest["replicate"]).last().rename("own")
 
 
-@quantity(needs=MANY_DEPTHS)
+@quantity(
+    "largest residual of the fit ‖θ‖² − k L = R₁ + R₂/L, divided by the range of ‖θ‖² − k L, over"
+    " five or more depths of equal rank",
+    needs=MANY_DEPTHS,
+)
 def left_by_expansion(tables: Tables) -> pd.DataFrame:
-    """largest residual of the fit ‖θ‖² − k L = R₁ + R₂/L, divided by the range of ‖θ‖² − k L, \
-over five or more depths of equal rank"""
+    """TODO"""
     fits = t.fits(_minima(tables), t.DEPTHS_OF_EXPANSION).rename(columns={"left": "value"})
     return _with_fit(tables, fits, f"rank that holds over {t.DEPTHS_OF_EXPANSION} depths")
 
@@ -108,10 +113,14 @@ def _longest_range(tables: Tables) -> pd.DataFrame:
     return nonempty(longest[deepest], "range")
 
 
-@quantity(unit="exponent", needs=DEPTHS)
+@quantity(
+    "exponent p of the largest |sᵢ − 1| ∝ Lᵖ (i ≤ k) in the middle layer, over the longest range "
+    "of depths of equal rank",
+    unit="exponent",
+    needs=DEPTHS,
+)
 def decay_of_distance(tables: Tables) -> pd.DataFrame:
-    """exponent p of the largest |sᵢ − 1| ∝ Lᵖ (i ≤ k) in the middle layer, over the longest \
-range of depths of equal rank"""
+    """TODO"""
     key = ["replicate", "depth"]
     longest = _longest_range(tables)[[*key, "rank"]]
     rows = select(tables["spectrum"], recipe="minimum").merge(longest, on=key)
@@ -121,10 +130,14 @@ range of depths of equal rank"""
     return _with_fit(tables, slopes(worst, "depth", "distance", log=True), "range")
 
 
-@quantity(unit="exponent", needs=DEPTHS)
+@quantity(
+    "exponent p of mean Tr Θ ∝ Lᵖ (Θ: tangent kernel), over the longest range of depths of equal "
+    "rank",
+    unit="exponent",
+    needs=DEPTHS,
+)
 def growth_of_ntk(tables: Tables) -> pd.DataFrame:
-    """exponent p of mean Tr Θ ∝ Lᵖ (Θ: tangent kernel), over the longest range of depths of equal \
-rank"""
+    """TODO"""
     longest = _longest_range(tables).sort_values("depth")
     ends = longest.eval("ntk_trace / depth").groupby(longest["replicate"]).agg(["first", "last"])
     exponents = _with_fit(tables, slopes(longest, "depth", "ntk_trace", log=True), "range")
@@ -140,43 +153,52 @@ def _longest(tables: Tables) -> pd.DataFrame:
     )
 
 
-@quantity(needs=DEPTHS)
+@quantity(
+    "|slope of loss / λ between the last two depths − rank|, in the longest range of depths of "
+    "equal rank",
+    needs=DEPTHS,
+)
 def distance_to_rank(tables: Tables) -> pd.DataFrame:
-    """|slope of loss / λ between the last two depths − rank|, in the longest range of depths of \
-equal rank"""
+    """TODO"""
     return _longest(tables).assign(value=lambda rows: (rows["rank"] - rows["last"]).abs())
 
 
-@quantity(unit="difference", needs=DEPTHS)
+@quantity(
+    "slope of loss / λ between the last two depths − slope between the first two, in the longest "
+    "range of depths of equal rank",
+    unit="difference",
+    needs=DEPTHS,
+)
 def rise_of_slope(tables: Tables) -> pd.DataFrame:
-    """slope of loss / λ between the last two depths − slope between the first two, in the longest \
-range of depths of equal rank"""
+    """TODO"""
     return _longest(tables).assign(value=lambda rows: rows["last"] - rows["first"])
 
 
-@quantity(needs=DEPTHS)
+@quantity(
+    "Spearman correlation of depth and rank of {recipe} that fit (0 if all ranks are equal)",
+    needs=DEPTHS,
+)
 def correlation_with_depth(tables: Tables, recipe: str) -> pd.Series:
-    """Spearman correlation of depth and rank of {recipe} that fit (0 if all ranks are equal)"""
+    """TODO"""
     rows = nonempty(t.fitted(_networks(tables, recipe)), "network that fits")
     by = rows.groupby("replicate")[["depth", "rank"]]
     return by.apply(lambda group: group.corr(method="spearman").iloc[0, 1]).fillna(0)
 
 
-@quantity()
+@quantity("number of {recipe} with a training error below 0.02 and a rank below {k}")
 def fits_below(tables: Tables, k: int, recipe: str) -> pd.DataFrame:
-    """number of {recipe} with a training error below 0.02 and a rank below {k}"""
+    """TODO"""
     rows = select(t.at_ridge(tables["metrics"]), recipe=recipe)
     low, fits = rows["rank"] < k, rows["train_cost"] < t.CLOSE_FIT
     loose = low & ~fits & (rows["train_cost"] < t.FITTED)
     return rows.assign(fits=fits, value=fits & low, loose=loose)
 
 
-@quantity()
+@quantity(
+    "fraction of the singular values sᵢ of {recipe} within 0.5 of {near}, in the middle half of the layers"
+)
 def share_of_values(tables: Tables, near: float, where: str, recipe: str) -> pd.Series:
-    """fraction of the singular values sᵢ of {recipe} within 0.5 of {near}, in the middle half of \
-the layers
-
-    Return the fraction for each replicate. The singular values are of the weight matrices W_l with
+    """Return the fraction for each replicate. The singular values are of the weight matrices W_l with
     L/4 <= l <= 3L/4, of the networks that fit their data. where: which of them are counted, as a
     condition on their index i and the network's rank k, such as `i <= k`. recipe: name of the
     training. Raises NoRows if no network fits, or no such singular value was measured.
@@ -187,10 +209,14 @@ the layers
     return ((rows["singular_value"] - near).abs() < 0.5).groupby(rows["replicate"]).mean()
 
 
-@quantity(unit="slope", needs=DEPTHS)
+@quantity(
+    "number of layers outside the bottleneck that one further layer adds to {recipe}, over a "
+    "range of depths of equal rank",
+    unit="slope",
+    needs=DEPTHS,
+)
 def layers_outside(tables: Tables, recipe: str) -> pd.DataFrame:
-    """number of layers outside the bottleneck that one further layer adds to {recipe}, over a \
-range of depths of equal rank"""
+    """TODO"""
     metrics = _networks(tables, recipe)
     lengths = t.bottleneck_lengths(metrics, select(tables["spectrum"], recipe=recipe))
     ranges = lengths.groupby(["replicate", "range"]).filter(lambda rows: len(rows) >= t.ENOUGH)
@@ -199,10 +225,11 @@ range of depths of equal rank"""
     return _of_all(metrics, growth.rename("value").reset_index().assign(depths=t.ENOUGH))
 
 
-@quantity()
+@quantity(
+    "‖σ(a) − a‖² / ‖a‖² of the pre-activations a of the best solutions, mean over the middle half of the layers, at depths from 12 on"
+)
 def share_of_negative(tables: Tables) -> pd.DataFrame:
-    """‖σ(a) − a‖² / ‖a‖² of the pre-activations a of the best solutions, mean over the middle \
-half of the layers, at depths from 12 on"""
+    """TODO"""
     rows = _of_fitting(tables, "representation")
     if "negative" not in rows:
         raise NoRows("the tables are from an earlier version and have no column negative")
@@ -213,10 +240,14 @@ half of the layers, at depths from 12 on"""
     return rows[inside].groupby("replicate")["value"].mean().reset_index().join(ends, "replicate")
 
 
-@quantity(unit="ratio", needs=DEPTHS)
+@quantity(
+    "mean ‖f(x) − g(x)‖² / test error of f, of best solutions f and g of successive depths of "
+    "equal rank",
+    unit="ratio",
+    needs=DEPTHS,
+)
 def moved_over_error(tables: Tables) -> pd.DataFrame:
-    """mean ‖f(x) − g(x)‖² / test error of f, of best solutions f and g of successive depths of \
-equal rank"""
+    """TODO"""
     rows = t.with_ranges(_minima(tables))
     rows = nonempty(rows[rows["range"] == rows["range"].shift()], "pair of depths of equal rank")
     if "moved" not in rows:
@@ -224,10 +255,13 @@ equal rank"""
     return rows.assign(value=rows["moved"] / rows["test_cost"])
 
 
-@quantity(needs=DEPTHS)
+@quantity(
+    "distance of R⁽⁰⁾ from the interval between the rank of the Jacobian and the smallest rank of"
+    " a layer (R⁽⁰⁾: slope of loss / λ between the two largest depths)",
+    needs=DEPTHS,
+)
 def outside_the_ranks(tables: Tables) -> pd.DataFrame:
-    """distance of R⁽⁰⁾ from the interval between the rank of the Jacobian and the smallest rank \
-of a layer (R⁽⁰⁾: slope of loss / λ between the two largest depths)"""
+    """TODO"""
     rows = _minima(tables).sort_values("depth")
     steps = rows.groupby("replicate")[["loss", "depth"]].diff()
     slope = steps["loss"] / steps["depth"] / rows["ridge"]
@@ -235,10 +269,14 @@ of a layer (R⁽⁰⁾: slope of loss / λ between the two largest depths)"""
     return rows.assign(value=out, slope=slope).groupby("replicate").tail(1)
 
 
-@quantity(unit="ratio", needs=DEPTHS)
+@quantity(
+    "singular value k + 1 of Wₗ αₗ₋₁(X) in the middle layer / its smaller value in the first and "
+    "in the last layer, at the deeper half of the depths",
+    unit="ratio",
+    needs=DEPTHS,
+)
 def middle_over_ends(tables: Tables) -> pd.DataFrame:
-    """singular value k + 1 of Wₗ αₗ₋₁(X) in the middle layer / its smaller value in the first \
-and in the last layer, at the deeper half of the depths"""
+    """TODO"""
     rows = _of_fitting(tables, "representation")
     depths = np.sort(rows["depth"].unique())
     rows = rows[rows["depth"] >= depths[len(depths) // 2]]
@@ -261,30 +299,39 @@ def _lines(tables: Tables, recipe: str) -> pd.DataFrame:
     return _of_all(metrics, t.fits(metrics))
 
 
-@quantity(unit="ratio", needs=DEPTHS)
+@quantity(
+    "slope of ‖θ‖² of {recipe} against L divided by the rank, over a range of depths of equal rank",
+    unit="ratio",
+    needs=DEPTHS,
+)
 def trained_slope_over_rank(tables: Tables, recipe: str) -> pd.DataFrame:
-    """slope of ‖θ‖² of {recipe} against L divided by the rank, over a range of depths of equal \
-rank"""
+    """TODO"""
     return _lines(tables, recipe).assign(value=lambda rows: rows["slope"] / rows["rank"])
 
 
-@quantity(needs=DEPTHS)
+@quantity(
+    "largest distance of ‖θ‖² of {recipe} from a straight line in L, divided by the range of "
+    "‖θ‖², over a range of depths of equal rank",
+    needs=DEPTHS,
+)
 def off_the_line(tables: Tables, recipe: str) -> pd.DataFrame:
-    """largest distance of ‖θ‖² of {recipe} from a straight line in L, divided by the range of \
-‖θ‖², over a range of depths of equal rank"""
+    """TODO"""
     return _lines(tables, recipe).assign(value=lambda rows: rows["off"])
 
 
-@quantity(each=("L",), needs=DEPTHS)
+@quantity("‖θ‖² of {recipe}", each=("L",), needs=DEPTHS)
 def norm(tables: Tables, recipe: str, where: str) -> pd.DataFrame:
-    """‖θ‖² of {recipe}"""
+    """TODO"""
     rows = select(t.at_ridge(tables["metrics"]), recipe=recipe).rename(columns={"depth": "L"})
     return rows.query(where).assign(value=lambda rows: rows["parameter_norm"])
 
 
-@quantity(needs={"ridge": 2})
+@quantity(
+    "training error after ordinary training, at the depth with several values of λ",
+    needs={"ridge": 2},
+)
 def cost_by_ridge(tables: Tables, where: str) -> pd.DataFrame:
-    """training error after ordinary training, at the depth with several values of λ"""
+    """TODO"""
     rows = select(tables["metrics"], recipe="plain").rename(columns={"ridge": "λ"})
     several = rows.groupby("depth")["λ"].transform("nunique") > 1
     return rows[several].query(where).assign(value=lambda rows: rows["train_cost"])

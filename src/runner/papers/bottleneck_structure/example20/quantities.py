@@ -15,24 +15,27 @@ EPSILON = np.finfo(np.float64).eps
 SIZES = {"depth": 3, "exponent": 2}
 
 
-@quantity(needs=SIZES)
+@quantity("largest |network − f| on a grid in [0, 1]³, divided by machine epsilon × L", needs=SIZES)
 def error(tables: Tables) -> pd.DataFrame:
-    """largest |network − f| on a grid in [0, 1]³, divided by machine epsilon × L"""
+    """TODO"""
     rows = tables["metrics"]
     return _cases(rows, rows["max_error"] / (EPSILON * rows["depth"]))
 
 
-@quantity(needs=SIZES)
+@quantity(
+    "|‖θ‖² − 3 L − the closed form of this difference|, divided by machine epsilon × ‖θ‖² × L",
+    needs=SIZES,
+)
 def off_the_closed_form(tables: Tables) -> pd.DataFrame:
-    """|‖θ‖² − 3 L − the closed form of this difference|, divided by machine epsilon × ‖θ‖² × L"""
+    """TODO"""
     rows = tables["metrics"]
     off = (rows["parameter_norm"] - 3 * rows["depth"] - rows["excess"]).abs()
     return _cases(rows, off / (EPSILON * rows["parameter_norm"] * rows["depth"]))
 
 
-@quantity(needs=SIZES)
+@quantity("change of {column} from one depth to the next", needs=SIZES)
 def step(tables: Tables, column: str) -> pd.DataFrame:
-    """change of {column} from one depth to the next"""
+    """TODO"""
     rows = tables["metrics"].sort_values("depth")
     return _cases(rows, rows.groupby("exponent")[column].diff()).dropna(subset="value")
 

@@ -14,16 +14,20 @@ PRINTED = {
 """Printed names of columns."""
 
 
-@quantity()
+@quantity("|‖θ‖² − R(A; L)|, divided by the larger of R(A; L) and 1")
 def excess(tables: Tables) -> pd.DataFrame:
-    """|‖θ‖² − R(A; L)|, divided by the larger of R(A; L) and 1"""
+    """TODO"""
     rows = with_remainders(tables["metrics"])
     return rows.assign(value=rows["excess"], zero=rows["rank"] == 0)
 
 
-@quantity(unit="exponent", needs={"depth": 3})
+@quantity(
+    "exponent p of {column} ∝ Lᵖ, over {depths} or more depths of equal rank",
+    unit="exponent",
+    needs={"depth": 3},
+)
 def exponent_of_remainder(tables: Tables, column: str, depths: int) -> pd.Series:
-    """exponent p of {column} ∝ Lᵖ, over {depths} or more depths of equal rank"""
+    """TODO"""
     rows = of_one_rank(with_remainders(tables["metrics"]), depths)
     exponents = slopes(nonempty(rows, f"rank of {depths} depths"), "depth", column, log=True)
     return exponents.reindex(pd.Index(tables["metrics"]["replicate"].unique(), name="replicate"))

@@ -15,17 +15,25 @@ PRINTED = {
 """Printed names of columns and conditions."""
 
 
-@quantity(unit="slope", needs={"samples": 3})
+@quantity(
+    "slope against N of the variable that is 1 if a network fits and 0 if it does not",
+    unit="slope",
+    needs={"samples": 3},
+)
 def slope_of_fitting(tables: Tables) -> pd.Series:
-    """slope against N of the variable that is 1 if a network fits and 0 if it does not"""
+    """TODO"""
     metrics = tables["metrics"]
     fits = metrics.index.isin(interpolants(metrics).index)
     return slopes(metrics.assign(fits=fits), "samples", "fits")
 
 
-@quantity(unit="slope", needs={"samples": 3})
+@quantity(
+    "slope of {column} against log N, over the networks that fit",
+    unit="slope",
+    needs={"samples": 3},
+)
 def slope(tables: Tables, column: str) -> pd.DataFrame:
-    """slope of {column} against log N, over the networks that fit"""
+    """TODO"""
     rows = interpolants(tables["metrics"])
     log_N, log_ntk = np.log(rows["samples"]), np.log(rows["ntk_trace"] / rows["depth"])
     rows = rows.assign(log_N=log_N, log_ntk=log_ntk)

@@ -34,32 +34,37 @@ def _read(tables: Tables, task: str, where: str = "") -> pd.DataFrame:
     return nonempty(rows.query(where), f"network where {where}") if where else rows
 
 
-@quantity(each=("c",))
+@quantity(
+    "learning rate × largest curvature 2 ‖Θ(X, X)‖ / N of {task}, after gradient descent",
+    each=("c",),
+)
 def rate_times_curvature(tables: Tables, task: str) -> pd.DataFrame:
-    """learning rate × largest curvature 2 ‖Θ(X, X)‖ / N of {task}, after gradient descent"""
+    """TODO"""
     rows = _read(tables, task).query("c > 0")
     value = rows["c"] / rows["L"] * rows["curvature"]
     return nonempty(rows.assign(value=value)[np.isfinite(value)], "network that is not zero")
 
 
-@quantity(each=("c",), unit="exponent", needs=DEPTHS)
+@quantity("exponent p of {column} ∝ Lᵖ, of {task}", each=("c",), unit="exponent", needs=DEPTHS)
 def growth(tables: Tables, column: str, task: str, where: str = FITS) -> pd.DataFrame:
-    """exponent p of {column} ∝ Lᵖ, of {task}"""
+    """TODO"""
     measured = _read(tables, task, where).dropna(subset=column)
     by = nonempty(measured, f"network with a {column}").groupby("c")
     parts = {c: slopes(rows, "L", column, log=True) for c, rows in by}
     return pd.concat(parts, names=["c"]).rename("value").reset_index()
 
 
-@quantity(each=("L",), unit="ratio")
+@quantity(
+    "{column} of {task} after gradient descent at the largest c / before", each=("L",), unit="ratio"
+)
 def after_over_before(tables: Tables, column: str, task: str) -> pd.DataFrame:
-    """{column} of {task} after gradient descent at the largest c / before"""
+    """TODO"""
     key, rows = ["L", "replicate"], _read(tables, task)
     after = rows[rows["c"] == rows["c"].max()].set_index(key)[column]
     return (after / rows[rows["c"] == 0].set_index(key)[column]).rename("value").reset_index()
 
 
-@quantity(each=("c",))
+@quantity("training error of {task} after gradient descent", each=("c",))
 def cost_after(tables: Tables, task: str, where: str) -> pd.DataFrame:
-    """training error of {task} after gradient descent"""
+    """TODO"""
     return _read(tables, task, where).query("c > 0").assign(value=lambda rows: rows["train_cost"])

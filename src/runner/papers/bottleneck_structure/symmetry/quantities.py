@@ -42,19 +42,20 @@ def _networks(tables: Tables, recipe: str) -> pd.DataFrame:
     return select(_read(tables, "networks", recipe), stage="trained").set_index(RUN)
 
 
-@quantity()
+@quantity("{column} of {recipe}")
 def rank(tables: Tables, column: str, recipe: str, where: str = "") -> pd.DataFrame:
-    """{column} of {recipe}"""
+    """TODO"""
     rows = select(_read(tables, "networks", recipe, where), stage="trained")
     if column not in rows:
         raise NoRows(f"the tables are from an earlier version and have no column {column}")
     return rows.assign(value=rows[column])
 
 
-@quantity()
+@quantity(
+    "index after which the gap between singular values of {recipe} is largest, median over the middle half of the layers"
+)
 def rank_by_gap(tables: Tables, recipe: str) -> pd.DataFrame:
-    """index after which the gap between singular values of {recipe} is largest, median over the \
-middle half of the layers"""
+    """TODO"""
     rows = middle_layers(select(_read(tables, "metrics", recipe), stage="trained"))
     rows = rows.assign(right=rows["rank_gap"] == 2, third=rows["s3"] > 0.1)
     by = rows.groupby(RUN).agg(
@@ -74,27 +75,34 @@ def _stages(tables: Tables, layer: int, column: str, recipe: str, where: str = "
     return stages.join(_networks(tables, recipe)[["test_cost", "rank"]]).reset_index()
 
 
-@quantity()
+@quantity(
+    "variance of {column} that two principal components of layer {layer} of {recipe} do not explain, after training / before training"
+)
 def left_unexplained(
     tables: Tables, column: str, layer: int, recipe: str, where: str = ""
 ) -> pd.DataFrame:
-    """variance of {column} that two principal components of layer {layer} of {recipe} do not \
-explain, after training / before training"""
+    """TODO"""
     rows = _stages(tables, layer, column, recipe, where)
     return rows.assign(value=(1 - rows["trained"]) / (1 - rows["untrained"]))
 
 
-@quantity(unit="ratio")
+@quantity(
+    "mean distance in layer {layer} of {recipe} within an orbit / between orbits ({column})",
+    unit="ratio",
+)
 def within_over_between(tables: Tables, column: str, layer: int, recipe: str) -> pd.DataFrame:
-    """mean distance in layer {layer} of {recipe} within an orbit / between orbits ({column})"""
+    """TODO"""
     rows = _stages(tables, layer, column, recipe)
     return rows.assign(value=rows["trained"], before=rows["untrained"])
 
 
-@quantity(unit="difference")
+@quantity(
+    "{column} predicted from two principal components of layer {layer} of {recipe}, after "
+    "training − before training",
+    unit="difference",
+)
 def gained(tables: Tables, column: str, layer: int, recipe: str) -> pd.DataFrame:
-    """{column} predicted from two principal components of layer {layer} of {recipe}, after \
-training − before training"""
+    """TODO"""
     rows = _stages(tables, layer, column, recipe)
     rows = rows.assign(value=rows["trained"] - rows["untrained"])
     return rows.merge(_crossings(tables, recipe), on=RUN, suffixes=("_r2", ""))

@@ -72,11 +72,9 @@ def _ratios(tables: Tables, top: Series, bottom: Series, where: str) -> pd.DataF
     return pd.concat(ratios).rename("value").reset_index()
 
 
-@quantity(each=("d", "m"), unit="ratio")
+@quantity("test error of {top} / test error of {bottom}", each=("d", "m"), unit="ratio")
 def ratio(tables: Tables, top: Series, bottom: Series, where: str) -> pd.DataFrame:
-    """test error of {top} / test error of {bottom}
-
-    Return one row per network that both methods have (d, m, p, replicate); `value` is the ratio.
+    """Return one row per network that both methods have (d, m, p, replicate); `value` is the ratio.
     top, bottom: the name of a method, or several names; then every pair of a top and a bottom gives
     rows, and the rule must hold for each. where: a condition on the columns d, m and p, as for
     `DataFrame.query`. Raises NoRows if no network meets the condition.
@@ -84,43 +82,47 @@ def ratio(tables: Tables, top: Series, bottom: Series, where: str) -> pd.DataFra
     return _ratios(tables, top, bottom, where)
 
 
-@quantity(each=("d", "m"), unit="ratio", needs={"width": 3})
+@quantity(
+    "test error of {top} / test error of {bottom}, at the largest m below d²",
+    each=("d", "m"),
+    unit="ratio",
+    needs={"width": 3},
+)
 def ratio_near_square(tables: Tables, top: Series, bottom: Series) -> pd.DataFrame:
-    """test error of {top} / test error of {bottom}, at the largest m below d²
-
-    top, bottom: one method, or several methods that must each satisfy the rule.
-    """
+    """top, bottom: one method, or several methods that must each satisfy the rule."""
     rows = _ratios(tables, top, bottom, "m < d ** 2")
     return rows[rows["m"] == rows.groupby("d")["m"].transform("max")]
 
 
-@quantity(each=("d", "m"))
+@quantity("test error of {series}", each=("d", "m"))
 def loss(tables: Tables, series: Series, where: str) -> pd.DataFrame:
-    """test error of {series}
-
-    series: one method, or several methods that must each satisfy the rule. where: a condition on
+    """series: one method, or several methods that must each satisfy the rule. where: a condition on
     the sizes of the networks.
     """
     losses = [_loss(tables, where, name) for name in np.atleast_1d(series)]
     return pd.concat(losses).rename("value").reset_index()
 
 
-@quantity(numbers="counts", needs={"target_width": 2}, of="networks")
+@quantity(
+    "fraction of the networks of all d that {series} brings to an error below {least}",
+    numbers="counts",
+    needs={"target_width": 2},
+    of="networks",
+)
 def share_of_found(tables: Tables, series: str, where: str, least: float) -> pd.DataFrame:
-    """fraction of the networks of all d that {series} brings to an error below {least}
-
-    where: a condition on the sizes of the networks.
-    """
+    """where: a condition on the sizes of the networks."""
     errors = _loss(tables, where, series)
     return pd.DataFrame([{"count": int((errors < least).sum()), "n": len(errors)}])
 
 
-@quantity(each=("d",), unit="ratio", needs={"width": 3})
+@quantity(
+    "test error of {series} at the smallest m / test error at the largest m below d²",
+    each=("d",),
+    unit="ratio",
+    needs={"width": 3},
+)
 def narrow_over_wide(tables: Tables, series: str) -> pd.DataFrame:
-    """test error of {series} at the smallest m / test error at the largest m below d²
-
-    Only widths m below d² count. Raises NoRows if no target width d has several of them.
-    """
+    """Only widths m below d² count. Raises NoRows if no target width d has several of them."""
     errors = _loss(tables, "m < d ** 2", series).rename("error").reset_index().sort_values("m")
     ends = errors.groupby(["d", "replicate"])["error"].agg(["first", "last", "min", "size"])
     ends = nonempty(ends[ends["size"] > 1], "several widths m below d²")
@@ -128,11 +130,13 @@ def narrow_over_wide(tables: Tables, series: str) -> pd.DataFrame:
     return ends.assign(value=ends["narrow"] / ends["wide"]).reset_index()
 
 
-@quantity(unit="difference", needs={"target_width": 3})
+@quantity(
+    "fall of |test error of {one} − test error of {other}| from the smallest to the largest d",
+    unit="difference",
+    needs={"target_width": 3},
+)
 def gap_closed(tables: Tables, one: str, other: str, where: str) -> pd.Series:
-    """fall of |test error of {one} − test error of {other}| from the smallest to the largest d
-
-    It is positive if the two methods differ less at the largest d. where: a condition on the sizes
+    """It is positive if the two methods differ less at the largest d. where: a condition on the sizes
     of the networks.
     """
     gap = (_loss(tables, where, one) - _loss(tables, where, other)).abs()
@@ -142,11 +146,9 @@ def gap_closed(tables: Tables, one: str, other: str, where: str) -> pd.Series:
     return smallest - largest
 
 
-@quantity()
+@quantity("relative error of {construction} / (machine epsilon × condition number × input norm)")
 def error_over_rounding(tables: Tables, construction: str, where: str) -> pd.DataFrame:
-    """relative error of {construction} / (machine epsilon × condition number × input norm)
-
-    The shifts that make all ReLUs active are c = sqrt(d) + 7 (the input norm) times larger than the
+    """The shifts that make all ReLUs active are c = sqrt(d) + 7 (the input norm) times larger than the
     signal, and the last layer subtracts them. If machine epsilon × condition number is 1 or more,
     the linear system is singular to working precision. where: a condition on the networks.
     """
@@ -157,11 +159,14 @@ def error_over_rounding(tables: Tables, construction: str, where: str) -> pd.Dat
     return rows.assign(value=np.sqrt(rows["source_mse"] / variance) / rounding)
 
 
-@quantity(each=("d",), unit="ratio", needs={"target_width": 2, "schedule": 3})
+@quantity(
+    "test error with {top} / with {bottom} learning rates, each schedule at its best one",
+    each=("d",),
+    unit="ratio",
+    needs={"target_width": 2, "schedule": 3},
+)
 def schedule_ratio(tables: Tables, top: str, bottom: str) -> pd.DataFrame:
-    """test error with {top} / with {bottom} learning rates, each schedule at its best one
-
-    top, bottom: names of learning rate schedules. `inside_grid` is false if a best learning rate is
+    """top, bottom: names of learning rate schedules. `inside_grid` is false if a best learning rate is
     an end of the grid.
     """
     rows = at_best_rates(tables["metrics"]).rename(columns=SYMBOLS)
@@ -171,23 +176,26 @@ def schedule_ratio(tables: Tables, top: str, bottom: str) -> pd.DataFrame:
     return pd.DataFrame(both).reset_index()
 
 
-@quantity(each=("d", "rate"), unit="ratio", needs={"target_width": 2, "schedule": 2})
+@quantity(
+    "test error with {top} / with {bottom} learning rates, at the same initial rate",
+    each=("d", "rate"),
+    unit="ratio",
+    needs={"target_width": 2, "schedule": 2},
+)
 def schedule_ratio_at(tables: Tables, top: str, bottom: str, where: str) -> pd.DataFrame:
-    """test error with {top} / with {bottom} learning rates, at the same initial rate
-
-    top, bottom: names of learning rate schedules. where: a condition on the networks.
-    """
+    """top, bottom: names of learning rate schedules. where: a condition on the networks."""
     rows = judged(tables["metrics"]).rename(columns=SYMBOLS | {"learning_rate": "rate"})
     rows = nonempty(rows.query(where), f"networks of {where}")
     errors = rows.set_index(["schedule", "d", "rate", "replicate"])["relative_mse"].fillna(np.inf)
     return (errors[top] / errors[bottom]).rename("value").reset_index()
 
 
-@quantity(each=("samples", "epochs"), needs={"train_samples": 2, "epochs": 2})
+@quantity(
+    "test error of {series} at m = d²",
+    each=("samples", "epochs"),
+    needs={"train_samples": 2, "epochs": 2},
+)
 def loss_by_budget(tables: Tables, series: str) -> pd.DataFrame:
-    """test error of {series} at m = d²
-
-    The points are the numbers of samples seen in training, and of epochs.
-    """
+    """The points are the numbers of samples seen in training, and of epochs."""
     rows = select(with_series(by_budget(tables["metrics"])), series=series)
     return rows.assign(value=rows["relative_mse"].fillna(np.inf))

@@ -25,11 +25,12 @@ def _rows(tables: Tables, theorem: str, dtype: str = "float64") -> pd.DataFrame:
     return nonempty(rows.query("theorem == @theorem and dtype == @dtype"), f"{theorem} networks")
 
 
-@quantity(needs={"target_width": 2})
+@quantity(
+    "largest |f(x) − g(x)| / (rounding + 16 machine epsilons × l), networks of {theorem}",
+    needs={"target_width": 2},
+)
 def error_over_rounding(tables: Tables, theorem: str) -> pd.DataFrame:
-    """largest |f(x) − g(x)| / (rounding + 16 machine epsilons × l), networks of {theorem}
-
-    l: number of layers of the target. In each layer about a dozen operations round, even at
+    """l: number of layers of the target. In each layer about a dozen operations round, even at
     condition number 1.
     """
     return _over_rounding(_rows(tables, theorem))
@@ -40,23 +41,23 @@ def _over_rounding(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(value=rows["max_abs_error"] / (rows["rounding"] + room))
 
 
-@quantity(needs={"target_width": 2})
+@quantity(
+    "largest |f(x) − g(x)| / (rounding + 16 machine epsilons), convolutions",
+    needs={"target_width": 2},
+)
 def convolution_error(tables: Tables) -> pd.DataFrame:
-    """largest |f(x) − g(x)| / (rounding + 16 machine epsilons), convolutions
-
-    Return one row per network whose target g is a layer of convolutions; `value` is the ratio. f is
+    """Return one row per network whose target g is a layer of convolutions; `value` is the ratio. f is
     the network that the construction gives. The maximum is over the inputs x. rounding: the error
     that double precision can cause, estimated for this network.
     """
     return _over_rounding(select(tables["metrics"], target="convolution"))
 
 
-@quantity(needs={"block": 2})
+@quantity(
+    "largest |f(x) − g(x)|, networks of Theorem 2, computed with 100 digits", needs={"block": 2}
+)
 def error_with_digits(tables: Tables) -> pd.DataFrame:
-    """largest |f(x) − g(x)|, networks of Theorem 2, computed with 100 digits
-
-    f is the construction, and g the target.
-    """
+    """f is the construction, and g the target."""
     rows = random_targets(_rows(tables, "deep", "mpmath"))
     if rows["rounding"].max() < 1:
         raise NoRows(
@@ -66,39 +67,32 @@ def error_with_digits(tables: Tables) -> pd.DataFrame:
     return rows.eval("value = max_abs_error")
 
 
-@quantity(needs={"target_width": 2})
+@quantity("full rank of K (1: yes, 0: no), networks of {theorem}", needs={"target_width": 2})
 def full_rank(tables: Tables, theorem: str) -> pd.DataFrame:
-    """full rank of K (1: yes, 0: no), networks of {theorem}
-
-    K is the Khatri-Rao matrix of the construction's linear system.
-    """
+    """K is the Khatri-Rao matrix of the construction's linear system."""
     return _rows(tables, theorem).eval("value = 1.0 * full_rank")
 
 
-@quantity()
+@quantity("d² − rank of K, at m = d² − 1 and p = 1")
 def missing_rank(tables: Tables) -> pd.DataFrame:
-    """d² − rank of K, at m = d² − 1 and p = 1
-
-    K is the Khatri-Rao matrix of the construction's linear system.
-    """
+    """K is the Khatri-Rao matrix of the construction's linear system."""
     rows = _rows(tables, "sparse").query("p == 1 and width == d ** 2 - 1")
     rows = nonempty(rows, "network with one unit less than d²")
     return rows.eval("value = d ** 2 - numerical_rank")
 
 
-@quantity()
+@quantity(
+    "fraction of the 1,797 images for which classifier and construction predict the same class"
+)
 def agreement(tables: Tables) -> pd.DataFrame:
-    """fraction of the 1,797 images for which classifier and construction predict the same class"""
+    """TODO"""
     rows = tables["metrics"].query("target == 'digits'")
     return nonempty(rows, "classifier was reconstructed").assign(value=rows["agreement"])
 
 
-@quantity(needs={"target_width": 2, "sparsity": 3})
+@quantity("numerical rank of K − structural rank of K", needs={"target_width": 2, "sparsity": 3})
 def rank_difference(tables: Tables) -> pd.DataFrame:
-    """numerical rank of K − structural rank of K
-
-    K is the Khatri-Rao matrix of a sparse construction's linear system.
-    """
+    """K is the Khatri-Rao matrix of a sparse construction's linear system."""
     return _rows(tables, "sparse").eval("value = numerical_rank - structural_rank")
 
 
@@ -114,31 +108,40 @@ def _counts(rows: pd.DataFrame, success: pd.Series) -> pd.DataFrame:
     return success.groupby(rows["d"]).agg(count="sum", n="size").reset_index()
 
 
-@quantity(each=("d",), numbers="counts", needs={"target_width": 3}, of="draws")
+@quantity(
+    "fraction of the K that have full rank, at the smallest p ≥ {constant} (log d / d)^{power}",
+    each=("d",),
+    numbers="counts",
+    needs={"target_width": 3},
+    of="draws",
+)
 def share_of_full_rank(tables: Tables, constant: float, power: float) -> pd.DataFrame:
-    """fraction of the K that have full rank, at the smallest p ≥ {constant} (log d / d)^{power}
-
-    K is the Khatri-Rao matrix of a sparse construction's linear system.
-    """
+    """K is the Khatri-Rao matrix of a sparse construction's linear system."""
     rows = _dense_enough(tables, constant, power)
     return _counts(rows, rows["full_rank"])
 
 
-@quantity(each=("d",), numbers="counts", needs={"target_width": 3}, of="draws")
+@quantity(
+    "fraction with |f − g| ≤ rounding < 1, at the smallest p ≥ {constant} (log d / d)^{power}",
+    each=("d",),
+    numbers="counts",
+    needs={"target_width": 3},
+    of="draws",
+)
 def share_of_exact(tables: Tables, constant: float, power: float) -> pd.DataFrame:
-    """fraction with |f − g| ≤ rounding < 1, at the smallest p ≥ {constant} (log d / d)^{power}
-
-    f is a sparse construction, and g the target.
-    """
+    """f is a sparse construction, and g the target."""
     rows = _dense_enough(tables, constant, power)
     return _counts(rows, (rows["max_abs_error"] <= rows["rounding"]) & (rows["rounding"] < 1))
 
 
-@quantity(unit="exponent", numbers="estimates", of="blocks")
+@quantity(
+    "exponent a of the p ∝ (log d / d)^a at which half of the K have full rank ({blocks} blocks)",
+    unit="exponent",
+    numbers="estimates",
+    of="blocks",
+)
 def threshold_exponent(tables: Tables, blocks: int) -> pd.DataFrame:
-    """exponent a of the p ∝ (log d / d)^a at which half of the K have full rank ({blocks} blocks)
-
-    K is the Khatri-Rao matrix of a sparse construction's linear system. The standard error of a is
+    """K is the Khatri-Rao matrix of a sparse construction's linear system. The standard error of a is
     estimated by the jackknife over blocks of replicates. Further columns have the exponents of the
     closed formula of `half_point`, over these d and over large d.
     """

@@ -18,14 +18,17 @@ def _of(tables: Tables, method: str) -> pd.DataFrame:
     return select(rows, method=method).set_index(["d", "replicate"])
 
 
-@quantity(each=("d",))
+@quantity(
+    "fraction of test images for which classifier and construction predict the same class",
+    each=("d",),
+)
 def agreement(tables: Tables) -> pd.Series:
-    """fraction of test images for which classifier and construction predict the same class"""
+    """TODO"""
     return _of(tables, "construction")["agreement"].rename("value").reset_index()
 
 
-@quantity(each=("d",), unit="ratio")
+@quantity("training loss of {top} / training loss of {bottom}", each=("d",), unit="ratio")
 def loss_ratio(tables: Tables, top: str, bottom: str) -> pd.DataFrame:
-    """training loss of {top} / training loss of {bottom}"""
+    """TODO"""
     losses = [_of(tables, method)["train_loss"] for method in (top, bottom)]
     return (losses[0] / losses[1]).rename("value").reset_index()

@@ -12,12 +12,13 @@ from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty
 
 
-@quantity(each=("L", "d"), unit="difference")
+@quantity(
+    "test accuracy of training {one} − test accuracy of training {other}",
+    each=("L", "d"),
+    unit="difference",
+)
 def ahead(tables: Tables, one: str, other: str) -> pd.DataFrame:
-    """test accuracy of training {one} − test accuracy of training {other}
-
-    one, other: the parts of the network that are trained. Raises NoRows if a part was not trained.
-    """
+    """one, other: the parts of the network that are trained. Raises NoRows if a part was not trained."""
     arms = [right_of(tables, arm).reset_index() for arm in (one, other)]
     pairs = arms[0].merge(arms[1], on=["L", "d", "replicate"], suffixes=("", "_other"))
     value = nonempty(pairs["right"], "pairs of networks") - pairs["right_other"]

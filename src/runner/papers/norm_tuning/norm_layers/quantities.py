@@ -25,11 +25,12 @@ def _rows(tables: Tables, layer: str, mode: str = "evaluation") -> pd.DataFrame:
     return select(tables["metrics"].rename(columns={"target_width": "d"}), layer=layer, mode=mode)
 
 
-@quantity(each=("d",))
+@quantity(
+    "relative error of the construction in {layer} / (ε (condition number + 9) × input norm)",
+    each=("d",),
+)
 def error_over_rounding(tables: Tables, layer: str = "batch_norm") -> pd.DataFrame:
-    """relative error of the construction in {layer} / (ε (condition number + 9) × input norm)
-
-    ε: machine epsilon. The 9 allows for about a dozen operations that round, even at condition
+    """ε: machine epsilon. The 9 allows for about a dozen operations that round, even at condition
     number 1. An error is relative to the standard deviation of g, or to 1 if this deviation is
     smaller, since g may hardly vary on few inputs. Biases are divided by the weights. A system of
     one equation has condition number 1 even for tiny weights. Networks with biases are therefore
@@ -44,33 +45,41 @@ def error_over_rounding(tables: Tables, layer: str = "batch_norm") -> pd.DataFra
     return rows.assign(value=error / rounding, relative_error=relative)
 
 
-@quantity(each=("d",))
+@quantity("smallest error of any function with f(c x) = f(x)", each=("d",))
 def least_in_layer_norm(tables: Tables) -> pd.DataFrame:
-    """smallest error of any function with f(c x) = f(x)
-
-    Networks with LayerNorm and without biases are such functions, for c > 0.
-    """
+    """Networks with LayerNorm and without biases are such functions, for c > 0."""
     return _rows(tables, "layer_norm").eval("value = lower_bound")
 
 
-@quantity(each=("d",), unit="difference")
+@quantity(
+    "error of the construction in LayerNorm − smallest error of any function with f(c x) = f(x)",
+    each=("d",),
+    unit="difference",
+)
 def above_least_in_layer_norm(tables: Tables) -> pd.DataFrame:
-    """error of the construction in LayerNorm − smallest error of any function with f(c x) = f(x)"""
+    """TODO"""
     return _rows(tables, "layer_norm").eval("value = relative_mse - lower_bound")
 
 
-@quantity(each=("d", "layer"), unit="ratio")
+@quantity(
+    "error of γ and β fitted in {layers} / smallest error of any function with f(c x) = f(x)",
+    each=("d", "layer"),
+    unit="ratio",
+)
 def fitted_over_least(tables: Tables, layers: tuple[str, ...]) -> pd.DataFrame:
-    """error of γ and β fitted in {layers} / smallest error of any function with f(c x) = f(x)"""
+    """TODO"""
     fitted = pd.concat(_rows(tables, layer, "fitted") for layer in layers)
     least = _rows(tables, "layer_norm")[["d", "replicate", "lower_bound"]]
     rows = fitted.drop(columns="lower_bound").merge(least, on=["d", "replicate"])
     return rows.eval("value = relative_mse / lower_bound")
 
 
-@quantity(each=("d", "layer"))
+@quantity(
+    "fraction of the variance of ‖x‖ that is linear in the output of the first layer, {layers}",
+    each=("d", "layer"),
+)
 def explained_norm(tables: Tables, layers: tuple[str, ...]) -> pd.DataFrame:
-    """fraction of the variance of ‖x‖ that is linear in the output of the first layer, {layers}"""
+    """TODO"""
     rows = tables["norms"].rename(columns={"target_width": "d"})
     rows = nonempty(rows[rows["layer"].isin(layers)], f"norms in {', '.join(layers)}")
     return rows.assign(value=rows["explained"])

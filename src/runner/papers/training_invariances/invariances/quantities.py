@@ -67,33 +67,54 @@ def _orders(rows: pd.DataFrame, column: str) -> pd.DataFrame:
     return orders_of_neurons.merge(names, on=SERIES)
 
 
-@quantity(each=("graph",), unit="exponent", numbers="estimates", needs={"learning_rate": 3})
+@quantity(
+    "convergence order of the largest drift, extrapolated to learning rate zero, + the error of "
+    "this extrapolation",
+    each=("graph",),
+    unit="exponent",
+    numbers="estimates",
+    needs={"learning_rate": 3},
+)
 def order(tables: Tables, where: str) -> pd.DataFrame:
-    """convergence order of the largest drift, extrapolated to learning rate zero, + the error of \
-this extrapolation"""
+    """TODO"""
     return _orders(_drifts(tables, where), "graph")
 
 
-@quantity(each=("item",), unit="exponent", numbers="estimates", needs={"learning_rate": 3})
+@quantity(
+    "convergence order of the largest drift of D between linear neurons, or ReLU neurons that are"
+    " active for every example, extrapolated to learning rate zero, + the error of this "
+    "extrapolation",
+    each=("item",),
+    unit="exponent",
+    numbers="estimates",
+    needs={"learning_rate": 3},
+)
 def order_of_items(tables: Tables) -> pd.DataFrame:
-    """convergence order of the largest drift of D between linear neurons, or ReLU neurons that \
-are active for every example, extrapolated to learning rate zero, + the error of this \
-extrapolation"""
+    """TODO"""
     where = "(pair == 'full' and linear or pair == 'active' and not linear)"
     return _orders(_drifts(tables, f"item > 0 and {where}"), "item")
 
 
-@quantity(unit="exponent", needs={"learning_rate": 3})
+@quantity(
+    "median over all quantities of the convergence order of the largest drift, extrapolated to "
+    "learning rate zero",
+    unit="exponent",
+    needs={"learning_rate": 3},
+)
 def typical_order(tables: Tables, where: str) -> pd.Series:
-    """median over all quantities of the convergence order of the largest drift, extrapolated to \
-learning rate zero"""
+    """TODO"""
     neuron_orders = _orders(_drifts(tables, where), "graph")
     return neuron_orders.groupby("replicate")["value"].median()
 
 
-@quantity(each=("data", "architecture", "layer"), unit="ratio", needs={"learning_rate": 3})
+@quantity(
+    "largest drift of D extrapolated to learning rate zero / the error of this extrapolation",
+    each=("data", "architecture", "layer"),
+    unit="ratio",
+    needs={"learning_rate": 3},
+)
 def limit_over_error(tables: Tables, where: str) -> pd.DataFrame:
-    """largest drift of D extrapolated to learning rate zero / the error of this extrapolation"""
+    """TODO"""
     finest = _drifts(tables, where).sort_values("learning_rate").groupby(SERIES)
     rows, second = (finest.nth(i).set_index(SERIES) for i in (0, 1))
     rate = rows["learning_rate"] / (second["learning_rate"] - rows["learning_rate"])
@@ -103,9 +124,9 @@ def limit_over_error(tables: Tables, where: str) -> pd.DataFrame:
     return nonempty(rows.dropna(subset="value"), NEURONS).reset_index()
 
 
-@quantity()
+@quantity("|f(x) − μ(ρ(x))| / |f(x)|, before and after training")
 def distance_of_tree(tables: Tables) -> pd.DataFrame:
-    """|f(x) − μ(ρ(x))| / |f(x)|, before and after training"""
+    """TODO"""
     rows = finite(tables["decomposition"], "error", "output")
     return rows.assign(value=rows["error"] / rows["output"])
 
@@ -120,12 +141,14 @@ def _last_dense(tables: Tables) -> pd.DataFrame:
     return nonempty(rows.query("layer < depth and bound == 1 and kind == 'dense'"), LAYERS)
 
 
-@quantity(unit="ratio", needs={"time": 5})
+@quantity(
+    "exponent p of ‖W‖ ∝ (log t)ᵖ divided by 1/L, in the second half of the longest paths, in "
+    "every layer of networks of L layers without skip connections",
+    unit="ratio",
+    needs={"time": 5},
+)
 def exponent_in_log_time(tables: Tables) -> pd.DataFrame:
-    """exponent p of ‖W‖ ∝ (log t)ᵖ divided by 1/L, in the second half of the longest paths, in \
-every layer of networks of L layers without skip connections
-
-    The value is p L: it is 1 if ‖W‖ grows like (log t)^(1/L). Only the runs with the longest path
+    """The value is p L: it is 1 if ‖W‖ grows like (log t)^(1/L). Only the runs with the longest path
     of the flow count, and times with log t above 1.
     """
     rows = every_layer(tables)
@@ -137,12 +160,14 @@ every layer of networks of L layers without skip connections
     return exponents.assign(value=exponents["exponent"] * exponents["run"].map(depth))
 
 
-@quantity(unit="exponent", needs={"time": 5})
+@quantity(
+    "exponent p of {rest} ∝ (‖W‖²)ᵖ, in the second half of the longest paths, in the last fully "
+    "connected layers",
+    unit="exponent",
+    needs={"time": 5},
+)
 def exponent_in_norm(tables: Tables, rest: str) -> pd.Series:
-    """exponent p of {rest} ∝ (‖W‖²)ᵖ, in the second half of the longest paths, in the last fully \
-connected layers
-
-    A path is the trajectory of gradient flow. Only the runs with the longest time count, without
+    """A path is the trajectory of gradient flow. Only the runs with the longest time count, without
     the output layer. rest: an expression in the columns of the table, as "1 - operator_ratio". The
     exponent is the slope of log rest against log ‖W‖².
     """
@@ -151,18 +176,24 @@ connected layers
     return power(rows.assign(rest=rows.eval(rest)).dropna(subset="rest"), "rest")
 
 
-@quantity(unit="difference")
+@quantity(
+    "‖W‖₂² / ‖W‖² − 1 / (8ᴺ M) after training, in layers where 1 / (8ᴺ M) is above the trivial "
+    "bound and above the ratio before training",
+    unit="difference",
+)
 def limit_above(tables: Tables) -> pd.DataFrame:
-    """‖W‖₂² / ‖W‖² − 1 / (8ᴺ M) after training, in layers where 1 / (8ᴺ M) is above the trivial \
-bound and above the ratio before training"""
+    """TODO"""
     rows = finite(nonempty(ends(telling(tables)), LAYERS), "operator_ratio")
     return rows.assign(value=rows["operator_ratio"] - rows["bound"])
 
 
-@quantity(unit="difference")
+@quantity(
+    "‖W‖₂² / ‖W‖² − the bound of Eq. (13), at every time at which the bound of Eq. (13) is above "
+    "the trivial bound",
+    unit="difference",
+)
 def ratio_above(tables: Tables) -> pd.DataFrame:
-    """‖W‖₂² / ‖W‖² − the bound of Eq. (13), at every time at which the bound of Eq. (13) is above \
-the trivial bound"""
+    """TODO"""
     rows = tail(tables).query("layer < depth and finite_bound > trivial_bound")
     rows = finite(nonempty(rows, LAYERS), "operator_ratio")
     return rows.assign(value=rows["operator_ratio"] - rows["finite_bound"])

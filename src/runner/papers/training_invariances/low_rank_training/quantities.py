@@ -15,24 +15,26 @@ PRINTED = {"not diverged": "training did not diverge"}
 """Printed names of conditions."""
 
 
-@quantity()
+@quantity(
+    "how far the remainder is outside its bounds, divided by the remainder, at all times (optimizers: {methods})"
+)
 def outside(tables: Tables, methods: tuple[str, ...]) -> pd.DataFrame:
-    """how far the remainder is outside its bounds, divided by the remainder, at all times \
-(optimizers: {methods})"""
+    """TODO"""
     rows = marked(tables).query("method in @methods")
     rows = nonempty(rows, f"rows of {' or '.join(methods)}")
     excess = np.maximum(rows["remainder"] - rows["upper"], rows["lower"] - rows["remainder"])
     return rows.assign(value=excess / rows["remainder"].where(rows["remainder"] != 0, 1))
 
 
-@quantity(needs={"weight_decay": 2})
+@quantity(
+    "|remainder / (remainder without weight decay × exp(−2λT)) − 1| after training, divided by "
+    "{margin} (two classes) or {of_many} (more classes) (optimizers: {methods})",
+    needs={"weight_decay": 2},
+)
 def off_the_law(
     tables: Tables, methods: tuple[str, ...], margin: float, of_many: float
 ) -> pd.DataFrame:
-    """|remainder / (remainder without weight decay × exp(−2λT)) − 1| after training, divided by \
-{margin} (two classes) or {of_many} (more classes) (optimizers: {methods})
-
-    Return one row per inner layer at the end of each run with weight decay λ, matched with the same
+    """Return one row per inner layer at the end of each run with weight decay λ, matched with the same
     replicate without decay; `value` is the printed number. The remainder is the sum of the squared
     singular values except the k largest, k = 1 for two classes and K − 1 for K. methods: names of
     optimizers, as in the column `method`. Raises NoRows if there are no such runs.

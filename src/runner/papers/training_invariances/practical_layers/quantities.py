@@ -15,12 +15,11 @@ PRINTED = {
 """Printed names of conditions."""
 
 
-@quantity()
+@quantity(
+    "rate of change under gradient flow / largest rate that the sizes of weights and gradients allow"
+)
 def exact_rate(tables: Tables, where: str) -> pd.DataFrame:
-    """rate of change under gradient flow / largest rate that the sizes of weights and gradients \
-allow
-
-    Return one row per network, replicate, learning rate and quantity D of the figure. `value` is
+    """Return one row per network, replicate, learning rate and quantity D of the figure. `value` is
     the rate at which gradient flow changes D, relative to the largest possible rate: it is zero up
     to rounding if D is conserved. where: `control` for the quantities that gradient flow does
     change, `not control` for the others. Raises NoRows if no quantity of the figure was measured.
@@ -28,7 +27,12 @@ allow
     return shown(tables).query(where).rename(columns={"rate": "value"})
 
 
-@quantity(each=("method",), unit="exponent", needs={"learning_rate": 3})
+@quantity(
+    "convergence order: exponent of the drift in the learning rate",
+    each=("method",),
+    unit="exponent",
+    needs={"learning_rate": 3},
+)
 def order(tables: Tables, where: str) -> pd.DataFrame:
-    """convergence order: exponent of the drift in the learning rate"""
+    """TODO"""
     return orders(tables).query(where)

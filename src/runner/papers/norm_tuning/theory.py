@@ -41,7 +41,7 @@ class Construction(NamedTuple):
 
     @property
     def condition_number(self) -> float:
-        """Return the largest condition number of the systems; nan if one of them is nan."""
+        """Return the largest condition number of all linear systems; nan if one of them is nan."""
         return float(np.max([system.condition_number for system in self.systems]))
 
     @property

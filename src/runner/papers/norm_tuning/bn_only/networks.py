@@ -29,8 +29,12 @@ NEWTON_STEPS = 20
 def f(h1: Float[Tensor, "R m N"], W2: Float[Tensor, "R d m"], norm: Norm) -> Float[Tensor, "R N"]:
     """Return the outputs of the frozen network f for N samples.
 
-    h1: the hidden units W1 x, before normalization. W2: the second frozen matrix. norm: gamma and
-    beta of both normalization layers, which are affine maps (paper A, Proposition 1).
+    They are `sum_i relu(gamma2 * (W2 relu(gamma1 * h1 + beta1)) + beta2)_i`.
+
+    - h1: the hidden units W1 x before normalization.
+    - W2: frozen weights of the second layer.
+    - norm: gamma and beta of both normalization layers, which are affine maps (paper A, Proposition
+      1).
     """
     active = (norm.gamma1 * h1).add_(norm.beta1).relu_()
     return (norm.gamma2 * (W2 @ active)).add_(norm.beta2).relu_().sum(1)
@@ -79,9 +83,9 @@ The last entry is 1 for each last unit that is active or may become active, else
 class Batch:
     """A batch of N training samples: inputs x (R, d, N) and labels y (R, N).
 
-    W1 (R, m, d) is the first frozen matrix of the widest network f. A narrower network uses the
-    first of its units. Networks of all widths therefore share the hidden units `h1`, which are
-    computed at most once.
+    W1 (R, m, d) has the frozen weights of the first layer, for the widest network. A narrower
+    network has the first of these units. All networks therefore share the hidden units `h1`, which
+    are computed at most once.
     """
 
     def __init__(self, x: Tensor, y: Tensor, W1: Tensor) -> None:
@@ -131,9 +135,13 @@ class Dense:
 
 
 class FrozenWithNorm:
-    """The frozen network f during training; gamma and beta of its two BatchNorm layers are trained.
+    """A two-layer network during training: gamma and beta are trained, all weights are frozen.
 
-    - W2: the second frozen matrix. The hidden units are the first m units of a batch.
+    gamma and beta are the scales and shifts of its two BatchNorm layers. The network is f in the
+    module's docstring.
+
+    - W2: frozen weights of the second layer. The units of the first layer are the first m units of
+      a batch.
     - batch_statistics: whether the BatchNorm layers use mean and variance of the batch (Eq. 3), as
       usual in training. Otherwise they use mean 0 and variance 1, so that they are the affine maps
       of Proposition 1.
@@ -210,18 +218,17 @@ class FrozenWithNorm:
 
 
 class KeptOn(FrozenWithNorm):
-    """The frozen network f during training, with every hidden ReLU kept active.
+    """A two-layer network as `FrozenWithNorm`, in which every hidden ReLU is kept active.
 
     Only gamma1, the scales of the first layer, is trained. After every step the shifts are set by
     Lemma 7 of paper A. They make all hidden ReLUs active for inputs of norm at most `input_norm`,
-    and the last layer subtracts them. The last units of f are therefore `relu(W2 diag(gamma1) W1
-    x)`.
+    and the last layer subtracts them. The last units are therefore `relu(W2 diag(gamma1) W1 x)`.
 
     - W1, W2: the frozen weights.
     - input_norm: the largest norm of an input.
     - in_coordinates: whether a vector u is trained instead, with gamma1 = K^+ u. K^+ is the
       pseudo-inverse of the Khatri-Rao matrix K of the weights. The entries of u are those of `W2
-      diag(gamma1) W1`, so K no longer affects the conditioning of the problem.
+      diag(gamma1) W1`, whatever the condition number of K.
     """
 
     def __init__(

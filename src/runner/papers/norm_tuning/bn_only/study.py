@@ -231,13 +231,13 @@ def start(config: BnOnly, context: Context, problem: Problem) -> dict[Key, Learn
 
 
 def frozen(config: BnOnly, W1: Tensor, W2: Tensor, batch_statistics: bool) -> FrozenWithNorm:
-    """Return the frozen network f with its initial gamma and beta.
+    """Return a network with frozen random weights, at the initial values of its gamma and beta.
 
-    - W1 (R, m, d), W2 (R, d, m): frozen weights in float64.
+    - W1 (R, m, d), W2 (R, d, m): frozen weights of both layers, in float64.
     - batch_statistics: whether the BatchNorm layers use mean and variance of the batch.
 
-    The parameters `start`, `shift` and `trained` of the run decide initial values and trained
-    parameters. Raises InputError for an unknown name in the parameters.
+    The parameters `start`, `shift` and `trained` of the run choose the initial values and what is
+    trained. Raises InputError for an unknown name in the parameters.
     """
     network = FrozenWithNorm(W2.float(), batch_statistics)
     shifts = {"usual": 0.0, "shifted": config.shift, "active": 0.0}

@@ -112,11 +112,12 @@ def judged(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def at_best_rates(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of `judged` at the best learning rate of each target width and schedule.
+    """Return the rows at the best learning rate of each target width and schedule.
 
-    The best rate has the smallest median error on the last five replicates, which are excluded
-    here. The new column `inside_grid` is false if this rate is the smallest or largest one that was
-    tried, since a rate outside may be better. Raises NoRows if no replicate remains.
+    The best rate has the smallest median error on the last five replicates, which are then
+    excluded. The new column `inside_grid` is false if this rate is the smallest or largest one that
+    was tried, since a rate outside may be better. metrics: the table `metrics`. Raises NoRows if no
+    replicate remains.
     """
     plan = ["target_width", "schedule"]
     errors = metrics[_chooses(metrics)].fillna({"test_mse": np.inf})

@@ -25,7 +25,7 @@ POWERS = {10.0**power: f"$10^{{{power}}}$" for power in (-15, -10, -5, 0)}
 
 
 def _double(tables: Tables) -> pd.DataFrame:
-    """Return double-precision networks whose systems have full rank.
+    """Return the networks in double precision, with random targets, whose systems have full rank.
 
     Raises NoRows if there are none.
     """

@@ -224,7 +224,10 @@ def half_point(d: pd.Index) -> pd.Series:
 
 
 def _half_points(metrics: pd.DataFrame) -> pd.Series:
-    """Return for each d the p at which K has full rank in half of the networks, interpolated."""
+    """Return for each d the p at which the matrix K of half of the networks has full rank.
+
+    p, the fraction of nonzero weights, is interpolated between the values that were run.
+    """
     points = {}
     for d, rows in full_rank_by_sparsity(metrics).groupby("target_width"):
         share, p = np.maximum.accumulate(rows["fraction"].to_numpy()), rows["sparsity"].to_numpy()
@@ -235,7 +238,10 @@ def _half_points(metrics: pd.DataFrame) -> pd.Series:
 
 
 def _exponent(half: pd.Series) -> float:
-    """Return the exponent of the half points in log d / d; nan for fewer than three widths."""
+    """Return the exponent a of half points p ∝ (log d / d)^a; nan for fewer than three d.
+
+    half: p indexed by d.
+    """
     if len(half) < 3:
         return np.nan
     d = half.index.to_numpy(dtype=float)

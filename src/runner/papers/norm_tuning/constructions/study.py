@@ -176,7 +176,7 @@ def construct(
     empty.
 
     - target: the network to equal.
-    - inputs: all hidden ReLUs are active for inputs up to the largest norm of these.
+    - inputs: the inputs of the network. All hidden ReLUs are active up to their largest norm.
     - arithmetic: float64, or more digits (only for Theorem 2).
 
     Raises InputError for an unknown theorem.

@@ -130,7 +130,7 @@ def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def _ends(tables: Tables, start: str) -> pd.DataFrame:
-    """Return the last epochs of the networks of an initialization, or no rows if none has it."""
+    """Return the rows of `tables.ends` for an initialization; an empty table if there are none."""
     try:
         return ends(tables, start)
     except NoRows:

@@ -84,9 +84,11 @@ def _errors(rows: pd.DataFrame, column: str = "relative_mse", **values: Any) -> 
 
 
 def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw errors against d: a panel for each kind of layer, a line for each way to set γ and β.
+    """Draw figure `norm-layers`: errors against the target width d.
 
-    Returns the picture and the drawn numbers.
+    There is a panel for each kind of normalization layer, and a line for each way to set gamma and
+    beta. Returns the picture, and a table with median and range of the errors of each line and d.
+    Raises NoRows if the table `metrics` is empty.
     """
     metrics = nonempty(tables["metrics"], "layer")
     across = {"left": 0.95, "gap": 0.2, "right": 1.35, "ratios": (1, 0.72, 1, 0.75, 1)}

@@ -35,11 +35,11 @@ def _rows(tables: Tables, layer: str, mode: str = "evaluation") -> pd.DataFrame:
 def error_over_rounding(tables: Tables, layer: str = "batch_norm") -> pd.DataFrame:
     """Return the error of constructed networks divided by the error that rounding can cause.
 
-    A row is a replicate with target width d, and `value` is the ratio. The numerator, in the column
-    `relative_error`, is the root mean square error in standard deviations of the target g. It is
-    replaced by the largest absolute error if this is smaller, since g may hardly vary on few
-    inputs. The denominator is ε (condition number + 9) × input norm, with the machine epsilon ε.
-    The 9 allows for about a dozen operations that round, even at condition number 1.
+    A row is a replicate with target width d, and `value` is the ratio. The numerator is the root
+    mean square error in standard deviations of the target g, the column `relative_error`. The
+    largest absolute error replaces it if this is smaller, since g may hardly vary on few inputs.
+    The denominator is ε (condition number + 9) × input norm, with the machine epsilon ε. The 9
+    allows for about a dozen operations that round, even at condition number 1.
 
     With biases, networks are judged only from d = 2 on. The biases are divided by the weights, and
     a system of one equation has condition number 1 even if its weights are tiny.

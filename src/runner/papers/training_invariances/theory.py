@@ -64,7 +64,7 @@ def convolution_outgoing(T: Float[Tensor, "*R o i k k"]) -> Float[Tensor, "*R ok
 
 
 def by_channel(W: Float[Tensor, "*R o i"], channels: int) -> Float[Tensor, "*R op c"]:
-    """Return the matrix V of the weights from c channels to a fully connected layer, by column.
+    """Return the matrix V of the weights out of c channels into a fully connected layer.
 
     W: weights of the layer, which reads c channels of p positions, i = c p. A column of V, `(o p) x
     c`, has the weights from all positions of a channel (Theorem 1, items 5 and 6). With one

@@ -213,11 +213,11 @@ def threshold_exponent(tables: Tables, blocks: int) -> pd.DataFrame:
 
 
 def half_point(d: pd.Index) -> pd.Series:
-    """Return the p at which no hidden unit lacks incoming or outgoing weights with probability 1/2.
+    """Return the p at which all hidden units are connected with probability 1/2.
 
-    p is the fraction of nonzero weights, and the network has d² hidden units. d: the widths of the
-    target. The result is indexed by d. Each p solves `theory.live_units_probability(d, d, d ** 2,
-    p) == 1 / 2`, in closed form.
+    A connected unit has incoming and outgoing weights. p is the fraction of nonzero weights, and
+    the network has d² hidden units. d: the widths of the target. The result is indexed by d. Each p
+    solves `theory.live_units_probability(d, d, d ** 2, p) == 1 / 2`, in closed form.
     """
     cut_off = -np.expm1(-np.log(2) / (2 * d**2))  # largest probability for one side of a unit
     return pd.Series(1 - cut_off ** (1 / d), index=d)

@@ -32,8 +32,8 @@ def agreement(tables: Tables) -> pd.Series:
     """Return the fraction of test images for which a classifier and its copy predict one class.
 
     A row is a replicate, with the column d, the number of hidden units of the classifier. The copy
-    is the construction of Theorem 1. `value` is the fraction; nan means that a logit is not finite.
-    Raises NoRows if there is no copy.
+    is a frozen random network that Theorem 1 constructs. `value` is the fraction; nan means that a
+    logit is not finite. Raises NoRows if there is no copy.
     """
     return _of(tables, "construction")["agreement"].rename("value").reset_index()
 

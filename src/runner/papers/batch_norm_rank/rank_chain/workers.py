@@ -1,9 +1,10 @@
 """Averages over depth for many widths and gammas at once, on all cores.
 
-A point is one width and one gamma. Its chains are divided into stacks. Each stack has its own
-random stream, so results depend neither on the run's other points nor on the number of threads.
-Torch and compiled code release the interpreter lock. One thread per core, with kernels of one
-thread each, is much faster than many threads on one small kernel.
+A point is one width and one gamma. The chains of a point, which are independent networks, are
+divided into stacks. Each stack has a separate random stream. Results therefore depend neither on
+the run's other points nor on the number of threads. Torch and compiled code release Python's
+interpreter lock. One thread per core, with kernels of one thread each, is much faster than many
+threads on one small kernel.
 """
 
 import threading
@@ -36,7 +37,8 @@ use the same number.
 class ChainStack:
     """A group of chains of one width and one gamma (`skip`) that are computed together.
 
-    index: number of the stack among those of its point. chains: number of chains.
+    index: number of the stack among those of its point. chains: number of chains. plan: which
+    layers are measured.
     """
 
     width: int
@@ -47,7 +49,7 @@ class ChainStack:
 
     @property
     def name(self) -> str:
-        """Return the stack's key in a checkpoint, which also names its random stream."""
+        """Return the stack's key in a checkpoint, which is also the name of its random stream."""
         return f"average d={self.width} gamma={self.skip} block={self.index}"
 
     @property
@@ -57,7 +59,7 @@ class ChainStack:
 
 
 class Stopped(Exception):
-    """Raised in a thread to leave its stack when the run ends early."""
+    """Error that ends the computation of a stack in its thread when the run ends early."""
 
 
 def average(
@@ -89,7 +91,7 @@ def average(
 def plan_stacks(config: RankChain, device: str) -> list[ChainStack]:
     """Return all stacks of a run, the most expensive first, so that threads end together.
 
-    device: cpu or cuda.
+    device: "cpu" or "cuda".
     """
     stacks = []
     for width in config.widths:
@@ -103,7 +105,7 @@ def plan_stacks(config: RankChain, device: str) -> list[ChainStack]:
 
 
 def plan_of(config: RankChain, width: int, burn_in: int) -> Plan:
-    """Return the plan of each chain of a width: its layers and measurements.
+    """Return the plan of each chain of a width: its layers, and which layers are measured.
 
     burn_in: layers before the first measurement.
     """
@@ -111,9 +113,9 @@ def plan_of(config: RankChain, width: int, burn_in: int) -> Plan:
 
 
 def chains_in_stack(config: RankChain, width: int, device: str) -> int:
-    """Return the largest number of chains of a width that advance together.
+    """Return the largest number of chains of a width in a stack.
 
-    device: cpu or cuda.
+    device: "cpu" or "cuda".
     """
     if config.engine_on(device) == "kernel":
         return engines.LANES
@@ -123,10 +125,10 @@ def chains_in_stack(config: RankChain, width: int, device: str) -> int:
 def compute(
     stacks: list[ChainStack], config: RankChain, device: torch.device, report: Callable[[int], None]
 ) -> Iterator[tuple[ChainStack, Float[Tensor, "2 batches 5"]]]:
-    """Yield each stack with its batch means when they are ready.
+    """Yield each stack with its batch means, as soon as they are ready.
 
-    The stacks are computed in several threads on the CPU, else in one. report: called with the
-    number of layers done.
+    The stacks are computed in several threads on the CPU, in one thread on other devices. report:
+    called with the number of layers done.
     """
     threads = torch.get_num_threads()
     workers = threads if device.type == "cpu" else 1
@@ -157,7 +159,7 @@ def compute(
 def batch_means(
     stack: ChainStack, config: RankChain, device: torch.device, tick: Callable[[int], None]
 ) -> Float[Tensor, "2 batches 5"]:
-    """Return the batch means of a stack's chains, by the engine that the run selects.
+    """Return the batch means of a stack's chains, computed with the engine that the run selects.
 
     tick: called with the number of strides done. Raises InputError for an unknown engine.
     """
@@ -174,7 +176,7 @@ def batch_means(
 
 
 def make_chain(stack: ChainStack, config: RankChain, device: torch.device) -> engines.Chain:
-    """Return the chains of a stack with Gaussian inputs, by the rotated or the direct engine.
+    """Return the chains of a stack with Gaussian inputs, for the rotated or the direct engine.
 
     Raises InputError for an unknown engine.
     """

@@ -53,10 +53,10 @@ def chance_level(tables: Tables) -> float:
 
 
 def learned_share(accuracy: Numbers, chance: float) -> Numbers:
-    """Return the learned fraction (accuracy - chance) / (1 - chance): 0 at chance level, 1 for a
-    perfect fit.
+    """Return the learned fraction (accuracy - chance) / (1 - chance) of accuracies.
 
-    chance: the accuracy at chance level.
+    The learned fraction is 0 at chance level and 1 for a perfect fit. chance: the accuracy at
+    chance level.
     """
     return (accuracy - chance) / (1 - chance)
 

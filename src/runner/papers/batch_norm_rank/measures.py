@@ -29,8 +29,7 @@ class Ranks:
 
 @torch.no_grad()
 def ranks(H: Float[Tensor, "R d N"], tau: float = 0.5) -> Ranks:
-    """Return rank, soft rank and lower bound r of each matrix, from one computation of singular
-    values.
+    """Return rank, soft rank and lower bound r of each matrix, from the same singular values.
 
     H: hidden representations of R networks, the d units as rows and the N samples as columns. tau:
     threshold of the soft rank, from 0 to 1.

@@ -31,8 +31,7 @@ def starting_stack(
     skip: float = inf,
     dtype: torch.dtype = torch.float32,
 ) -> MLP:
-    """Return one initialized network per replicate, with the depth and width of the study's
-    parameters.
+    """Return one initialized network per replicate, with the study's depth and width.
 
     A replicate's random draws are the same for every normalization. features, classes: numbers of
     inputs and outputs. skip: weight gamma of the residual branch; inf: no skip connection.

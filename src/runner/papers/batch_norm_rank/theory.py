@@ -153,8 +153,8 @@ def regularity_terms(
 def frobenius_change(M: Float[Tensor, "*stack d d"]) -> Float[Tensor, "*stack"]:
     """Return `delta_F(M)`, the leading change of `||M||_F^2` over one layer (Lemma 7, Eq. 43).
 
-    M holds the second moments of normalized representations, and M_+ those of the next layer. With
-    the weight gamma of the residual branch and random weights W,
+    M holds the second moments of normalized representations, and M_+ the second moments one layer
+    later. With the weight gamma of the residual branch and random weights W,
 
         E_W ||M_+||_F^2 - ||M||_F^2 = gamma^2 delta_F(M) + O(gamma^3),
         delta_F(M) = 2 d^2 - 2 ||M||_F^2 - 8 Tr(M^3) + 8 Tr(diag(M^2)^2).
@@ -165,11 +165,10 @@ def frobenius_change(M: Float[Tensor, "*stack d d"]) -> Float[Tensor, "*stack"]:
 
 
 def frobenius_change_of_spectrum(eigenvalues: Float[Tensor, "*stack d"]) -> Float[Tensor, "*stack"]:
-    """Return `delta_F` of Lemma 7 for a matrix `M` whose rows have equal norm (Proposition 8, Eq.
-    45).
+    """Return `delta_F` of Lemma 7 if all rows of `M` have the same norm (Proposition 8, Eq. 45).
 
-    It depends only on the eigenvalues lambda of `M`: `delta_F(lambda) = 2 d^2 - 2 ||lambda||_2^2 -
-    8 ||lambda||_3^3 + 8 ||lambda||_2^4 / d`.
+    The value then depends only on the eigenvalues lambda of `M`: `delta_F(lambda) = 2 d^2 - 2
+    ||lambda||_2^2 - 8 ||lambda||_3^3 + 8 ||lambda||_2^4 / d`.
     """
     d = eigenvalues.shape[-1]
     square, cube = eigenvalues.square().sum(dim=-1), eigenvalues.pow(3).sum(dim=-1)
@@ -218,11 +217,11 @@ def lyapunov_gap_ginibre(width: int) -> float:
 def lyapunov_gap(
     width: int, skip: float, samples: int, generator: torch.Generator
 ) -> tuple[float, float]:
-    """Return the gap of the two largest Lyapunov exponents in nats per layer, and its standard
-    error.
+    """Return the gap of the two largest Lyapunov exponents, and its standard error.
 
-    The exponents `lambda_1 >= lambda_2` are those of products of matrices `A = I + gamma W` with
-    Gaussian `W (d, d)`. width: d. skip: gamma. samples: number of Monte Carlo draws.
+    The exponents `lambda_1 >= lambda_2` describe products of matrices `A = I + gamma W` with
+    Gaussian `W (d, d)`. The unit is nats per layer. width: d. skip: gamma. samples: number of Monte
+    Carlo draws.
 
     Rotations `U A U^T` do not change the distribution of `A`. The growth of a vector's length and
     of a parallelogram's area are therefore iid over layers. The first two basis vectors are enough:

@@ -22,12 +22,11 @@ class Task:
 
 
 def draw_task(rank: int, samples: int, test_samples: int, generator: torch.Generator) -> Task:
-    """Draw samples of `x = g(z)`, `y = h(z_1 .. z_rank)` with Gaussian z and random shallow
-    networks g, h.
+    """Draw samples of `x = g(z)`, `y = h(z_1 .. z_rank)` with Gaussian z.
 
-    The training inputs have E ||x||^2 = d_in. The training targets are centered and have E ||y||^2
-    = 1, so the cost of the zero network is 1. Test samples are shifted and scaled by the same
-    numbers.
+    g and h are random shallow networks. The training inputs have E ||x||^2 = d_in. The training
+    targets are centered and have E ||y||^2 = 1, so the cost of the zero network is 1. Test samples
+    are shifted and scaled by the same numbers.
     """
     g = _shallow_network(LATENT, D_IN, generator)
     h = _shallow_network(rank, D_OUT, generator)

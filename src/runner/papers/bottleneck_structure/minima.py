@@ -130,8 +130,7 @@ def merged(network: Network) -> Network:
 
 
 def balanced(network: Network, sweeps: int = BALANCING) -> Network:
-    """Return the network with every neuron rescaled so that its incoming and outgoing norms are
-    equal.
+    """Return the network with every neuron rescaled to equal incoming and outgoing norms.
 
     In the result, `||W_{l,i.}||^2 + b_{l,i}^2 = ||W_{l+1,.i}||^2` for neuron i of layer l. The
     function f does not change, and `||theta||^2` is the smallest of all rescalings. sweeps: largest

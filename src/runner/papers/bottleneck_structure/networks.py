@@ -39,18 +39,14 @@ class Network:
         return sum(p.square().sum() for p in (*self.weights, *self.biases))
 
     def activations(self, x: Inputs) -> list[Float[Tensor, "N _"]]:
-        """Return `[x, alpha_1(x), ..., alpha_{L-1}(x), f(x)]`: input, hidden activations and
-        output.
-        """
+        """Return the input x, the hidden activations alpha_1(x) to alpha_{L-1}(x), and f(x)."""
         alphas = [x]
         for W, b in zip(self.weights[:-1], self.biases[:-1], strict=True):
             alphas.append((alphas[-1] @ W.mT).add_(b).relu_())  # one tensor per layer, no copies
         return [*alphas, (alphas[-1] @ self.weights[-1].mT).add_(self.biases[-1])]
 
     def cost(self, x: Inputs, y: Float[Tensor, "N d_out"]) -> float:
-        """Return `C = (1/N) sum_i ||f(x_i) - y_i||^2`. x: inputs, y: targets, one sample per
-        row.
-        """
+        """Return `C = (1/N) sum_i ||f(x_i) - y_i||^2`. x, y: inputs and targets, one per row."""
         return float((self.activations(x)[-1] - y).square().sum(1).mean())
 
     def traced(self, x: Inputs) -> dict[str, Tensor]:

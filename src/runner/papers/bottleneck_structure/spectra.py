@@ -18,7 +18,7 @@ FLOOR = 0.01
 def bottleneck_rank(singular_values: Sequence[Float[Tensor, " _"]]) -> int:
     """Return the smallest number of singular values above 0.1 of any weight matrix (section 1).
 
-    singular_values: those of W_1 .. W_L.
+    singular_values: the singular values of W_1 .. W_L.
     """
     return min(map(threshold_rank, singular_values))
 
@@ -62,12 +62,11 @@ def threshold_rank(s: Float[Tensor, " _"]) -> int:
 
 
 def gap_rank(s: Float[Tensor, " _"]) -> int:
-    """Return the rank k with the largest gap s_k / s_{k+1} of the singular values s, in descending
-    order.
+    """Return the rank k with the largest gap s_k / s_{k+1} of the singular values s.
 
-    The rank is 0 if no value is above 0.1, or if all are nan. Values below a hundredth of the
-    largest one count as this hundredth. Values that shrink in training stay above a fixed threshold
-    for long, while the gap opens early.
+    s: in descending order. The rank is 0 if no value is above 0.1, or if all are nan. Values below
+    a hundredth of the largest one count as this hundredth. Values that shrink in training stay
+    above a fixed threshold for long, while the gap opens early.
     """
     if not s[0] > THRESHOLD:
         return 0

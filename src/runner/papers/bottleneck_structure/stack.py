@@ -170,9 +170,7 @@ class DepthStack:
         return network
 
     def predict(self, x: Float[Tensor, "R d_in N"]) -> Float[Tensor, "R d_out N"]:
-        """Return the outputs of every network on its inputs. x: R sets of N inputs, samples as
-        columns.
-        """
+        """Return the outputs of every network. x: R sets of N inputs, samples as columns."""
         self._reserve(x)
         H, out = x, x.new_empty(len(self.depths), self.d_out, x.shape[-1])
         for i, A in enumerate(self.active):
@@ -185,11 +183,10 @@ class DepthStack:
     def descend(
         self, x: Float[Tensor, "R d_in N"], y: Float[Tensor, "R d_out N"]
     ) -> Float[Tensor, " R"]:
-        """Return the cost `(1/N) sum_i ||f(x_i) - y_i||^2` of every network, and write its
-        gradient.
+        """Compute the gradient; return the cost `(1/N) sum_i ||f(x_i) - y_i||^2` of every network.
 
-        The gradient is written to the attribute `gradient`. x, y: inputs and targets of R networks,
-        samples as columns.
+        The gradient of the cost is written to the attribute `gradient`. x, y: inputs and targets of
+        R networks, samples as columns.
         """
         delta_out = self.predict(x).sub_(y)
         cost = delta_out.square().sum(1).mean(-1)

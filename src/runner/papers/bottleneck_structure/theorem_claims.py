@@ -53,8 +53,8 @@ def inequality(
     """Return the claim that no network violates a theorem of paper D.
 
     name: the theorem in the table `theorems`. source: its place in the paper. balanced: whether the
-    proof assumes balanced parameters; then only best solutions are judged. more: further arguments
-    of `Claim`.
+    proof assumes balanced parameters; the claim is then about best solutions only. more: further
+    arguments of `Claim`.
     """
     count = violations(name, "recipe == 'minimum'") if balanced else violations(name)
     count = count.given("imbalance <= 1e-3") if balanced else count

@@ -26,7 +26,7 @@ Sides = tuple[Float[Tensor, " _"], Float[Tensor, " _"]]
 class TheoremCheck(Row):
     """One row for each network and theorem: at how many points lower <= upper fails.
 
-    The columns `lower` and `upper` are those of the tightest point, where upper - lower is
+    The columns `lower` and `upper` have the sides at the tightest point, where upper - lower is
     smallest.
     """
 

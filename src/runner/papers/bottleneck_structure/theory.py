@@ -59,9 +59,9 @@ def corrections(A: Float[Tensor, "m n"], k: int) -> tuple[float, float]:
 def imbalance(network: Network) -> float:
     """Return the relative imbalance of the parameters (Appendix B, proof of Theorem 7).
 
-    The formula is `sum_{l,i} | ||W_{l,i.}||^2 + b_{l,i}^2 - ||W_{l+1,.i}||^2 | / ||theta||^2`. It
-    sums over neurons i how much the norms of incoming and outgoing weights differ. The imbalance is
-    0 if they are equal.
+    The formula is `sum_{l,i} | ||W_{l,i.}||^2 + b_{l,i}^2 - ||W_{l+1,.i}||^2 | / ||theta||^2`. The
+    sum over neurons i measures how much the norms of incoming and outgoing weights differ. The
+    imbalance is 0 if they are equal.
     """
     total = network.parameter_norm()
     if total == 0:
@@ -113,11 +113,10 @@ def squared_inputs(network: Network, x: Inputs) -> list[PerPoint]:
 
 
 def ntk_trace(network: Network, derivatives: Derivatives, x: Inputs) -> PerPoint:
-    """Return `Tr Theta(x, x) = sum_l ||alpha_{l-1}(x)||^2 ||J(alpha~_l -> f)(x)||_F^2` at every
-    point.
+    """Return `Tr Theta(x, x) = sum_l ||alpha_{l-1}(x)||^2 ||J(alpha~_l -> f)(x)||_F^2`.
 
-    Theta is the tangent kernel. As in the paper (Appendix B), it includes the derivatives by the
-    weights and not by the biases.
+    Theta is the tangent kernel. As in the paper (Appendix B), the kernel includes the derivatives
+    by the weights and not by the biases. The result has a number for each point x.
     """
     layers = zip(squared_inputs(network, x), derivatives.outer, strict=True)
     return sum(a * J.square().sum((1, 2)) for a, J in layers)
@@ -139,8 +138,9 @@ def representation_tail(
 ) -> Float[Tensor, " L"]:
     """Return `s_{k+1}(W_l alpha_{l-1}(X) / sqrt N)` of every layer, small by Corollary 8.
 
-    It is singular value k + 1 of the pre-activations without bias at N points x. with_bias: use
-    `W_l alpha_{l-1}(X) + b_l`; the proof omits b. The value is 0 if there are at most k points.
+    s_{k+1} is singular value k + 1 of the pre-activations without bias at the N points X. The value
+    is 0 if there are at most k points. with_bias: use `W_l alpha_{l-1}(X) + b_l`; the proof omits
+    b.
     """
     inputs = network.activations(x)[:-1]
     layers = zip(network.weights, network.biases, inputs, strict=True)
@@ -179,8 +179,7 @@ def representation_bound(
 
 
 def ntk_mixed_derivative(derivatives: Derivatives) -> PerPoint:
-    """Return `||d^2_{xy} Theta(x, x)||_op`, the norm of the tangent kernel's mixed second
-    derivative.
+    """Return `||d^2_{xy} Theta(x, x)||_op`, the norm of a second derivative of the tangent kernel.
 
     At every point the derivative is the (d_in d_out)-square matrix `sum_l (J alpha_{l-1}^T J
     alpha_{l-1}) (x) (J(alpha~_l -> f) J(alpha~_l -> f)^T)` (Proposition 9).
@@ -201,11 +200,11 @@ def narrowness_bound(jacobian: Jacobians, L: int) -> PerPoint:
 
 
 def ntk_norm(network: Network, derivatives: Derivatives, x: Inputs) -> PerPoint:
-    """Return the operator norm of the tangent kernel Theta(x, x), a (d_out, d_out) matrix, at every
-    point.
+    """Return the operator norm of the tangent kernel Theta(x, x), a (d_out, d_out) matrix.
 
-    `Theta = sum_l ||alpha_{l-1}||^2 J_l J_l^T` with `J_l = J(alpha~_l -> f)`. It includes the
-    derivatives by the weights and not by the biases, as in Appendix B.
+    `Theta = sum_l ||alpha_{l-1}||^2 J_l J_l^T` with `J_l = J(alpha~_l -> f)`. The kernel includes
+    the derivatives by the weights and not by the biases, as in Appendix B. The result has a number
+    for each point x.
     """
     layers = zip(squared_inputs(network, x), derivatives.outer, strict=True)
     return operator_norm(sum(a[:, None, None] * J @ J.mT for a, J in layers))

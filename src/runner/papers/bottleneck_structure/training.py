@@ -39,9 +39,9 @@ def start(
 ) -> DepthStack:
     """Draw the initial weights of every network of the stack; return the stack.
 
-    Each network has the random stream of its replicate, depth and number. replicates: the replicate
-    of each network. numbers: for each network the index among the initializations of its replicate
-    and depth; (): all 0.
+    The random stream of a network depends on its replicate, depth and number. replicates: the
+    replicate of each network. numbers: for each network the index among the initializations of its
+    replicate and depth; (): all 0.
     """
     numbers = numbers or [0] * len(replicates)
     for r, (L, replicate, number) in enumerate(zip(stack.depths, replicates, numbers, strict=True)):
@@ -131,9 +131,7 @@ class RidgeTrainer:
                 context.checkpoint(lambda finished=finished: self.state() | finished)
 
     def state(self) -> dict[str, Tensor]:
-        """Return the tensors that a checkpoint stores: parameters, widths, and the state of
-        Adam.
-        """
+        """Return the tensors that a checkpoint stores: parameters, widths, state of Adam."""
         widths = torch.tensor(self.stack.widths)
         state = {"parameters": self.stack.parameters, "widths": widths}
         return state | self.adam.state[self.stack.parameters]

@@ -191,9 +191,7 @@ def say_centring(tables: Tables, verdict: str) -> str:
 
 
 def say_parallel(tables: Tables) -> str:
-    """Return the headline of figure 10: plain networks learn nothing, from images or random
-    pixels.
-    """
+    """Return the headline of figure 10: plain networks learn neither images nor random pixels."""
     return (
         f"Without batch norm {_network(tables)} does not learn, and it cannot tell images from"
         " random pixels"

@@ -67,8 +67,8 @@ def _beside_fit(tables: Tables, values: pd.DataFrame) -> pd.DataFrame:
 def rank_before(tables: Tables, one: str, other: str) -> pd.Series:
     """Return the ratio of two methods' ranks before training, for each replicate.
 
-    The rank is that of the last hidden layer. one, other: the methods of numerator and denominator,
-    such as "batch_norm". Raises NoRows if a method was not run.
+    The rank is measured in the last hidden layer. one, other: the methods of numerator and
+    denominator, such as "batch_norm". Raises NoRows if a method was not run.
     """
     return _of(tables, one, "rank").loc[0] / _of(tables, other, "rank").loc[0]
 
@@ -93,11 +93,10 @@ def order_kept(tables: Tables) -> pd.Series:
 
 @quantity("training accuracy at every epoch, {one} − {other}", unit="difference")
 def accuracy_ahead(tables: Tables, one: str, other: str) -> pd.Series:
-    """Return the difference of two methods' training accuracies, a row for each replicate and
-    epoch.
+    """Return the difference of two methods' training accuracies, for each replicate and epoch.
 
-    Epochs begin at 1. one, other: the methods, such as "batch_norm"; the value is the accuracy of
-    `one` minus that of `other`. Raises NoRows if a method was not run.
+    Epochs begin at 1. one, other: the methods, such as "batch_norm"; the accuracy of `other` is
+    subtracted. Raises NoRows if a method was not run.
     """
     accuracy = (_of(tables, method, "train_accuracy").drop(index=0) for method in (one, other))
     return (next(accuracy) - next(accuracy)).unstack()
@@ -105,11 +104,13 @@ def accuracy_ahead(tables: Tables, one: str, other: str) -> pd.Series:
 
 @quantity("learned fraction, (accuracy − 0.1) / 0.9, of {method} {when}")
 def learned(tables: Tables, method: str, when: str = LAST) -> pd.DataFrame:
-    """Return a method's learned fraction of the training images, with the column
-    `fit_of_batch_norm`.
+    """Return a method's learned fraction of the training images.
 
-    when: LAST gives one row for each replicate, at the last epoch. Any other text gives a row for
-    each replicate and each epoch from 1 on; rules print the text. method: such as "vanilla". Raises
+    The learned fraction is 0 at chance level and 1 for a perfect fit. The column
+    `fit_of_batch_norm` has the learned fraction of the network with batch norm at the last epoch.
+
+    method: such as "vanilla". when: LAST gives one row for each replicate, at the last epoch. Any
+    other text gives a row for each replicate and each epoch from 1 on; rules print the text. Raises
     NoRows if the method or `batch_norm` was not run.
     """
     share = _learned(tables, method)
@@ -124,7 +125,8 @@ def gained_by_centring(tables: Tables, when: str = LAST) -> pd.DataFrame:
     """Return the gain from mean subtraction in batch norm, a row for each replicate.
 
     The value is the learned fraction of `batch_norm` minus the learned fraction of
-    `batch_norm_no_mean`. The column `fit_of_batch_norm` is added.
+    `batch_norm_no_mean`. The learned fraction is 0 at chance level and 1 for a perfect fit. The
+    column `fit_of_batch_norm` has the learned fraction of `batch_norm` at the last epoch.
 
     when: LAST takes the last epoch. Any other text takes the mean over all epochs from 1 on; rules
     print the text. Raises NoRows if one of the two methods was not run.
@@ -145,11 +147,11 @@ def alignment(tables: Tables, method: str) -> pd.Series:
 
 @quantity("alignment of the gradients before training, {one} − {other}", unit="difference")
 def alignment_before(tables: Tables, one: str, other: str) -> pd.Series:
-    """Return the difference of two methods' gradient alignments before training, for each
-    replicate.
+    """Return the difference of two methods' gradient alignments before training.
 
-    one, other: the methods; the value is the alignment of `one` minus the alignment of `other`.
-    Raises NoRows if a method was not run.
+    The alignment is the mean absolute cosine of the gradients of two images by the last layer.
+    There is a number for each replicate. one, other: the methods, such as "vanilla"; the alignment
+    of `other` is subtracted. Raises NoRows if a method was not run.
     """
     aligned = (_of(tables, method, "gradient_alignment").loc[0] for method in (one, other))
     return next(aligned) - next(aligned)
@@ -160,8 +162,7 @@ def alignment_before(tables: Tables, one: str, other: str) -> pd.Series:
     unit="ratio",
 )
 def distance_of_paths(tables: Tables) -> pd.Series:
-    """Return the relative distance of the accuracies on images and on random pixels, for each
-    replicate.
+    """Return how far the accuracies on images and on random pixels are apart, for each replicate.
 
     The networks have no batch norm. The distance of two networks is the mean over epochs, from 1
     on, of |difference of their log training accuracies|. Accuracies below 1e-4 count as 1e-4. The

@@ -77,18 +77,19 @@ class UntrainedNetwork(Row):
 
     method: str
     replicate: int
-    parameters: int  # weights, biases, scales and shifts of the network
-    matrix_rank: float  # singular values above sigma_max d eps; nan if not finite
-    soft_rank: float  # rank_tau of the representation scaled to Tr M = d
+    parameters: int  # number of weights, biases, scales and shifts of the network
+    matrix_rank: float  # number of singular values above sigma_max d eps; nan if not finite
+    soft_rank: float  # soft rank rank_tau (Eq. 3) of H, scaled to Tr M = d
     rank_bound: float  # r(H), Eq. (4); nan if H is zero or not finite
     gradient_alignment: float  # mean |cosine| of per-sample gradients of the last layer
 
 
 @dataclass(frozen=True)
 class TrialEpoch(Row):
-    """One row for each method, learning rate, selection replicate and epoch.
+    """One row for each method, learning rate, replicate and epoch of the trials.
 
-    The learning rates are chosen by these rows. Numbers of diverged networks are nan.
+    The trials choose the learning rates, on separate replicates. Numbers of diverged networks are
+    nan.
     """
 
     table: ClassVar[str] = "selection"
@@ -101,7 +102,7 @@ class TrialEpoch(Row):
     steps: int  # steps of SGD so far
     train_loss: float  # nats; mean over the epoch's minibatches, each before its step
     train_accuracy: float  # fraction of images with the right class; mean over minibatches
-    test_loss: float  # at the end of the epoch, with running statistics
+    test_loss: float  # nats; at the end of the epoch, with running statistics
     test_accuracy: float  # fraction of the test images with the right class, at the same time
     rank: float  # rank of the last hidden layer on `samples` training images
     rank_bound: float  # r(H), lower bound of the rank, Eq. (4), of the same representation
@@ -120,9 +121,10 @@ class TrainedEpoch(TrialEpoch):
 def run(config: Config, context: Context) -> Iterator[UntrainedNetwork | TrialEpoch | Measured]:
     """Train the networks one after the other; yield the rows of the three tables.
 
-    Networks of the judged replicates are also measured before training. They are handed over to the
-    user's function `measure`, if there is one, whose rows (`Measured`) are yielded, too. Raises
-    InputError for an unknown method or architecture, or unavailable images.
+    The replicates for trials only choose learning rates. Networks of all other replicates are also
+    measured before training. They are handed to the user's function `measure`, if there is one,
+    whose rows (`Measured`) are yielded, too. Raises InputError for an unknown method or
+    architecture, or unavailable images.
     """
     rate_of = {name: lookup("methods", name, METHODS).rate_of or name for name in config.methods}
     judged = range(config.replicates)
@@ -187,9 +189,7 @@ def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn
 
 
 def traced(config: Config, trainer: ConvolutionalTrainer) -> dict[str, Tensor]:
-    """Return tensors by name: the images `x` for measurements, the weights, the last
-    representations `H`.
-    """
+    """Return tensors by name: images `x` for measurements, weights, last representations `H`."""
     images = probed(config, trainer.data)
     H, _ = last_layer(trainer.network, images)
     return {"x": images.pixels, **trainer.network.state_dict(), "H": H}

@@ -37,8 +37,8 @@ def paths(tables: Tables) -> pd.DataFrame:
 def chosen_rates(tables: Tables) -> pd.DataFrame:
     """Return a row for each method, with the columns `method`, `learning_rate` and `end_of_grid`.
 
-    `end_of_grid` is `smallest` or `largest` if the learning rate is an end of its grid. Otherwise
-    it is empty, also for methods that use a multiple of another method's learning rate.
+    `end_of_grid` is `smallest` or `largest` if the learning rate is an end of its grid, otherwise
+    empty. It is also empty for methods that use a multiple of another method's learning rate.
     """
     rates = tables["training"].groupby("method", sort=False)["learning_rate"].first().reset_index()
     tried = tables.get("selection", tables["training"]).groupby("method")["learning_rate"].unique()

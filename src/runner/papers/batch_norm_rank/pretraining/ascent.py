@@ -70,9 +70,10 @@ def descend(
 ) -> None:
     """Take one step of gradient descent on `r^power`, in place, in layers 1 to `layer`.
 
-    X: inputs, the N samples as columns. layer: the layer whose r is used. step: step size.
-    activated: if true, r is that of the layer's outputs, and weights and biases are trained. If
-    false, r is that of the pre-activations, and only weights are trained.
+    r is the lower bound (4) of the rank of `layer`. activated: if true, r is computed from the
+    layer's outputs, and weights and biases are trained. If false, r is computed from the
+    pre-activations, and only weights are trained. X: inputs, the N samples as columns. step: step
+    size.
 
     Raises InputError for skip connections, normalization, and activations without a written-out
     derivative.

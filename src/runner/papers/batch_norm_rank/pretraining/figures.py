@@ -111,12 +111,11 @@ def _lines(
 def draw_by_depth(
     tables: Tables, first: str, columns: Sequence[str]
 ) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure 4, 11 or 12, a grid of panels with the epoch on the x-axis; return picture and
-    numbers.
+    """Draw figure 4, 11 or 12: measures by epoch, in a column of panels for each depth.
 
-    Each depth has a column of panels. The top row shows the medians of the measure `first`. Each
-    lower row shows the difference to pre-trained networks in one measure of `columns`, positive if
-    pre-training is better. The returned table is the result of `curves`.
+    The top row shows the medians of the measure `first`. Each lower row shows the difference to
+    pre-trained networks in one measure of `columns`, positive if pre-training is better. Returns
+    the picture and the table of `curves`.
     """
     drawn, letters = curves(tables), iter(ascii_lowercase)
     trained, depths = drawn[drawn["epoch"] > 0], sorted(set(drawn["depth"]))
@@ -302,9 +301,10 @@ def _ahead_in_all(rows: pd.DataFrame, network: str, than: str, column: str) -> b
 def say_slower(tables: Tables, column: str) -> str:
     """Return the headline that short pre-training slows down deep networks, with two medians.
 
-    The medians are those of `column`, averaged over the epochs, with and without pre-training. The
-    headline is empty if pre-training has at least ENOUGH minibatches. It is also empty unless the
-    pre-trained network is worse in every replicate. Raises NoRows if a network was not run.
+    The numbers are medians of `column`, averaged over the epochs, with and without pre-training.
+    The headline is empty if pre-training has at least ENOUGH minibatches. The headline is also
+    empty unless the pre-trained network is worse in every replicate. Raises NoRows if a network was
+    not run.
     """
     rows = through_training(tables)
     ours, plain = (middle(rows, name, column) for name in ("pretrained", "vanilla"))
@@ -405,11 +405,10 @@ def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_more(tables: Tables, more: str) -> str:
-    """Return the headline of figure 6: median accuracies after 75 pre-training steps and without
-    them.
+    """Return the headline of figure 6: median accuracies with 75 pre-training steps and without.
 
-    The accuracies are those at the last epoch. more: end of the headline, a value of MORE. Raises
-    NoRows if a network was not run.
+    The accuracies are measured at the last epoch. more: end of the headline, a value of MORE.
+    Raises NoRows if a network was not run.
     """
     ends = last_epochs(tables)
     most, plain = (middle(ends, name, "train_accuracy") for name in ("M = 75", "vanilla"))
@@ -428,10 +427,11 @@ MORE = {
 
 
 def ordered(tables: Tables) -> pd.DataFrame:
-    """Return a row for each judged network: r before training, and results of the last epoch.
+    """Return a row for each network: r before training, and results of the last epoch.
 
-    The columns are `rank_bound`, `train_accuracy`, `train_loss`, `learning_rate`, and those that
-    identify the network. Diverged networks have the accuracy of chance level.
+    The columns are `rank_bound`, `train_accuracy`, `train_loss`, `learning_rate`, and the columns
+    that identify a network. Networks that only choose learning rates are excluded. Diverged
+    networks have the accuracy of chance level.
     """
     keys = ["protocol", *VARIANT, "replicate"]
     start = before_training(tables).set_index(keys)[["rank_bound"]]
@@ -632,8 +632,7 @@ def caption_against(tables: Tables) -> str:
 
 
 def say_against(tables: Tables, helps: str, beats: str) -> str:
-    """Return the headline: whether pre-trained networks beat plain networks and scaled random
-    weights.
+    """Return the headline: whether pre-training beats no pre-training and scaled random weights.
 
     helps, beats: the parts of the sentence, values of HELPS and AT_EQUAL_SIZE. The largest depth is
     the only number.

@@ -94,28 +94,28 @@ def _of_network(values: pd.Series, rows: pd.DataFrame, network: str) -> pd.DataF
 def ahead(
     tables: Tables, network: str, than: str, column: str, protocol: str = "authors"
 ) -> pd.DataFrame:
-    """Return how much better a network is than another one at the largest depth, for each
-    replicate.
+    """Return how much better a network is than another one at the largest depth.
 
-    The value is the difference of a measure. It is positive if the loss of `network` is lower than
-    that of `than`, or if its accuracy or r is higher. Losses and accuracies are means over all
-    epochs of training.
+    The value is the difference of a measure, for each replicate. It is positive if `network` has
+    the lower loss, or the higher accuracy or r. Losses and accuracies are means over all epochs of
+    training.
 
-    column: the measure, a key of COLUMNS. The columns `M` and `epochs` are added: the pre-training
-    steps of `network`, and the number of training epochs. Measures of r have no `epochs`. Raises
-    NoRows if a network or the protocol was not run.
+    network, than: the two networks, such as "M = 75" and "vanilla". column: the measure, a key of
+    COLUMNS. The columns `M` and `epochs` are added: the pre-training steps of `network`, and the
+    number of training epochs. Measures of r have no `epochs`. Raises NoRows if a network or the
+    protocol was not run.
     """
     return _lead(deepest(_rows(tables, column, protocol)), network, than, column)
 
 
 @quantity("{column}, {network} − plain networks", each=("depth",), unit="difference")
 def raised(tables: Tables, network: str, column: str) -> pd.DataFrame:
-    """Return how much better a network is than the plain network, a row for each depth and
-    replicate.
+    """Return how much better a network is than the plain network, for each depth and replicate.
 
     The value is the measure of `network` minus the measure of the plain network, with the opposite
-    sign for losses. The runs follow the authors' code. column: a key of COLUMNS. The column `M` is
-    added, the pre-training steps of `network`. Raises NoRows if a network was not run.
+    sign for losses. The runs follow the authors' code. network: such as "pretrained". column: a key
+    of COLUMNS. The column `M` is added, the pre-training steps of `network`. Raises NoRows if a
+    network was not run.
     """
     return _lead(_rows(tables, column, "authors"), network, "vanilla", column)
 
@@ -128,11 +128,12 @@ def raised(tables: Tables, network: str, column: str) -> pd.DataFrame:
 def slowed_less(tables: Tables, network: str, than: str) -> pd.DataFrame:
     """Return how much more depth slows down `than` compared with `network`, for each replicate.
 
-    The rise of a network is its training loss at the largest depth minus its training loss at the
+    The rise of a network is the training loss at the largest depth minus the training loss at the
     smallest depth. Losses are means over all epochs. The value is the rise of `than` minus the rise
-    of `network`. It is positive if depth slows down `network` less.
+    of `network`. A positive value means that depth slows down `network` less.
 
-    The runs follow the authors' code. Raises NoRows if a network was not run.
+    network, than: such as "pretrained" and "batch_norm". The runs follow the authors' code. Raises
+    NoRows if a network was not run.
     """
     rows = _rows(tables, "training loss", "authors")
     ends = rows["depth"].min(), rows["depth"].max()
@@ -150,13 +151,11 @@ def slowed_less(tables: Tables, network: str, than: str) -> pd.DataFrame:
     unit="ratio",
 )
 def loss_ratio(tables: Tables, network: str) -> pd.DataFrame:
-    """Return the ratio of two mean training losses at the largest depth, for each dataset and
-    replicate.
+    """Return a network's training loss divided by the pre-trained network's, at the largest depth.
 
-    The value is the loss of `network`, averaged over all epochs, divided by the loss of the
-    pre-trained network. The column `M` is the number of pre-training minibatches. network: a method
-    without pre-training, such as "vanilla". Raises NoRows if no network of this method or no
-    pre-trained network was run.
+    There is a row for each dataset and replicate. Losses are averaged over all epochs. The column
+    `M` is the number of pre-training minibatches. network: a method without pre-training, such as
+    "vanilla". Raises NoRows if no network of this method or no pre-trained network was run.
     """
     rows = against_pretraining(tables)
     at_end = rows["depth"] == rows.groupby("data")["depth"].transform("max")
@@ -212,12 +211,12 @@ OF_FIGURE_6 = ["vanilla", "pretrained", "batch_norm", "batch_norm_asymmetric"]
 
 @quantity("Spearman's correlation of mean r before training with speed (−1 × mean training loss)")
 def correlation_with_r(tables: Tables) -> pd.DataFrame:
-    """Return Spearman's correlation of the mean r before training and the speed, for each
-    replicate.
+    """Return Spearman's correlation of the mean r before training with the speed of training.
 
-    The correlation is over all networks of a replicate. The speed is -1 times the training loss,
-    averaged over all epochs. The column `of_figure_6` has the correlation over the networks of
-    figure 6 alone, with the protocol of the authors' code. Raises NoRows if there are no networks.
+    There is a correlation for each replicate, over all its networks. The speed is -1 times the
+    training loss, averaged over all epochs. r is the lower bound (4) of the rank. The column
+    `of_figure_6` has the correlation over the networks of figure 6 alone, with the protocol of the
+    authors' code. Raises NoRows if there are no networks.
     """
     keys = ["protocol", "method", "network", "replicate"]
     before = before_training(tables)[[*keys, "mean_rank_bound"]]

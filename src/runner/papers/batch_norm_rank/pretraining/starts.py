@@ -12,9 +12,7 @@ from runner.papers.batch_norm_rank.pretraining.ascent import along
 
 
 class TanhBatchNorm(MLP):
-    """The network with batch norm in the authors' figure 6: tanh, first layer without batch
-    norm.
-    """
+    """The network with batch norm in the authors' figure 6: tanh, no norm in the first layer."""
 
     def __init__(self, weights: list[Tensor], biases: list[Tensor]) -> None:
         super().__init__(weights, biases, "tanh", "batch")
@@ -26,7 +24,7 @@ class TanhBatchNorm(MLP):
     def layer(
         self, layer: int, H: Float[Tensor, "R _ N"], mode: Mode = "train"
     ) -> Float[Tensor, "R d N"]:
-        """Return the hidden representations of a layer from those of the layer below.
+        """Return the hidden representations of a layer.
 
         H: representations one layer below, the N samples as columns. The first layer is not
         normalized. mode: which statistics batch norm uses, as in `MLP.layer`.
@@ -50,7 +48,7 @@ def draw_glorot(network: MLP, streams: list[Generator]) -> None:
 
 
 def draw_positive(network: MLP, largest: float, streams: list[Generator]) -> None:
-    """Draw all parameters uniform on [0, largest] in place, including those of normalization.
+    """Draw all parameters, also of normalization layers, uniform on [0, largest] in place.
 
     streams: one random stream for each network.
     """

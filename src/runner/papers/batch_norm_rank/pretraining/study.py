@@ -66,24 +66,23 @@ class Variant(NamedTuple):
 
 @dataclass(frozen=True)
 class LayerRank(Row):
-    """One row for each method, length M and step size of pre-training, replicate and layer, before
-    SGD.
+    """One row for each method, M, step size of pre-training, replicate and layer, before SGD.
 
-    Selection replicates have rows of the last layer only, at the largest M, for each step size that
-    was tried.
+    M is the length of pre-training. Replicates that choose the step size have rows of the last
+    layer only, at the largest M, for each step size that was tried.
     """
 
     table: ClassVar[str] = "pretraining"
     keys: ClassVar[tuple[str, ...]] = ("method", "pretraining_steps", "step", "replicate", "layer")
 
     method: str
-    pretraining_steps: int  # M, length of pre-training; 0: none
-    step: float  # step size of the ascent; 0: none
+    pretraining_steps: int  # M, number of minibatches or steps of pre-training; 0: none
+    step: float  # step size of pre-training; 0: no pre-training
     replicate: int
-    judged: bool  # false: a replicate on which rates and steps are chosen
+    judged: bool  # false: a replicate that only chooses learning rates and step sizes
     layer: int  # 0: the input
-    matrix_rank: float  # singular values above sigma_max d eps; nan if not finite
-    soft_rank: float  # rank_tau of the representation scaled to Tr M = d
+    matrix_rank: float  # number of singular values above sigma_max d eps; nan if not finite
+    soft_rank: float  # soft rank rank_tau (Eq. 3) of H, scaled to Tr M = d
     rank_bound: float  # r(H), lower bound of the rank, Eq. (4)
     root_mean_square: float  # root mean square of the entries of H
 
@@ -107,12 +106,12 @@ class TrainedEpoch(Row):
     method: str
     pretraining_steps: int
     replicate: int
-    judged: bool  # false: a replicate on which rates and steps are chosen
+    judged: bool  # false: a replicate that only chooses learning rates and step sizes
     learning_rate: float
     epoch: int
     train_loss: float  # nats; mean over minibatches, each before its step; epoch 0: on `samples`
     train_accuracy: float  # fraction of images with the right class; mean as train_loss
-    test_loss: float  # at the end of the epoch; protocol authors: statistics of all test images
+    test_loss: float  # nats; at the end of the epoch; protocol authors: statistics of all test images
     test_accuracy: float  # fraction of test images with the right class, as test_loss
     rank: float  # rank of the last hidden layer on `samples` training images; nan if diverged
     rank_bound: float  # r(H), lower bound of the rank, Eq. (4), of the same representation
@@ -120,7 +119,10 @@ class TrainedEpoch(Row):
 
 
 class Task(NamedTuple):
-    """Parameters, images and replicates of a run, with the judged replicates first."""
+    """Parameters, images and replicates of a run.
+
+    The first replicates give the results. The others only choose learning rates and step sizes.
+    """
 
     config: Config
     data: Dataset
@@ -137,11 +139,10 @@ class Task(NamedTuple):
     def minibatches(
         self, M: int, purpose: str, size: int | None = None
     ) -> list[Float[Tensor, "R features N"]]:
-        """Return M minibatches of training images, drawn with replacement, separately for each
-        replicate.
+        """Return M minibatches of training images, drawn with replacement for each replicate.
 
-        purpose: the name of the random streams. size: number N of images in a minibatch, by default
-        `pretraining_batch_size`.
+        The R replicates have separate draws. purpose: the name of the random streams. size: number
+        N of images in a minibatch, by default `pretraining_batch_size`.
         """
         images, shape = self.data.train.flat(), (M, size or self.config.pretraining_batch_size)
         streams = self.streams(purpose)
@@ -165,9 +166,9 @@ class Task(NamedTuple):
 def run(config: Config, context: Context) -> Iterator[LayerRank | TrainedEpoch | Measured]:
     """Pre-train networks, measure their ranks and train them; yield the rows of the tables.
 
-    The step size of pre-training is chosen first, on the selection replicates. A run that continues
-    from a checkpoint continues its training. Raises InputError for an unknown protocol, script or
-    method, or unavailable images.
+    The step size of pre-training is chosen first, on replicates that give no result. A run that
+    continues from a checkpoint continues its training. Raises InputError for an unknown protocol,
+    script or method, or unavailable images.
     """
     config = config.settled()
     data = images_of(config, context).to(context.device)
@@ -247,12 +248,12 @@ def initialised(task: Task, method: str) -> MLP:
 
 
 def choose_step(task: Task) -> Iterator[LayerRank]:
-    """Yield the rows of every step size tried on the selection replicates, at the largest M.
+    """Yield the rows of every step size of pre-training that is tried, at the largest M.
 
     The return value of the generator is the step size that raises r most. If the grid has one step
     size, this one is returned without rows. The return value is 0 if no method uses pre-training.
 
-    task: a task with the selection replicates only.
+    task: a task with the replicates that choose the step size.
     """
     config, steps, rows = task.config, task.config.steps, []
     if not {"pretrained", "scale_matched"} & set(config.methods):
@@ -272,8 +273,8 @@ def choose_step(task: Task) -> Iterator[LayerRank]:
 def raising_most(rows: list[LayerRank]) -> float:
     """Return the step size of pre-training whose smallest r over the replicates is largest.
 
-    rows: the last hidden layers of the selection replicates before training. A step size with an r
-    of nan is chosen only if all step sizes have one.
+    rows: the last hidden layers before training, of the replicates that choose the step size. A
+    step size with an r of nan is chosen only if all step sizes have one.
     """
     worst: dict[float, float] = {}
     for row in rows:
@@ -314,11 +315,11 @@ def pretrained(task: Task, step: float, budgets: list[int]) -> dict[int, MLP]:
 
 
 def end_to_end(task: Task, network: MLP, step: float, budgets: list[int]) -> dict[int, MLP]:
-    """Pre-train as in code_fig_4_pre_training.py; return the networks by M, the number of
-    minibatches.
+    """Pre-train as in code_fig_4_pre_training.py; return the networks by M.
 
-    Each minibatch has `gradient_steps` steps of descent on r^{-1/2} of the last hidden layer.
-    network: initialized networks, which are changed in place. step: step size. budgets: all M.
+    M is the number of minibatches. Each minibatch has `gradient_steps` steps of descent on r^{-1/2}
+    of the last hidden layer. network: initialized networks, which are changed in place. step: step
+    size. budgets: all M.
     """
     pretrained = {}
     of_last = {"layer": network.depth, "power": -0.5, "step": step, "activated": True}
@@ -335,15 +336,14 @@ def end_to_end(task: Task, network: MLP, step: float, budgets: list[int]) -> dic
 
 
 def by_sweeps(task: Task, network: MLP, step: float, budgets: list[int]) -> dict[int, MLP]:
-    """Pre-train as in code_fig_6.ipynb; return the networks by M, the number of steps on each
-    layer.
+    """Pre-train as in code_fig_6.ipynb; return the networks by M.
 
-    The layers l = 5, 9, ... take `M * gradient_steps` steps each, one layer after the other. A step
-    descends on 1 / r of the pre-activations Z_l, always on the same minibatch. A larger M continues
-    from the network of the next smaller M.
+    M is the number of steps on each layer. The layers l = 5, 9, ... take `M * gradient_steps` steps
+    each, one layer after the other. A step descends on 1 / r of the pre-activations Z_l, always on
+    the same minibatch. A larger M continues from the network of the next smaller M.
 
     network: initialized networks, which are changed in place. step: step size. budgets: ignored;
-    all M are those of the parameter `pretraining_steps`.
+    all M are taken from the parameter `pretraining_steps`.
     """
     pretrained, layers = {}, ascent.swept_layers(network.depth)
     (X,) = task.minibatches(1, "pretraining")
@@ -467,9 +467,9 @@ MEASURED = (1, 5, 10, 15, 20, 25, 29)
 def mean_rank_bound(network: MLP, X: Float[Tensor, "R features N"]) -> Float[Tensor, " R"]:
     """Return the mean r of figure 6 for each network: 1 / (mean of 1 / r over some layers).
 
-    The layers are 1, 5, 10, ..., 25, 29, counted from 0, without those beyond the last hidden
-    layer. The last hidden layer is always included. r is computed from the pre-activations, with
-    batch norm from the layer's outputs. X: inputs, the N samples as columns.
+    The layers are 1, 5, 10, ..., 25, 29, counted from 0, and the last hidden layer. Layers beyond
+    the last hidden layer are left out. r is computed from the pre-activations, with batch norm from
+    the layer's outputs. X: inputs, the N samples as columns.
     """
     first = 1 + isinstance(network, starts.TanhBatchNorm)
     last = network.depth - first

@@ -13,13 +13,15 @@ NETWORK = ["depth", "protocol", *VARIANT, "network", "replicate"]
 
 
 def at_chosen_rates(tables: Tables) -> pd.DataFrame:
-    """Return the training of the judged replicates, each network at its chosen learning rate.
+    """Return the training of all networks, each at its chosen learning rate.
 
-    The rows are those of `training.csv`, one for each network, replicate and epoch. The chosen
-    learning rate has the lowest training loss at the last epoch, as in the authors' code for figure
-    4. This loss is the largest one among the selection replicates. Diverged networks have infinite
-    loss and accuracy zero. The added column `network` is the method, or "M = 75" for networks with
-    75 steps or minibatches of pre-training.
+    There is a row of `training.csv` for each network, replicate and epoch. Replicates that only
+    choose learning rates are excluded. The chosen learning rate has the lowest training loss at the
+    last epoch, as in the authors' code for figure 4. This loss is the largest one among the
+    replicates that choose. Diverged networks have infinite loss and accuracy zero.
+
+    The added column `network` is the method, or "M = 75" for networks with 75 steps or minibatches
+    of pre-training.
     """
     rows = with_divergence(tables["training"])
     lengths = "M = " + rows["pretraining_steps"].astype(str)
@@ -48,9 +50,9 @@ def through_training(tables: Tables) -> pd.DataFrame:
 def against_pretraining(tables: Tables) -> pd.DataFrame:
     """Return the ratio of each network's training loss to the loss of the pre-trained network.
 
-    There is a row for each pair of networks of one dataset, depth and replicate. The column `ratio`
-    has the ratio; losses are means over all epochs. The column `M` is the length of the
-    pre-training. Raises NoRows without pre-trained networks.
+    There is a row for each pair of networks of one dataset, depth and replicate, with the column
+    `ratio`. Losses are means over all epochs. The column `M` is the length of the pre-training.
+    Raises NoRows without pre-trained networks.
     """
     rows, keys = at_chosen_rates(tables), ["data", "depth", "replicate"]
     trained = rows[rows["epoch"] > 0].groupby([*keys, *VARIANT], as_index=False)["train_loss"]

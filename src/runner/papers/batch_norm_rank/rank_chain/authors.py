@@ -42,7 +42,7 @@ def nearly_constant(chains: int, width: int, stream: torch.Generator) -> Covaria
 
 
 def layers(M: Covariances, skip: float, stream: torch.Generator) -> Iterator[Covariances]:
-    """Yield M after every layer, without end.
+    """Yield the second moments M after every layer, without end.
 
     A layer replaces M by `(I + gamma W) M (I + gamma W)^T` with Gaussian W. Then rows and columns
     are scaled so that the diagonal of M is one. M: the initial matrices. skip: gamma.

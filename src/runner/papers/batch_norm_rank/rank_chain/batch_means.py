@@ -46,11 +46,11 @@ def observe(G: Float[Tensor, "chains d K"], tau: float) -> Float[Tensor, "chains
 
 @dataclass(frozen=True)
 class Plan:
-    """Number of layers of a chain, and which layers are measured.
+    """Number of layers of a network, and which layers are measured.
 
     - burn_in: layers before the first measurement.
     - stride: layers from one measurement to the next.
-    - batches, count: the measurements of a chain are divided into `batches` batches of `count`.
+    - batches, count: the measurements of a network are divided into `batches` batches of `count`.
     """
 
     burn_in: int
@@ -60,10 +60,10 @@ class Plan:
 
     @classmethod
     def of(cls, layers: int, chains: int, stride: int, burn_in: int) -> "Plan":
-        """Return a plan whose averages cover at least `layers` layers of each of `chains` chains.
+        """Return a plan whose averages cover at least `layers` layers of each of `chains` networks.
 
-        With 32 chains or more, a batch is a whole chain. Fewer chains are divided into several
-        batches. stride, burn_in: the attributes of the plan.
+        With 32 networks or more, a batch is a whole network. With fewer networks each one is
+        divided into several batches. stride, burn_in: the attributes of the plan.
         """
         measurements = ceil(layers / stride)
         batches = min(ceil(32 / chains), measurements)
@@ -71,17 +71,18 @@ class Plan:
 
     @property
     def layers(self) -> int:
-        """Return the number of layers of one chain over which the average is taken."""
+        """Return the number of layers of one network over which the average is taken."""
         return self.stride * self.batches * self.count
 
 
 def sample(
     chain: Chain, plan: Plan, tau: float, tick: Callable[[int], None] = lambda strides: None
 ) -> Float[Tensor, "2 batches 5"]:
-    """Run the chains by the plan; return batch means of each observable and of its square.
+    """Run networks by the plan; return batch means of each observable and of its square.
 
-    The axes of the result are: mean or mean square; batches of all chains; OBSERVABLES. tau:
-    threshold of the soft rank. tick: called with 1 after every stride, for a progress bar.
+    The axes of the result are: mean or mean square; batches of all networks; OBSERVABLES. chain:
+    the networks. tau: threshold of the soft rank. tick: called with 1 after every stride, for a
+    progress bar.
     """
     for _ in range(ceil(plan.burn_in / plan.stride)):
         chain.advance(plan.stride)
@@ -99,9 +100,9 @@ def sample(
 
 
 def tell_nan(values: Float[Tensor, "chains *rest"], point: str) -> None:
-    """Log how many chains ended in nan, if any did.
+    """Log how many networks ended in nan, if any did.
 
-    values: the last numbers of each chain. point: the width and gamma in words.
+    values: the last numbers of each network. point: the width and gamma in words.
     """
     ended = int(values.isnan().view(len(values), -1).any(dim=1).sum())
     if ended:
@@ -156,12 +157,11 @@ class BatchMeans:
         return ratio, error
 
     def autocorrelation(self, name: str) -> float:
-        """Return the integrated autocorrelation time `1 + 2 sum_t rho_t` of an observable, in
-        measurements.
+        """Return the integrated autocorrelation time `1 + 2 sum_t rho_t` of an observable.
 
-        rho_t is the correlation of two measurements at distance t. The mean of `n` correlated
-        measurements has the variance of `n` / time independent ones. The time is nan with a single
-        batch, or if the observable is constant. name: one of OBSERVABLES.
+        The unit is one measurement. rho_t is the correlation of two measurements at distance t. The
+        mean of `n` correlated measurements has the variance of `n` / time independent ones. The
+        time is nan with a single batch, or if the observable is constant. name: one of OBSERVABLES.
         """
         means, single = self._means(name), self.deviation(name) ** 2
         if len(means) < 2 or single <= 0:

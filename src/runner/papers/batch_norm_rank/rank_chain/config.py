@@ -228,7 +228,7 @@ class RankChain(StudyConfig):
             )
 
     def layers_of_chain(self) -> int:
-        """Return the number of averaged layers of one chain: `layers` / `chains`, rounded up."""
+        """Return the number of averaged layers of one network: `layers` / `chains`, rounded up."""
         return ceil(self.layers / self.chains)
 
     def stride_of(self, width: int) -> int:
@@ -239,12 +239,11 @@ class RankChain(StudyConfig):
         return self.stride if self.stride is not None else max(2, width // 16)
 
     def burn_in_of(self, width: int, skip: float) -> int:
-        """Return the number of layers before the first measurement, for a width d and a gamma
-        (`skip`).
+        """Return the number of layers before the first measurement, for a width d and a gamma.
 
-        The default is 300 + `10 / (gamma^2 sqrt(d))`. By Lemma 7 one layer moves `||M||_F^2`, which
-        is about `d^1.5`, by up to `2 gamma^2 d^2`. The chain therefore forgets its initial state
-        within about `1 / (gamma^2 sqrt(d))` layers.
+        skip: gamma. The default is 300 + `10 / (gamma^2 sqrt(d))`. According to Lemma 7 one layer
+        moves `||M||_F^2`, which is about `d^1.5`, by up to `2 gamma^2 d^2`. The network therefore
+        forgets its initial state within about `1 / (gamma^2 sqrt(d))` layers.
         """
         if self.burn_in is not None:
             return self.burn_in

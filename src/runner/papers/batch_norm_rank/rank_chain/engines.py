@@ -207,8 +207,8 @@ class RotatedChain(Chain):
 
     For a given state `G (d, K)`, the rows of `W G` are iid `N(0, G^T G)`. The rows of `Z R` have
     the same distribution, with standard normal `Z (d, K)` and `R^T R = G^T G`. The chains compute
-    `Z R`. The distribution of `M = G G^T` does not change, hence also not that of the singular
-    values of `H`. The right singular vectors rotate freely, so the mean over samples is lost.
+    `Z R`. The distributions of `M = G G^T` and of the singular values of `H` do not change. The
+    right singular vectors rotate freely, so the mean over samples is lost.
 
     A direction whose fraction of `G` falls to rounding must be able to rise again. In `DirectChain`
     rounding errors feed all directions. Here `FLOOR * d` is added to the eigenvalues of `G^T G`,

@@ -23,8 +23,8 @@ def frobenius_step(
     """Return the mean change of `||M||_F^2` over one layer, and its standard error (Eq. 42, 43).
 
     The change is `E_W ||M_+||_F^2 - ||M||_F^2`. Here `M = G G^T` holds the second moments of the
-    state G, and M_+ those of the next layer's state. The mean is a Monte Carlo estimate over random
-    weights W.
+    state G, and M_+ the second moments one layer later. The mean is a Monte Carlo estimate over
+    random weights W.
 
     G: the state, with rows of unit norm. skip: gamma. law: distribution of W. draws: number of
     pairs `W, -W`. tick: called with the number of draws done.

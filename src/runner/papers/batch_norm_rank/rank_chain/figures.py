@@ -252,10 +252,11 @@ def say_laws(tables: Tables) -> str:
 
 
 def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw against the width the soft rank with its bound, and the soft rank relative to Gaussian
-    weights.
+    """Draw against the width the soft rank with its bound (a), and the relative soft rank (b).
 
-    Bands are two standard errors. Returns the picture and the averages over depth.
+    (b) divides by the soft rank of Gaussian weights without skip connections. Each distribution of
+    the weights has a line. Bands are two standard errors. Returns the picture and the averages over
+    depth.
     """
     metrics = averages(tables)
     metrics = metrics.assign(bound=rank_bound(metrics, metrics["tau"])).sort_values("width")
@@ -309,9 +310,7 @@ def say_needed(tables: Tables) -> str:
 
 
 def say_also_without(tables: Tables) -> str:
-    """Return the headline of `say_needed`, and the residual weights that keep the rank without
-    batch norm.
-    """
+    """Return the headline of `say_needed`, and the γ that keep the rank without batch norm."""
     scaled = [name for name in scaled_products(tables)["branch"].unique() if "L" in name]
     return (
         f"{say_needed(tables)}; without batch norm, a residual branch of weight"
@@ -373,8 +372,8 @@ def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 def say_nearer(tables: Tables) -> str:
     """Return the headline: r / √d at the largest width, without skip connections.
 
-    The headline is empty unless r / √d rises with the width and stays below 1. Raises NoRows
-    without networks without skip connections.
+    r is the lower bound (4) of the rank. The headline is empty unless r / √d rises with the width
+    and stays below 1. Raises NoRows if no network without skip connections was run.
     """
     rows = select(averages(tables), skip=inf).sort_values("width")
     over, widest = (rows["rank_bound"] / rows["width"] ** 0.5).to_numpy(), rows["width"].iloc[-1]
@@ -387,7 +386,7 @@ def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw soft rank and r divided by √d (a), and their exponents in d (b), against the width d.
 
     An exponent is the slope between two neighboring widths on logarithmic axes. Returns the picture
-    and the averages over depth. Raises NoRows without networks without skip connections.
+    and the averages over depth. Raises NoRows if no network without skip connections was run.
     """
     metrics, ranks = averages(tables), ["soft_rank", "rank_bound"]
     over = metrics.assign(**metrics[ranks].div(metrics["width"] ** 0.5, axis=0))
@@ -416,8 +415,9 @@ def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_regular(tables: Tables) -> str:
-    """Return the headline of figures 8 and 9: the largest mean of ‖M‖², in percent of Lemma 13's
-    bound.
+    """Return the headline of figures 8 and 9: the largest mean of ‖M‖², in percent of its bound.
+
+    Lemma 13 has the bound.
     """
     metrics = averages(tables)
     metrics = metrics[metrics["skip"].isin(paper_skips(metrics))]
@@ -431,8 +431,7 @@ def say_more_regular(tables: Tables) -> str:
 
 
 def draw_fig8(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figures 8 and 9: the regularity constant alpha, and the mean of ‖M‖², against the width
-    d.
+    """Draw figures 8 and 9: regularity constant alpha (a) and mean of ‖M‖² (b), against the width.
 
     The bound of Lemma 13 is drawn, too. Returns the picture and the averages over depth.
     """
@@ -464,10 +463,10 @@ SOFT = 0.5**0.5
 
 
 def say_apart(tables: Tables) -> str:
-    """Return the headline of figure 3b: the mean soft rank of nearly parallel inputs, and ten
-    layers later.
+    """Return the headline of figure 3b: how the mean soft rank rises from nearly parallel inputs.
 
-    Raises NoRows without networks without skip connections.
+    Its numbers are the soft ranks at layer 0 and at layer 10. Raises NoRows if no network without
+    skip connections was run.
     """
     rank, layer = _soft_ranks(select(tables["spectrum"], skip=inf))
     return (
@@ -557,8 +556,9 @@ def say_moving(tables: Tables) -> str:
 
 
 def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw Lemma 3 by layer: σ₂/σ₁ without normalization, and the step of the scaled matrix.
+    """Draw an illustration of Lemma 3 by layer: σ₂/σ₁ without normalization (a), and steps (b).
 
+    A step is the distance that the matrix of activations, scaled to norm one, moves in one layer.
     Lines are medians, bands the middle half. Returns the picture, and a table with medians, ranges
     and quartiles for each gamma, distribution and layer.
     """
@@ -593,10 +593,9 @@ def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_expansion(tables: Tables) -> str:
-    """Return the headline of Lemma 7: the number of matrices, and the remainder's mean power of
-    gamma.
+    """Return the headline of Lemma 7: the number of matrices, and the remainder's power of gamma.
 
-    Raises NoRows for fewer than three gammas.
+    The power is the mean over all matrices. Raises NoRows for fewer than three gammas.
     """
     count = len(tables["expansions"].drop_duplicates(["width", "law", "replicate"]))
     return (
@@ -606,11 +605,10 @@ def say_expansion(tables: Tables) -> str:
 
 
 def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw Lemma 7: (a) measured change of ‖M‖² against delta_F, and (b) the remainder against
-    gamma.
+    """Draw an illustration of Lemma 7: measured change of ‖M‖² against delta_F, and the remainder.
 
-    (a) has a dot for each matrix, at the smallest gamma. Returns the picture, and a table with a
-    row for each matrix and gamma.
+    Panel (a) has a dot for each matrix M, at the smallest gamma. Panel (b) shows the remainder
+    against gamma. Returns the picture, and a table with a row for each matrix and gamma.
     """
     expansions = tables["expansions"]
     smallest = expansions[expansions["skip"] == expansions["skip"].min()]
@@ -677,11 +675,11 @@ def say_live(tables: Tables) -> str:
 
 
 def draw_live(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the soft rank of deep layers by the rank of the input, and surviving directions by the
-    width.
+    """Draw the soft rank of deep layers by the rank of the input (a), and surviving directions (b).
 
-    Bands are two standard errors. Returns the picture, and a table with a row for each gamma, width
-    and input rank. Raises NoRows if no input has rank two or more.
+    (b) shows the number of surviving directions against the width. Bands are two standard errors.
+    Returns the picture, and a table with a row for each gamma, width and input rank. Raises NoRows
+    if no input has rank two or more.
     """
     ranks = tables["input_ranks"].sort_values(["skip", "width", "input_rank"])
     strongest = ranks["skip"].max()
@@ -728,8 +726,8 @@ OVERVIEW = {
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw the preview of one run with the figure of its table.
 
-    Returns the picture and the drawn numbers. Of more than 40 rows, 20 to 30 evenly spaced ones are
-    returned.
+    Returns the picture and the drawn numbers. A table of more than 40 rows is reduced to 20 to 30
+    evenly spaced rows.
     """
     picture, drawn = next(draw for table, draw in OVERVIEW.items() if table in tables)(tables)
     return picture, drawn if len(drawn) <= 40 else drawn.iloc[:: len(drawn) // 20]

@@ -186,9 +186,7 @@ def load(typing, array, i, j):
 
 @intrinsic
 def store(typing, array, i, j, value):
-    """Set the eight numbers `array[i, j]` of an array with the shape (rows, columns, LANES) to
-    `value`.
-    """
+    """Set the eight numbers `array[i, j]` of an array (rows, columns, LANES) to `value`."""
 
     def codegen(context, builder, signature, arguments):
         pointer, alignment = _pointer(context, builder, signature, arguments)
@@ -617,7 +615,7 @@ def advance(chains, law, width, columns, inverse_skip, floor, strides, stride, t
 class CompiledChains:
     """Eight chains of one width and gamma with Gaussian inputs, computed by compiled code.
 
-    Their distribution is that of `RotatedChain` with Gaussian weights, else that of `DirectChain`.
+    With Gaussian weights they have the distribution of `RotatedChain`, otherwise of `DirectChain`.
     """
 
     def __init__(self, width: int, columns: int, skip: float, seed: int, law: str = "gaussian"):

@@ -91,12 +91,11 @@ def _over(rows: pd.DataFrame, column: str, bound: pd.Series) -> pd.DataFrame:
     needs={"width": 3},
 )
 def r_over_bound(tables: Tables) -> pd.DataFrame:
-    """Return the mean of r over depth, divided by its lower bound √((1 − α) d) (Theorem 14, Eq.
-    58).
+    """Return the mean of r over depth, divided by its lower bound √((1 − α) d) (Eq. 58).
 
-    r is the lower bound (4) of the rank, α the measured regularity constant. There is a row for
-    each distribution, γ and width, with `value`, `error` and `n`. Raises NoRows if networks are too
-    short.
+    The bound is part of Theorem 14. r is the lower bound (4) of the rank, α the measured regularity
+    constant. There is a row for each distribution of the weights, γ and width, with `value`,
+    `error` and `n`. Raises NoRows if networks have too few layers.
     """
     rows = _averages(tables)
     return _over(rows, "rank_bound", rank_bound(rows, 0.0))
@@ -113,8 +112,8 @@ def soft_rank_over_bound(tables: Tables) -> pd.DataFrame:
     """Return the mean soft rank over depth, divided by its lower bound (Theorem 14, Eq. 58).
 
     The bound is (1 − τ)² √((1 − α) d) with the measured regularity constant α. There is a row for
-    each distribution, γ and width, with `value`, `error` and `n`. Raises NoRows if networks are too
-    short.
+    each distribution of the weights, γ and width, with `value`, `error` and `n`. Raises NoRows if
+    networks have too few layers.
     """
     rows = _averages(tables)
     return _over(rows, "soft_rank", rank_bound(rows, rows["tau"]))
@@ -128,12 +127,12 @@ def soft_rank_over_bound(tables: Tables) -> pd.DataFrame:
     needs={"width": 3, "tau": 3},
 )
 def soft_rank_over_bound_at(tables: Tables, law: str) -> pd.DataFrame:
-    """Return the mean soft rank over depth, divided by its lower bound, for weights of one
-    distribution.
+    """Return the mean soft rank over depth, divided by its lower bound (Theorem 14, Eq. 58).
 
-    The bound is (1 − τ)² √((1 − α) d) (Theorem 14, Eq. 58). There is a row for each threshold τ, γ
-    and width, with `value`, `error` and `n`. law: such as "gaussian". Raises NoRows if the
-    distribution was not run or networks are too short.
+    The bound is (1 − τ)² √((1 − α) d) with the measured regularity constant α. There is a row for
+    each threshold τ, γ and width, with `value`, `error` and `n`. law: the distribution of the
+    weights, such as "gaussian". Raises NoRows if the distribution was not run or networks have too
+    few layers.
     """
     rows = _averages(tables, f"law == '{law}'")
     return _over(rows, "soft_rank", rank_bound(rows, rows["tau"]))
@@ -141,11 +140,11 @@ def soft_rank_over_bound_at(tables: Tables, law: str) -> pd.DataFrame:
 
 @quantity("mean of r, {law} weights", each=("γ", "d"), numbers="estimates", needs={"width": 3})
 def mean_r(tables: Tables, law: str) -> pd.DataFrame:
-    """Return the mean over depth of r, the lower bound (4) of the rank, for weights of one
-    distribution.
+    """Return the mean over depth of r, the lower bound (4) of the rank.
 
-    There is a row for each γ and width, with `value`, `error` and `n`. law: such as "asymmetric".
-    Raises NoRows if the distribution was not run or networks are too short.
+    There is a row for each γ and width, with `value`, `error` and `n`. law: the distribution of the
+    weights, such as "asymmetric". Raises NoRows if the distribution was not run or networks have
+    too few layers.
     """
     rows = _averages(tables, f"law == '{law}'")
     error = rows["rank_bound_se"].clip(lower=EXACT)
@@ -172,12 +171,11 @@ def ratio_behind(tables: Tables, γ: str, where: str = "L > 0") -> pd.DataFrame:
     needs={"width": 3},
 )
 def norm_over_bound(tables: Tables) -> pd.DataFrame:
-    """Return the mean of ‖M‖² over depth, divided by its upper bound d^1.5 / √(1 − α) (Lemma 13,
-    Eq. 50).
+    """Return the mean of ‖M‖² over depth, divided by its upper bound d^1.5 / √(1 − α) (Eq. 50).
 
-    M holds the second moments of the activations, α is the measured regularity constant. There is a
-    row for each distribution, γ and width, with `value`, `error` and `n`. Raises NoRows if networks
-    are too short.
+    The bound is Lemma 13. M holds the second moments of the activations, α is the measured
+    regularity constant. There is a row for each distribution of the weights, γ and width, with
+    `value`, `error` and `n`. Raises NoRows if networks have too few layers.
     """
     rows = _averages(tables)
     return _over(rows, "frobenius", norm_bound(rows))
@@ -198,7 +196,8 @@ def exponent(tables: Tables, of: str, where: str = "") -> pd.DataFrame:
     are powers of two are used. The error is nan if a mean has no error.
 
     of: "soft rank", "r" or "‖M‖²". where: a condition on d, γ and other columns, as for
-    `DataFrame.query`. Raises NoRows unless a γ has three such widths, or if networks are too short.
+    `DataFrame.query`. Raises NoRows unless a γ has three such widths, or if networks have too few
+    layers.
     """
     exponents = []
     for γ, rows in powers_of_two(_averages(tables, where)).groupby("γ"):
@@ -221,11 +220,11 @@ def _exponent(rows: pd.DataFrame, column: str) -> tuple[float, float]:
 
 @quantity("α", each=("γ", "d"), numbers="estimates", needs={"width": 3, "skip": 2})
 def alpha(tables: Tables, where: str) -> pd.DataFrame:
-    """Return the regularity constant α (Definition 3) over depth.
+    """Return the regularity constant α (Definition 3), measured over depth.
 
     There is a row for each γ and width, with `value`, `error` and `n`. where: a condition on d and
-    γ, as for `DataFrame.query`. Raises NoRows if no network meets the condition or networks are too
-    short.
+    γ, as for `DataFrame.query`. Raises NoRows if no network meets the condition or networks have
+    too few layers.
     """
     rows = _averages(tables, where)
     return rows.assign(value=rows["regularity"], error=rows["regularity_se"])
@@ -243,7 +242,8 @@ def change_of_alpha(tables: Tables, where: str) -> pd.DataFrame:
 
     Only widths that are powers of two are used. There is a row for each γ and each width but the
     smallest, with `value`, `error` and `n`. where: a condition on d and γ, as for
-    `DataFrame.query`. Raises NoRows if no network meets the condition or networks are too short.
+    `DataFrame.query`. Raises NoRows if no network meets the condition or networks have too few
+    layers.
     """
     rows = powers_of_two(_averages(tables, where))
     by = rows.groupby("γ")
@@ -293,8 +293,8 @@ def fall_a_layer(tables: Tables) -> pd.DataFrame:
     """Return the fall of log(σ₂ / σ₁) per layer, without normalization.
 
     σ₁ and σ₂ are the largest two singular values of the activations. There is a row for each
-    distribution, γ and network. The first quarter of the layers and layers below rounding are
-    excluded.
+    distribution of the weights, γ and network. The first quarter of the layers and layers below
+    rounding are excluded.
     """
     return pd.concat(_falls(tables)).rename(columns={"rate": "value"})
 
@@ -306,11 +306,11 @@ def fall_a_layer(tables: Tables) -> pd.DataFrame:
     needs=LAYERS,
 )
 def fall_beyond_half(tables: Tables, one: str, other: str) -> pd.DataFrame:
-    """Return the fall of log(σ₂ / σ₁) per layer in one half of the layers, minus half the other's
-    fall.
+    """Return the fall of log(σ₂ / σ₁) per layer in one half of the layers, compared with the other.
 
-    There is a row for each distribution, γ and network. one, other: "first" or "second", a half of
-    the layers before rounding. A positive value for the second half excludes a slower law: with the
+    The value is the fall in one half minus half of the fall in the other half. There is a row for
+    each distribution of the weights, γ and network. one, other: "first" or "second", a half of the
+    layers before rounding. A positive value for the second half excludes a slower law: with the
     square root or the logarithm of the depth, the second half would fall less.
     """
     return pd.concat(_falls(tables)).assign(value=lambda rows: rows[one] - rows[other] / 2)
@@ -346,12 +346,11 @@ def fall_over_gap(tables: Tables, law: str) -> pd.DataFrame:
     needs=LAYERS,
 )
 def step_late_over_early(tables: Tables, law: str) -> pd.Series:
-    """Return the mean step in the last tenth of the layers, divided by the mean step in the first
-    tenth.
+    """Return the mean step in the last tenth of the layers, divided by the first tenth's.
 
     A step is the distance that the matrix of activations, scaled to norm one, moves in one layer.
-    There is a number for each γ and network. law: such as "gaussian". Raises NoRows if the
-    distribution was not run.
+    There is a number for each γ and network. law: the distribution of the weights, such as
+    "gaussian". Raises NoRows if the distribution was not run.
     """
     rows = select(tables["products"], law=law).rename(columns=SYMBOLS)
     tenth = rows["layer"].max() / 10
@@ -385,8 +384,9 @@ def beyond_expansion(tables: Tables) -> pd.DataFrame:
 def exponent_of_remainder(tables: Tables) -> pd.Series:
     """Return the power p with which the remainder of Lemma 7, divided by γ², grows with γ.
 
-    There is a number for each width, distribution and matrix M, fitted between the three smallest
-    γ. See `tables.powers_left_over`. Raises NoRows for fewer than three γ.
+    The remainder is the change of ‖M‖² over one layer minus its prediction γ² δ_F(M). There is a
+    number for each width, distribution of the weights and matrix M, fitted between the three
+    smallest γ. See `tables.powers_left_over`. Raises NoRows for fewer than three γ.
     """
     return powers_left_over(tables).rename_axis(["d", "law", "replicate"])
 
@@ -399,12 +399,12 @@ def exponent_of_remainder(tables: Tables) -> pd.Series:
     needs={"width": 2},
 )
 def r_over_full(tables: Tables) -> pd.DataFrame:
-    """Return the mean of r from inputs of lower rank, divided by the mean of r from inputs of full
-    rank.
+    """Return the mean of r from inputs of lower rank, divided by its mean from full rank.
 
-    The lower rank is the smallest integer that is at least the mean of r from inputs of full rank.
-    The largest measured rank counts as full. There is a row for each γ and width, with `value`,
-    `error` and `n`. Raises NoRows if networks are too short.
+    r is the lower bound (4) of the rank of deep layers. The lower rank of the inputs is the
+    smallest integer that is at least the mean of r from full rank. The largest measured rank counts
+    as full. There is a row for each γ and width, with `value`, `error` and `n`. Raises NoRows if
+    networks have too few layers.
     """
     rows = _long_enough(tables["input_ranks"]).sort_values(["γ", "d", "input_rank"])
     by = rows.groupby(["γ", "d"])

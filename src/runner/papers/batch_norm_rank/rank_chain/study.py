@@ -69,7 +69,7 @@ class ChainAverage(Row):
     regularity: float  # regularity constant alpha (Definition 3)
     regularity_se: float  # standard error of regularity
     autocorrelation: float  # integrated autocorrelation time of the soft rank, in layers
-    layers: int  # L: layers in the average, over all chains
+    layers: int  # L: number of layers in the average, over all networks
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class SingularValue(Row):
     width: int
     skip: float
     layer: int  # 0: the normalized input
-    replicate: int  # index of the independent chain, from 0
+    replicate: int  # index of the independent network, from 0
     index: int  # 1: the largest
     singular_value: float  # singular value of H_l / sqrt(N)
 
@@ -91,8 +91,8 @@ class SingularValue(Row):
 class ProductLayer(Row):
     """One row for each network and measured layer l, without normalization.
 
-    B_l is the product of all layers up to l. It is applied to Gaussian inputs X and scaled: H~_l =
-    B_l X / ||B_l X||_F. sigma_1 and sigma_2 are its largest two singular values.
+    B_l is the product of all layers up to l. B_l is applied to Gaussian inputs X and scaled: H~_l =
+    B_l X / ||B_l X||_F. sigma_1 and sigma_2 are the largest two singular values of H~_l.
     """
 
     table: ClassVar[str] = "products"
@@ -101,7 +101,7 @@ class ProductLayer(Row):
     width: int
     skip: float
     law: str
-    replicate: int  # index of the independent chain, from 0
+    replicate: int  # index of the independent network, from 0
     layer: int
     log_ratio: float  # log(sigma_2 / sigma_1)
     step_length: float  # ||H~_l - H~_{l-1}||_F
@@ -111,9 +111,7 @@ class ProductLayer(Row):
 
 @dataclass(frozen=True)
 class NormExpansion(Row):
-    """One row for each gamma and each matrix M of second moments from the invariant
-    distribution.
-    """
+    """One row for each gamma and matrix M of second moments in deep layers."""
 
     table: ClassVar[str] = "expansions"
     keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law", "replicate")
@@ -121,7 +119,7 @@ class NormExpansion(Row):
     width: int
     skip: float
     law: str
-    replicate: int  # index of the independent chain, from 0
+    replicate: int  # index of the independent network, from 0
     change: float  # (E ||M_+||_F^2 - ||M||_F^2) / gamma^2, Monte Carlo over W
     change_se: float  # standard error of change
     predicted: float  # delta_F(M) of Lemma 7
@@ -203,7 +201,8 @@ def spectra(
 ) -> Iterator[SingularValue]:
     """Yield the largest singular values at layers 0 to `layers`, from nearly collinear inputs.
 
-    skip: gamma. tick: called with the number of layers done.
+    There is a row for each of the ten largest values, layer and network. skip: gamma. tick: called
+    with the number of layers done.
     """
     stream = config.stream(0, f"spectrum d={width} gamma={skip}")
     samples = config.samples_of(width)
@@ -250,8 +249,8 @@ def authors_spectra(
 ) -> Iterator[SingularValue]:
     """Yield the largest singular values by layer, as the authors' code for figure 3b computes them.
 
-    They are the square roots of the largest eigenvalues of M. skip: gamma. tick: called with the
-    number of layers done.
+    They are the square roots of the largest eigenvalues of M = H H^T. skip: gamma. tick: called
+    with the number of layers done.
     """
     stream = config.stream(0, f"M d={width} gamma={skip}")
     start = authors.nearly_constant(config.chains, width, stream).to(device)
@@ -326,10 +325,10 @@ def expansions(
 def input_ranks(
     config: RankChain, width: int, skip: float, rank: int, device: torch.device, tick: Tick
 ) -> Iterator[InputRank]:
-    """Yield one row for inputs of one rank: averages over depth, and the growth rate of a
-    direction.
+    """Yield one row for inputs of one rank: averages over depth, and growth of a direction.
 
-    skip: gamma. rank: the rank of the inputs. tick: called with the number of layers done.
+    The direction is an infinitesimal perturbation outside the range of the representations. skip:
+    gamma. rank: the rank of the inputs. tick: called with the number of layers done.
     """
     plan = plan_of(config, width, burn_in=0)
     stream = config.stream(rank, f"input rank d={width} gamma={skip}")

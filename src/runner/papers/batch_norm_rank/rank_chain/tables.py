@@ -42,7 +42,8 @@ def averages(tables: Tables) -> pd.DataFrame:
 def norm_bound(rows: pd.DataFrame) -> pd.Series:
     """Return for each row Lemma 13's upper bound on the mean of ||M||_F^2 (Eq. 50).
 
-    The bound uses the row's width and regularity constant alpha. It is nan unless alpha is below 1.
+    The bound uses the row's width and regularity constant alpha. The bound is nan unless alpha is
+    below 1.
     """
     from runner.papers.batch_norm_rank.theory import frobenius_bound  # late import of torch
 
@@ -54,16 +55,14 @@ def norm_bound(rows: pd.DataFrame) -> pd.Series:
 def rank_bound(rows: pd.DataFrame, tau: float | pd.Series) -> pd.Series:
     """Return for each row Theorem 14's lower bound on the mean of the soft rank (Eq. 58).
 
-    The bound uses the row's width and regularity constant alpha. It is nan unless alpha is below 1.
-    tau: threshold of the soft rank, a number or a column of the rows.
+    The bound uses the row's width and regularity constant alpha. The bound is nan unless alpha is
+    below 1. tau: threshold of the soft rank, a number or a column of the rows.
     """
     return (1 - tau) ** 2 * rows["width"] ** 2 / norm_bound(rows)
 
 
 def paper_skips(metrics: pd.DataFrame) -> list[float]:
-    """Return the gammas of Figures 8 and 9, 1 and 0.1, that were run; if none was, return all
-    gammas.
-    """
+    """Return the gammas of Figures 8 and 9, 1 and 0.1, that were run; if none, all gammas."""
     there = list(metrics["skip"].unique())
     return [skip for skip in (1.0, 0.1) if skip in there] or sorted(there)
 
@@ -71,10 +70,12 @@ def paper_skips(metrics: pd.DataFrame) -> list[float]:
 def left_over(tables: Tables) -> pd.DataFrame:
     """Return the remainder of Lemma 7 as the column `left_over`, for each matrix M and gamma.
 
-    The remainder is |`change` - `change` at the smallest gamma with the same weights| / d^2. In
-    this difference delta_F, which both have in common, and most of the noise cancel. The smallest
-    gamma has no row. The columns `width`, `law` and `replicate` identify the matrix. Raises NoRows
-    for a single gamma.
+    `change` is the change of ||M||_F^2 over one layer, divided by gamma^2. Lemma 7 predicts
+    delta_F(M) plus a remainder. The remainder is estimated by |`change` - `change` at the smallest
+    gamma| / d^2, with the same weights. In this difference delta_F and most of the noise cancel.
+
+    The smallest gamma has no row. The columns `width`, `law` and `replicate` identify the matrix.
+    Raises NoRows for a single gamma.
     """
     keys = ["width", "law", "replicate"]
     rows = tables["expansions"].set_index([*keys, "skip"])["change"].unstack("skip")
@@ -115,11 +116,11 @@ def remainders(tables: Tables) -> pd.DataFrame:
 
 
 def crossings(tables: Tables) -> pd.DataFrame:
-    """Return the number k* of surviving directions for each width and gamma, in the column
-    `crossing`.
+    """Return the number k* of surviving directions for each width and gamma.
 
-    k* is the input rank at which `exponent`, interpolated between two ranks, is zero. A width and
-    gamma without a zero has no row.
+    k*, in the column `crossing`, is the input rank at which `exponent` is zero, interpolated
+    between two ranks. `exponent` is the growth rate of one more direction. A width and gamma
+    without a zero has no row.
     """
     rows = tables["input_ranks"].sort_values(["skip", "width", "input_rank"])
     after = rows.groupby(["skip", "width"])["exponent"].shift(-1)
@@ -147,8 +148,8 @@ def pieces(rows: pd.DataFrame) -> pd.Series:
 def too_short(rows: pd.DataFrame) -> str:
     """Return a message on the average with the shortest batches, or an empty text if all suffice.
 
-    A batch suffices if its layers are at least MEMORIES times the memory of the chain. Without skip
-    connections a chain forgets its initial state within about d / 4 layers, like its
+    A batch suffices if its layers are at least MEMORIES times the memory of the network. Without
+    skip connections a network forgets its initial state within about d / 4 layers, like the
     autocorrelation times. Skip connections add 1 / (gamma^2 sqrt(d)) layers (Lemma 7, as for the
     burn-in).
     """

@@ -35,10 +35,10 @@ use the same number.
 
 @dataclass(frozen=True)
 class ChainStack:
-    """A group of chains of one width and one gamma (`skip`) that are computed together.
+    """A group of networks of one width and one gamma (`skip`) that are computed together.
 
-    index: number of the stack among those of its point. chains: number of chains. plan: which
-    layers are measured.
+    index: number of the stack among the stacks of this width and gamma. chains: number of networks.
+    plan: which layers are measured.
     """
 
     width: int
@@ -54,7 +54,7 @@ class ChainStack:
 
     @property
     def layers(self) -> int:
-        """Return the total number of layers over all chains, the burn-in included."""
+        """Return the total number of layers over all networks, the burn-in included."""
         return self.chains * (self.plan.layers + self.plan.burn_in)
 
 
@@ -105,7 +105,7 @@ def plan_stacks(config: RankChain, device: str) -> list[ChainStack]:
 
 
 def plan_of(config: RankChain, width: int, burn_in: int) -> Plan:
-    """Return the plan of each chain of a width: its layers, and which layers are measured.
+    """Return the plan of each network of a width: its layers, and which layers are measured.
 
     burn_in: layers before the first measurement.
     """
@@ -113,7 +113,7 @@ def plan_of(config: RankChain, width: int, burn_in: int) -> Plan:
 
 
 def chains_in_stack(config: RankChain, width: int, device: str) -> int:
-    """Return the largest number of chains of a width in a stack.
+    """Return the largest number of networks of a width that are computed together.
 
     device: "cpu" or "cuda".
     """
@@ -159,7 +159,7 @@ def compute(
 def batch_means(
     stack: ChainStack, config: RankChain, device: torch.device, tick: Callable[[int], None]
 ) -> Float[Tensor, "2 batches 5"]:
-    """Return the batch means of a stack's chains, computed with the engine that the run selects.
+    """Return the batch means of a stack's networks, computed with the engine that the run selects.
 
     tick: called with the number of strides done. Raises InputError for an unknown engine.
     """
@@ -176,9 +176,10 @@ def batch_means(
 
 
 def make_chain(stack: ChainStack, config: RankChain, device: torch.device) -> engines.Chain:
-    """Return the chains of a stack with Gaussian inputs, for the rotated or the direct engine.
+    """Return the networks of a stack, which start from Gaussian inputs.
 
-    Raises InputError for an unknown engine.
+    The engine is `RotatedChain` or `DirectChain`, as the parameters select. Raises InputError for
+    an unknown engine.
     """
     width, engine = stack.width, config.engine_on(device.type)
     is_rotated = lookup("engine", engine, {"rotated": True, "direct": False})

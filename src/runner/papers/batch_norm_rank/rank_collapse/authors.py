@@ -80,7 +80,7 @@ class Networks(MLP):
     def layer(
         self, layer: int, H: Float[Tensor, "R _ N"], mode: Mode = "probe"
     ) -> Float[Tensor, "R d N"]:
-        """Return the hidden representations of a layer from those of the layer below.
+        """Return the hidden representations of a layer.
 
         H: representations one layer below, the N samples as columns. Batch norm uses the statistics
         of these N samples in every mode.
@@ -131,8 +131,7 @@ class Trainer(EpochTrainer[Scores]):
         return self.data.train.flat()[chosen].float()
 
     def train_on(self, chosen: Int[Tensor, "R B"]) -> Float[Tensor, " R"]:
-        """Train all networks for one step; return the losses before the step, one for each
-        replicate.
+        """Train all networks for one step; return the loss of each network before the step.
 
         chosen: for each replicate the numbers of the B images of its minibatch.
         """
@@ -155,9 +154,7 @@ class Trainer(EpochTrainer[Scores]):
         return losses.detach()
 
     def end_epoch(self) -> Scores:
-        """Return the mean loss of the epoch's minibatches, and the accuracy on separately drawn
-        images.
-        """
+        """Return the epoch's mean loss, and the accuracy on separately drawn training images."""
         loss = (self.losses / self.steps).cpu()
         self.losses.zero_()
         return Scores(loss, self.score(self.data.train, "training")[1])

@@ -215,10 +215,10 @@ def draw_norms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_norms(tables: Tables) -> str:
-    """Return the headline: median r before training and median accuracy of networks with layer
-    norm.
+    """Return the headline: median r before training and median accuracy with layer norm.
 
-    The networks have 16 layers. Raises NoRows if there are none.
+    The networks have 16 layers. r is the lower bound (4) of the rank. Raises NoRows if there are
+    none.
     """
     rank = select(rank_of_last_layer(tables["metrics"]), normalization="layer", depth=16)
     accuracy = select(trained(tables), normalization="layer", depth=16)["train_accuracy"]
@@ -261,9 +261,7 @@ def draw_starts(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_starts(tables: Tables) -> str:
-    """Return the headline: median ranks of the last layer and median accuracies of two
-    initializations.
-    """
+    """Return the headline: median last ranks and median accuracies of two initializations."""
     rank = rank_of_last_layer(tables["metrics"]).groupby("init")["matrix_rank"].median()
     ends = trained(tables).groupby("init")["train_accuracy"].median()
     return (

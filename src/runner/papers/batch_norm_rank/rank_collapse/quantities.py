@@ -103,12 +103,12 @@ def rank_over_root(tables: Tables, networks: str) -> pd.Series:
     needs={"depth": 3},
 )
 def learned(tables: Tables, networks: str, where: str) -> pd.Series:
-    """Return the learned fraction of the training images at the last epoch, for each depth and
-    replicate.
+    """Return the learned fraction of the training images at the last epoch.
 
-    The learned fraction is 0 at chance level and 1 for a perfect fit. networks: such as "batch
-    norm". where: a condition on columns, as for `DataFrame.query`. Raises NoRows if no network
-    meets the condition, or no network has more than ten layers.
+    The learned fraction is 0 at chance level and 1 for a perfect fit. There is a number for each
+    depth and replicate. networks: such as "batch norm". where: a condition on columns, as for
+    `DataFrame.query`. Raises NoRows if no network meets the condition, or no network has more than
+    ten layers.
     """
     return learned_share(_accuracy(tables, networks, where), chance_level(tables))
 
@@ -119,15 +119,14 @@ def learned(tables: Tables, networks: str, where: str) -> pd.Series:
     needs={"depth": 3},
 )
 def accuracy_lost(tables: Tables, networks: str, share: float, of: str) -> pd.Series:
-    """Return for each replicate how much more accuracy one kind of networks loses with depth than
-    another.
+    """Return how much more accuracy one kind of networks loses with depth than another one.
 
     The loss is the training accuracy at the smallest depth minus the training accuracy at the
     largest depth, at the last epoch. The value is the loss of `networks` minus `share` times the
-    loss of `of`.
+    loss of `of`, for each replicate.
 
-    networks, of: such as "batch norm" and "vanilla". share: the factor. Raises NoRows if one of
-    both has no network of more than ten layers.
+    networks, of: such as "batch norm" and "vanilla". share: the factor. Raises NoRows if `networks`
+    or `of` has no network of more than ten layers.
     """
     lost = {}
     for name in (networks, of):
@@ -190,8 +189,8 @@ def r_of_deepest(tables: Tables) -> pd.Series:
 def rank_lowered(tables: Tables, of: str, over: str) -> pd.Series:
     """Return the ratio of two initializations' ranks before training, for each replicate.
 
-    The rank is that of the last hidden layer. of, over: the initializations of numerator and
-    denominator, "pytorch" or "asymmetric". Raises NoRows if one of both was not run.
+    The rank is measured in the last hidden layer. of, over: the initializations of numerator and
+    denominator, "pytorch" or "asymmetric". Raises NoRows if an initialization was not run.
     """
     rows = rank_of_last_layer(tables["metrics"])
     ranks = [select(rows, init=init).set_index("replicate")["matrix_rank"] for init in (of, over)]
@@ -203,7 +202,8 @@ def accuracy_ahead(tables: Tables, of: str, over: str) -> pd.Series:
     """Return the difference of two initializations' training accuracies, for each replicate.
 
     The accuracies are means over all epochs. of, over: the initializations, "pytorch" or
-    "asymmetric"; the accuracy of `over` is subtracted. Raises NoRows if one of both was not run.
+    "asymmetric"; the accuracy of `over` is subtracted. Raises NoRows if an initialization was not
+    run.
     """
     rows = with_divergence(tables["training"])
     by = [select(rows, init=init).groupby("replicate")["train_accuracy"] for init in (of, over)]

@@ -56,17 +56,17 @@ class LayerRank(Row):
     normalization: str
     replicate: int
     layer: int  # 0: the input; every layer up to 64, then some layers
-    matrix_rank: float  # singular values above sigma_max d eps; nan if not finite
-    soft_rank: float  # rank_tau of the representation scaled to Tr M = d
+    matrix_rank: float  # number of singular values above sigma_max d eps; nan if not finite
+    soft_rank: float  # soft rank rank_tau (Eq. 3) of H, scaled to Tr M = d
     rank_bound: float  # r(H), lower bound of the rank, Eq. (4)
     root_mean_square: float  # root mean square of the entries of H
 
 
 @dataclass(frozen=True)
 class TrialEpoch(Row):
-    """One row for each normalization, learning rate, selection replicate and epoch.
+    """One row for each normalization, learning rate, replicate and epoch of the trials.
 
-    The learning rate is chosen from these rows.
+    The trials choose the learning rates, on separate replicates.
     """
 
     table: ClassVar[str] = "selection"
@@ -86,7 +86,7 @@ class TrainedEpoch(TrialEpoch):
 
     table: ClassVar[str] = "training"
 
-    test_loss: float  # at the end of the epoch, with running statistics
+    test_loss: float  # nats; at the end of the epoch, with running statistics
     test_accuracy: float  # fraction of the test images with the right class, at the same time
     rank: float  # rank of the last hidden layer on `samples` training images; nan if diverged
     rank_bound: float  # r(H), lower bound of the rank, Eq. (4), of the same representation
@@ -94,8 +94,7 @@ class TrainedEpoch(TrialEpoch):
 
 
 def run(config: RankCollapse, context: Context) -> Iterator[LayerRank | TrialEpoch | Measured]:
-    """Yield the rows of ranks by layer, then the rows of training, following the parameter
-    `protocol`.
+    """Yield the rows of ranks by layer, then of training, as the parameter `protocol` selects.
 
     Raises InputError for an unknown protocol.
     """
@@ -115,8 +114,8 @@ def as_the_text(
 ) -> Iterator[LayerRank | TrialEpoch | Measured]:
     """Follow the paper: yield ranks by layer before training, then the epochs of training.
 
-    The selection replicates, which choose the learning rates, are trained before the judged
-    replicates. Raises InputError if the images are unavailable.
+    The replicates that choose the learning rates are trained first. Raises InputError if the images
+    are unavailable.
     """
     dtype = torch_dtype(config.dtype)
     data = None if config.data == "gaussian" else training_images(config, context).standardized()
@@ -145,11 +144,11 @@ def as_the_text(
 def choose_and_train(
     config: RankCollapse, context: Context, data: Dataset, start: Start
 ) -> Iterator[TrialEpoch | Measured]:
-    """Yield the epochs that choose among several learning rates, then the epochs of judged
-    replicates.
+    """Yield the epochs of trials, which choose the learning rates, then all other epochs.
 
-    data: the images. start: function that initializes the networks of a normalization. A checkpoint
-    also has the scores of the learning rates, and whether they were complete.
+    Trials have separate replicates, which give no other result. data: the images. start: function
+    that initializes the networks of a normalization. A checkpoint also has the scores of the
+    learning rates, and whether the trials are complete.
     """
     grid, names, restored = config.learning_rates, config.normalizations, context.restored
     selection = selection_range(config.replicates, config.selection_replicates)
@@ -287,11 +286,7 @@ def torch_module(config: RankCollapse, network: str, tensors: dict[str, Tensor])
 
 
 def gaussian_inputs(config: RankCollapse) -> Float[Tensor, "R N d"]:
-    """Return standard Gaussian inputs for R replicates, each with N samples of the network's width
-    d.
-
-    They are float64.
-    """
+    """Return N standard Gaussian inputs with d features for each of R replicates, in float64."""
     streams = [config.stream(r, "data") for r in range(config.replicates)]
     shape = (config.samples, config.width)
     return torch.stack([torch.randn(shape, generator=s, dtype=torch.float64) for s in streams])

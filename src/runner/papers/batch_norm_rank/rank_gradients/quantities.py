@@ -33,8 +33,7 @@ def _rows(tables: Tables, network: str, where: str) -> pd.DataFrame:
     needs={"depth": 3},
 )
 def growth_over_theory(tables: Tables, network: str, where: str) -> pd.DataFrame:
-    """Return the growth of gradients per layer, divided by its theoretical value, both as
-    logarithms.
+    """Return the growth of gradients per layer, divided by its theoretical value.
 
     The growth is log(norm in the first hidden layer / norm in the last hidden layer) / (L - 1). Its
     theoretical value is log sqrt(pi / (pi - 1)), from `theory.RELU_GRADIENT_GROWTH`. There is a row
@@ -85,8 +84,7 @@ def r(tables: Tables, network: str, where: str) -> pd.DataFrame:
     needs={"depth": 3},
 )
 def first_over_last(tables: Tables, network: str, where: str) -> pd.DataFrame:
-    """Return the gradient norm of the first hidden layer, divided by the norm of the last hidden
-    layer.
+    """Return the gradient norm of the first hidden layer, divided by the last hidden layer's.
 
     There is a row for each width, depth and replicate. network: such as "ReLU, plain". where: a
     condition on d, L and N, as for `DataFrame.query`. Raises NoRows if no network meets the
@@ -104,8 +102,8 @@ def first_over_last(tables: Tables, network: str, where: str) -> pd.DataFrame:
 def gap_over_half_width(tables: Tables, network: str, where: str) -> pd.Series:
     """Return the orthogonality gap at width d, divided by the gap at width d / 2.
 
-    The result has a number for each replicate, and for each width d whose half was run, too. The
-    gap is that of the last hidden layer, see `theory.orthogonality_gap`.
+    The gap is measured in the last hidden layer, see `theory.orthogonality_gap`. There is a number
+    for each replicate, and for each width d whose half was run, too.
 
     network: such as "linear, batch norm". where: a condition on d, L and N, as for
     `DataFrame.query`, that leaves one depth. Raises NoRows if no network meets the condition.

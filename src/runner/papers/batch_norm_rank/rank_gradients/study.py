@@ -38,7 +38,7 @@ class Gradients(Row):
     replicate: int
     first_gradient: float  # Frobenius norm of the gradient by the weights of hidden layer 1
     last_gradient: float  # Frobenius norm of the gradient by the weights of hidden layer L
-    matrix_rank: float  # singular values of the last hidden layer above sigma_max d eps
+    matrix_rank: float  # number of singular values of the last hidden layer above sigma_max d eps
     rank_bound: float  # r of the last hidden layer, lower bound of the rank, Eq. (4)
 
 
@@ -81,9 +81,8 @@ def measure(
 ) -> dict[str, Float[Tensor, " R"]]:
     """Return gradient norms of the first and last hidden layer and ranks of the last, by column.
 
-    The gradients are those of the mean cross entropy by the weights, the norms Frobenius norms.
-    Batch normalization uses the statistics of the N samples. x, labels: inputs and classes of R
-    networks.
+    The norms are Frobenius norms of the gradients of the mean cross entropy by the weights. Batch
+    normalization uses the statistics of the N samples. x, labels: inputs and classes of R networks.
     """
     weights = [network.parameters[f"W{layer}"].requires_grad_() for layer in (1, network.depth)]
     losses, _ = loss_and_hits(network.logits(x, "probe"), labels)

@@ -21,7 +21,8 @@ def networks(tables: Tables) -> pd.DataFrame:
 
     The symbols are the width `d`, the depth `L` and the number `N` of samples. The column `network`
     has the network's name. The column `ratio` is the gradient norm of the first hidden layer,
-    divided by that of the last. The column `gap` is the orthogonality gap of the last hidden layer.
+    divided by the gradient norm of the last one. The column `gap` is the orthogonality gap of the
+    last hidden layer.
     """
     from runner.papers.batch_norm_rank.theory import orthogonality_gap  # late import of torch
 

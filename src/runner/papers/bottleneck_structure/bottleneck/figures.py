@@ -42,8 +42,7 @@ def _minima(tables: Tables) -> pd.DataFrame:
 
 
 def say_slope(tables: Tables) -> str:
-    """Return the headline of figure 1: rank and slope of best solutions; ordinary training ends at
-    0.
+    """Return the headline of figure 1: rank and slope of best solutions; training ends at zero.
 
     Its number is the median rank at the largest depth. Raises NoRows unless most networks of
     ordinary training are zero from some depth on.
@@ -124,7 +123,7 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw figure 1 of paper D: ‖θ‖² by depth, and singular values by layer at three depths.
 
     The columns of panels are the best solutions found, annealed and ordinary training. The singular
-    values are those of one task. Returns the picture and the table `metrics`.
+    values are drawn for one task. Returns the picture and the table `metrics`.
     """
     metrics = tables["metrics"]
     present = [recipe for recipe in COLUMNS if (metrics["recipe"] == recipe).any()]
@@ -158,8 +157,7 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def losses_above(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return how far each loss is above the best loss found at its depth, in percent of the best
-    loss.
+    """Return how far each loss is above the best loss found at its depth, in percent.
 
     There is a row for each trained network, with the column `above`. Raises NoRows without best
     solutions.
@@ -184,11 +182,11 @@ def collapsed(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def say_above(tables: Tables) -> str:
-    """Return the headline: annealed training's loss above the best loss; ordinary training
-    collapses.
+    """Return the headline: how far annealed training's loss is above the best loss, in percent.
 
-    Its numbers are the smallest and the largest median over depths, in percent. Raises NoRows if a
-    recipe was not run or ordinary training does not collapse.
+    Its numbers are the smallest and the largest median over depths. The headline also says that
+    ordinary training collapses. Raises NoRows if a recipe was not run or ordinary training does not
+    collapse.
     """
     rows = deep(losses_above(tables["metrics"]))
     medians = select(rows, recipe="annealed").groupby("depth")["above"].median()

@@ -77,12 +77,12 @@ def _with_fit(tables: Tables, measured: pd.DataFrame | pd.Series, what: str) -> 
     needs=DEPTHS,
 )
 def slope_over_rank(tables: Tables) -> pd.DataFrame:
-    """Return the slope of ‖θ‖² against L divided by the rank, a row for each range of three or more
-    depths.
+    """Return the slope of ‖θ‖² against the depth L divided by the rank, with its error.
 
-    The slope is that of a fitted line. The value is (slope ± error) / rank, with the sign that
-    moves it away from 1. The error is the change of the slope if each ‖θ‖² moves by a possible
-    error. This possible error is the difference of the best two losses of a depth, divided by λ.
+    The value is (slope ± error) / rank, with the sign that moves it away from 1. There is a row for
+    each range of three or more depths of equal rank. The slope is the slope of a fitted line. The
+    error is the change of the slope if each ‖θ‖² moves by a possible error. This possible error is
+    the difference of the best two losses of a depth, divided by λ.
 
     Raises NoRows if there is no such range, or no depth has a second loss.
     """
@@ -113,10 +113,11 @@ def _slope_of_starts(metrics: pd.DataFrame) -> pd.Series:
     needs=MANY_DEPTHS,
 )
 def left_by_expansion(tables: Tables) -> pd.DataFrame:
-    """Return how well ‖θ‖² − k L = R₁ + R₂/L fits, a row for each range of five or more depths.
+    """Return how well ‖θ‖² − k L = R₁ + R₂/L fits, where L is the depth and k the rank.
 
-    The value is the largest residual, divided by the range of ‖θ‖² − k L. The columns `R1` and `R2`
-    have the coefficients. Raises NoRows if there is no such range.
+    There is a row for each range of five or more depths of equal rank. The value is the largest
+    residual, divided by the range of ‖θ‖² − k L. The columns `R1` and `R2` have the coefficients.
+    Raises NoRows if there is no such range.
     """
     fits = t.fits(_minima(tables), t.DEPTHS_OF_EXPANSION).rename(columns={"left": "value"})
     return _with_fit(tables, fits, f"rank that holds over {t.DEPTHS_OF_EXPANSION} depths")
@@ -143,8 +144,9 @@ def _longest_range(tables: Tables) -> pd.DataFrame:
 def decay_of_distance(tables: Tables) -> pd.DataFrame:
     """Return the exponent p with which singular values approach 1 like Lᵖ, for each replicate.
 
-    The distance from 1 is the largest |sᵢ − 1| with i ≤ k in the middle layer. The exponent is
-    fitted over the longest range. Raises NoRows without a range.
+    L is the depth. The distance from 1 is the largest |sᵢ − 1| with i ≤ k in the middle layer,
+    where k is the rank. The exponent is fitted over the longest range of depths of equal rank.
+    Raises NoRows without a range.
     """
     key = ["replicate", "depth"]
     longest = _longest_range(tables)[[*key, "rank"]]
@@ -162,11 +164,11 @@ def decay_of_distance(tables: Tables) -> pd.DataFrame:
     needs=DEPTHS,
 )
 def growth_of_ntk(tables: Tables) -> pd.DataFrame:
-    """Return the exponent p of the tangent kernel's mean trace, which grows like Lᵖ, for each
-    replicate.
+    """Return the exponent p of the tangent kernel's mean trace, which grows like Lᵖ.
 
-    The exponent is fitted over the longest range. The columns `first` and `last` have the trace
-    divided by L at the ends of the range. Raises NoRows without a range.
+    There is an exponent for each replicate, fitted over the longest range of depths L of equal
+    rank. The columns `first` and `last` have the trace divided by L at the ends of the range.
+    Raises NoRows without a range.
     """
     longest = _longest_range(tables).sort_values("depth")
     ends = longest.eval("ntk_trace / depth").groupby(longest["replicate"]).agg(["first", "last"])
@@ -191,9 +193,9 @@ def _longest(tables: Tables) -> pd.DataFrame:
 def distance_to_rank(tables: Tables) -> pd.DataFrame:
     """Return |slope of loss / λ between the last two depths − rank|, for each replicate.
 
-    The depths are those of the longest range of three or more depths. The columns `first` and
-    `last` have the slopes between its first two and its last two depths. Raises NoRows without such
-    a range.
+    The depths are the longest range of three or more depths of equal rank. The column `first` has
+    the slope between the first two depths, the column `last` between the last two. Raises NoRows
+    without such a range.
     """
     return _longest(tables).assign(value=lambda rows: (rows["rank"] - rows["last"]).abs())
 
@@ -205,10 +207,11 @@ def distance_to_rank(tables: Tables) -> pd.DataFrame:
     needs=DEPTHS,
 )
 def rise_of_slope(tables: Tables) -> pd.DataFrame:
-    """Return by how much the slope of loss / λ in L rises in the longest range, for each replicate.
+    """Return by how much the slope of loss / λ in the depth rises, for each replicate.
 
     The value is the slope between the last two depths minus the slope between the first two depths.
-    Raises NoRows without a range of three or more depths.
+    The depths are the longest range of three or more depths of equal rank. Raises NoRows without
+    such a range.
     """
     return _longest(tables).assign(value=lambda rows: rows["last"] - rows["first"])
 
@@ -218,11 +221,10 @@ def rise_of_slope(tables: Tables) -> pd.DataFrame:
     needs=DEPTHS,
 )
 def correlation_with_depth(tables: Tables, recipe: str) -> pd.Series:
-    """Return Spearman's correlation of depth and rank over the networks that fit, for each
-    replicate.
+    """Return Spearman's correlation of depth and rank over the networks that fit.
 
-    The value is 0 if all ranks are equal. recipe: such as "minimum". Raises NoRows if no network
-    fits.
+    There is a number for each replicate, which is 0 if all ranks are equal. recipe: such as
+    "minimum". Raises NoRows if no network fits.
     """
     rows = nonempty(t.fitted(_networks(tables, recipe)), "network that fits")
     by = rows.groupby("replicate")[["depth", "rank"]]
@@ -249,13 +251,12 @@ def fits_below(tables: Tables, k: int, recipe: str) -> pd.DataFrame:
     " the layers"
 )
 def share_of_values(tables: Tables, near: float, where: str, recipe: str) -> pd.Series:
-    """Return the fraction of singular values that differ from `near` by less than 0.5, for each
-    replicate.
+    """Return the fraction of singular values that differ from `near` by less than 0.5.
 
-    The singular values are those of the weight matrices W_l with L/4 <= l <= 3L/4, of the networks
-    that fit their data. where: a condition on their index i and the network's rank k, such as `i <=
-    k`, as for `DataFrame.query`. recipe: such as "minimum". Raises NoRows if no network fits, or no
-    such singular value was measured.
+    There is a number for each replicate. All weight matrices W_l with L/4 <= l <= 3L/4 are used, of
+    the networks that fit their data. where: a condition on the index i of a singular value and the
+    network's rank k, such as `i <= k`, as for `DataFrame.query`. recipe: such as "minimum". Raises
+    NoRows if no network fits, or no such singular value was measured.
     """
     rows = _of_fitting(tables, "spectrum", recipe).rename(columns={"index": "i", "rank": "k"})
     rows = rows.query(f"depth / 4 <= layer <= depth * 3 / 4 and {where}")
@@ -270,11 +271,12 @@ def share_of_values(tables: Tables, near: float, where: str, recipe: str) -> pd.
     needs=DEPTHS,
 )
 def layers_outside(tables: Tables, recipe: str) -> pd.DataFrame:
-    """Return how many layers outside the bottleneck a further layer adds, a row for each range.
+    """Return how many layers outside the bottleneck a further layer adds.
 
-    The value is the slope in L of the number of layers outside, over a range of three or more
-    depths. A layer is outside if the middle layer has a different number of singular values above
-    0.5. recipe: such as "minimum". Raises NoRows if there is no such range.
+    There is a row for each range of three or more depths of equal rank. The value is the slope in
+    the depth of the number of layers outside. A layer is outside if the middle layer has a
+    different number of singular values above 0.5. recipe: such as "minimum". Raises NoRows if there
+    is no such range.
     """
     metrics = _networks(tables, recipe)
     lengths = t.bottleneck_lengths(metrics, select(tables["spectrum"], recipe=recipe))
@@ -312,12 +314,11 @@ def share_of_negative(tables: Tables) -> pd.DataFrame:
     needs=DEPTHS,
 )
 def moved_over_error(tables: Tables) -> pd.DataFrame:
-    """Return how much the function of the best solution changes between two neighboring depths of a
-    range.
+    """Return how much the best solution's function changes between two neighboring depths.
 
-    There is a row for each pair of depths. The value is the mean ‖f(x) − g(x)‖² on test inputs,
-    divided by the test error of f. f is the deeper network, g the other one. Raises NoRows if there
-    is no pair, or the table has no column `moved`.
+    There is a row for each pair of depths of equal rank. The value is the mean ‖f(x) − g(x)‖² on
+    test inputs, divided by the test error of f. f is the deeper network, g the other one. Raises
+    NoRows if there is no pair, or the table has no column `moved`.
     """
     rows = t.with_ranges(_minima(tables))
     rows = nonempty(rows[rows["range"] == rows["range"].shift()], "pair of depths of equal rank")
@@ -334,9 +335,9 @@ def moved_over_error(tables: Tables) -> pd.DataFrame:
 def outside_the_ranks(tables: Tables) -> pd.DataFrame:
     """Return the distance of a slope from the interval between two ranks, for each replicate.
 
-    The slope is that of loss / λ in L between the two largest depths (column `slope`). The interval
-    is from the rank of the Jacobian to the smallest rank of a layer, at the largest depth. The
-    value is 0 if the slope is in the interval.
+    The slope of loss / λ is taken between the two largest depths (column `slope`). The interval is
+    from the rank of the Jacobian to the smallest rank of a layer, at the largest depth. The value
+    is 0 if the slope is in the interval.
     """
     rows = _minima(tables).sort_values("depth")
     steps = rows.groupby("replicate")[["loss", "depth"]].diff()
@@ -352,12 +353,12 @@ def outside_the_ranks(tables: Tables) -> pd.DataFrame:
     needs=DEPTHS,
 )
 def middle_over_ends(tables: Tables) -> pd.DataFrame:
-    """Return singular value k + 1 of Wₗ αₗ₋₁(X) in the middle layer, relative to the first and last
-    layer.
+    """Return singular value k + 1 of Wₗ αₗ₋₁(X) in the middle layer, relative to the end layers.
 
-    The middle value is divided by the smaller of the two values at the ends. There is a row for
-    each replicate and depth, in the deeper half of the depths. The columns `first`, `middle` and
-    `last` have the three values. Raises NoRows if no network fits.
+    k is the rank of the network. The middle value is divided by the smaller one of the values in
+    the first and the last layer. There is a row for each replicate and depth, in the deeper half of
+    the depths. The columns `first`, `middle` and `last` have the three values. Raises NoRows if no
+    network fits.
     """
     rows = _of_fitting(tables, "representation")
     depths = np.sort(rows["depth"].unique())
@@ -389,10 +390,10 @@ def _lines(tables: Tables, recipe: str) -> pd.DataFrame:
     needs=DEPTHS,
 )
 def trained_slope_over_rank(tables: Tables, recipe: str) -> pd.DataFrame:
-    """Return the slope of ‖θ‖² against L divided by the rank, a row for each range of three or more
-    depths.
+    """Return the slope of ‖θ‖² against the depth, divided by the rank.
 
-    recipe: "plain" or "annealed". Raises NoRows if the recipe was not run.
+    There is a row for each range of three or more depths of equal rank. recipe: "plain" or
+    "annealed". Raises NoRows if the recipe was not run.
     """
     return _lines(tables, recipe).assign(value=lambda rows: rows["slope"] / rows["rank"])
 
@@ -403,11 +404,11 @@ def trained_slope_over_rank(tables: Tables, recipe: str) -> pd.DataFrame:
     needs=DEPTHS,
 )
 def off_the_line(tables: Tables, recipe: str) -> pd.DataFrame:
-    """Return how far ‖θ‖² is from a straight line in L, a row for each range of three or more
-    depths.
+    """Return how far ‖θ‖² is from a straight line in the depth.
 
-    The value is the largest distance, divided by the range of ‖θ‖². recipe: "plain" or "annealed".
-    Raises NoRows if the recipe was not run.
+    There is a row for each range of three or more depths of equal rank. The value is the largest
+    distance, divided by the range of ‖θ‖². recipe: "plain" or "annealed". Raises NoRows if the
+    recipe was not run.
     """
     return _lines(tables, recipe).assign(value=lambda rows: rows["off"])
 
@@ -428,8 +429,7 @@ def norm(tables: Tables, recipe: str, where: str) -> pd.DataFrame:
     needs={"ridge": 2},
 )
 def cost_by_ridge(tables: Tables, where: str) -> pd.DataFrame:
-    """Return the training error after ordinary training, a row for each weight decay λ and
-    replicate.
+    """Return the training error after ordinary training, for each weight decay λ and replicate.
 
     Only depths at which several λ were run are used. where: a condition on λ, as for
     `DataFrame.query`. Raises NoRows if no network meets the condition.

@@ -47,7 +47,7 @@ class OfNetwork:
 
 @dataclass(frozen=True)
 class TrainedNetwork(OfNetwork, Row):
-    """One row for each depth and replicate, at the end of training."""
+    """One row for each depth and replicate: measures of the network at the end of training."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate")
@@ -56,7 +56,7 @@ class TrainedNetwork(OfNetwork, Row):
     train_cost: float  # training cost C; the zero network costs 1
     test_cost: float  # test cost C
     loss: float  # loss C + lambda ||theta||^2
-    rank: int  # singular values of W_{L/2} above 0.1
+    rank: int  # number of singular values of W_{L/2} above 0.1
     rank_gap: int  # the k with the largest s_k / s_{k+1} of W_{L/2}
     bottleneck_rank: int  # the smallest number of singular values of a W_l above 0.1
     jacobian_rank: int  # the largest Rank J f(x) over the training inputs
@@ -93,7 +93,7 @@ class LayerTail(OfNetwork, Row):
     keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate", "layer")
     in_every_replicate: ClassVar[bool] = False
 
-    rank: int  # k: singular values of W_{L/2} above 0.1
+    rank: int  # k: number of singular values of W_{L/2} above 0.1
     layer: int  # index of the layer, 1 to L
     tail: float  # s_{k+1}(W_l alpha_{l-1}(X) / sqrt N)
     tail_with_bias: float  # s_{k+1}((W_l alpha_{l-1}(X) + b_l) / sqrt N); the proof drops b

@@ -29,8 +29,9 @@ without noise. The bound is ten times as large, with lambda = 0.001 and the rank
 
 
 def at_ridge(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the networks with the weight decay of the best solutions, or else the smallest
-    weight decay.
+    """Return the networks with the smallest weight decay of the best solutions.
+
+    Without best solutions, return the networks with the smallest weight decay of all.
     """
     lowest = metrics[metrics["recipe"] == "minimum"]
     ridge = (lowest if len(lowest) else metrics)["ridge"].min()
@@ -73,14 +74,15 @@ def successive_slopes(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def fits(metrics: pd.DataFrame, depths: int = ENOUGH) -> pd.DataFrame:
-    """Return fits to `||theta||^2`, a row for each range of at least `depths` depths (three or
-    more).
+    """Return fits to `||theta||^2`, a row for each range of at least `depths` depths.
 
-    The columns are:
+    A range is a sequence of neighboring depths of equal rank k. depths: three or more. The columns
+    are:
 
     - replicate, rank, and depths, the number of depths;
     - slope: the slope of the fitted line in L;
-    - slope_error: its change if each norm moves by the difference of its depth's best two losses;
+    - slope_error: the change of the slope if each norm moves by the difference of the best two
+      losses;
     - off: the largest distance from the line, relative to the range of the norm;
     - r2: R^2 of the line;
     - R1, R2: the coefficients of the expansion `||theta||^2 - k L = R1 + R2 / L`;
@@ -106,12 +108,12 @@ def fits(metrics: pd.DataFrame, depths: int = ENOUGH) -> pd.DataFrame:
 
 
 def bottleneck_lengths(metrics: pd.DataFrame, spectrum: pd.DataFrame) -> pd.DataFrame:
-    """Return the networks that fit with their range, and with the number of layers outside the
-    bottleneck.
+    """Return the networks that fit, with the number of layers outside the bottleneck.
 
-    A layer is inside if it has as many singular values above 0.5 as the middle layer W_{L/2}. The
-    value 0.5 is half-way between the values 0 and 1 of the theory. The number is in the column
-    `outside`. metrics, spectrum: the tables `metrics` and `spectrum`.
+    The number is in the column `outside`; the column `range` is added, too, see `with_ranges`. A
+    layer is inside if it has as many singular values above 0.5 as the middle layer W_{L/2}. The
+    value 0.5 is half-way between the values 0 and 1 of the theory. metrics, spectrum: the tables
+    `metrics` and `spectrum`.
     """
     key = ["recipe", "replicate", "depth"]
     large = spectrum.assign(large=spectrum["singular_value"] > 0.5)

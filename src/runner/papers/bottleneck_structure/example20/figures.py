@@ -15,10 +15,9 @@ HIGHEST = 3e7
 
 
 def say_diverge(tables: Tables) -> str:
-    """Return the headline: the Lipschitz constants of the middle at the smallest and the largest
-    depth.
+    """Return the headline: the middle's Lipschitz constants at the smallest and the largest depth.
 
-    They are those of γ = 0.8. Raises NoRows if this exponent was not run.
+    The exponent γ is 0.8. Raises NoRows if this exponent was not run.
     """
     rows = select(tables["metrics"], exponent=BOLD).sort_values("depth")
     first, last = rows["middle_lipschitz"].iloc[[0, -1]]

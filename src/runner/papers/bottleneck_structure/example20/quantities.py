@@ -21,9 +21,7 @@ SIZES = {"depth": 3, "exponent": 2}
 
 @quantity("largest |network − f| on a grid in [0, 1]³, divided by machine epsilon × L", needs=SIZES)
 def error(tables: Tables) -> pd.DataFrame:
-    """Return the largest |network − f| on a grid, divided by machine epsilon × L, for each
-    network.
-    """
+    """Return the largest |network − f| on a grid / (machine epsilon × L), for each network."""
     rows = tables["metrics"]
     return _cases(rows, rows["max_error"] / (EPSILON * rows["depth"]))
 

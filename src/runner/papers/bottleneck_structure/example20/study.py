@@ -49,7 +49,7 @@ def run(config: Example20, context: Context) -> Iterator[ExampleNetwork]:
 
 
 def measure(config: Example20, L: int, exponent: float) -> ExampleNetwork:
-    """Return the row of one network: its distance from f, and its Lipschitz constants.
+    """Return the row of one network: the distance from f, and Lipschitz constants.
 
     The Lipschitz constants are measured on both sides of the kink of f. L: depth. exponent: g of
     epsilon = L^-g.
@@ -74,9 +74,7 @@ def measure(config: Example20, L: int, exponent: float) -> ExampleNetwork:
 
 
 def lipschitz(network: Network) -> tuple[float, float]:
-    """Return the largest Jacobian norm from the input to a layer, and from a layer to the
-    output.
-    """
+    """Return the largest Jacobian norms: from the input to a layer, from a layer to the output."""
     derivatives = differentiate(network, SIDES)
     halves = (derivatives.inner, derivatives.outer)
     return tuple(max(float(operator_norm(J).max()) for J in half) for half in halves)

@@ -24,10 +24,9 @@ RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def say_attained(tables: Tables) -> str:
-    """Return the headline: trained networks have the formula's squared norm, up to a relative
-    difference.
+    """Return the headline: trained networks have the squared norm of the formula.
 
-    Its number is a power of ten above all differences.
+    Its number is a power of ten above all relative differences.
     """
     return (
         "Trained deep linear networks have exactly the squared norm of the formula (relative"

@@ -43,7 +43,7 @@ class LinearNetwork(Row):
     replicate: int
     parameter_norm: float  # squared norm of the parameters, ||theta||^2
     representation_cost: float  # representation cost R(A; L)
-    rank: int  # k: singular values of A above 0.1
+    rank: int  # k: number of singular values of A above 0.1
     first_correction: float  # 2 log |A|_+
     second_correction: float  # ||log_+ A^T A||^2 / 2
     train_cost: float  # ||A - T||^2
@@ -79,8 +79,8 @@ def trained(
 ) -> Float[Tensor, "L n n"]:
     """Return W_1 .. W_L that minimize `||W_L ... W_1 - T||^2 + lambda ||theta||^2` by L-BFGS.
 
-    The weights are those of the last lambda in `config.ridges`. Each lambda starts from the weights
-    of the previous lambda. L: depth. T: the target.
+    lambda is the last one of `config.ridges`. Each lambda starts from the weights of the previous
+    lambda. L: depth. T: the target.
     """
     n = config.width
     stream = config.stream(replicate, f"initialisation/{L}")
@@ -112,9 +112,7 @@ def product(weights: Float[Tensor, "L n n"]) -> Float[Tensor, "n n"]:
 
 
 def torch_module(config: Linear, network: str, tensors: dict[str, Tensor]) -> nn.Module:
-    """Return a stored network as a torch module without activations. tensors: its weights by
-    name.
-    """
+    """Return a stored network as a torch module. tensors: its weights by name."""
     return modules.mlp(tensors, "linear")
 
 

@@ -3,9 +3,7 @@
 import pandas as pd
 
 REMAINDERS = ("after_rank", "after_first", "after_second")
-"""Columns of the residual of ||theta||^2 after subtracting L k, then 2 log |A|_+, then the 1/L
-term.
-"""
+"""Columns of the residual of ||theta||^2 after subtracting L k, 2 log |A|_+, and the 1/L term."""
 
 
 def with_remainders(metrics: pd.DataFrame) -> pd.DataFrame:

@@ -39,7 +39,7 @@ torch_module = networks.torch_module
 
 @dataclass(frozen=True)
 class TrainedNetwork(Row):
-    """One row for each N and replicate, at the end of training."""
+    """One row for each N and replicate: measures of the network at the end of training."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("samples", "replicate", "depth")
@@ -55,10 +55,10 @@ class TrainedNetwork(Row):
 
 
 def run(config: RankOne, context: Context) -> Iterator[TrainedNetwork | Measured]:
-    """Train the networks of all N and replicates together; yield a row for each, measured in
-    float64.
+    """Train the networks of all N and replicates together; yield a row for each network.
 
-    The rows of the user's function `measure`, if there is one, are yielded, too.
+    Measurements are in float64. The rows of the user's function `measure`, if there is one, are
+    yielded, too.
     """
     order = [(N, r) for N in sorted(config.samples) for r in range(config.replicates)]
     inputs = [draw_inputs(config, N, r) for N, r in order]

@@ -17,15 +17,13 @@ NORM_SLOPE = 2 * (1 - 1 / TARGET_RANK)
 def interpolants(metrics: pd.DataFrame) -> pd.DataFrame:
     """Return the networks that fit their points.
 
-    A network fits if its cost, summed over its points, is below 0.1. The cost of the zero network
-    is about 1 per point.
+    A network fits if the sum of the squared errors of all points is below 0.1. The zero network has
+    about 1 per point.
     """
     return metrics[metrics["train_cost"] * metrics["samples"] < 0.1]
 
 
 def counted(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return for each N the number of networks (`starts`) and the number of networks that fit
-    (`fit`).
-    """
+    """Return for each N the numbers of all networks (`starts`) and of networks that fit (`fit`)."""
     starts, fit = (rows.groupby("samples").size() for rows in (metrics, interpolants(metrics)))
     return pd.DataFrame({"starts": starts, "fit": fit.reindex(starts.index, fill_value=0)})

@@ -61,10 +61,10 @@ def _lines(axes: Axes, rows: pd.DataFrame, x: str, y: str) -> None:
 
 
 def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the curvature by rate on figure 1's task, and the kernel by depth of Example 20's
-    networks.
+    """Draw the curvature by rate on figure 1's task (a), and the kernel by depth in Example 20 (b).
 
-    Both are divided by L. Lines are medians. Returns the picture and the table `metrics`.
+    Curvature and tangent kernel are divided by L. Lines are medians. Returns the picture and the
+    table `metrics`.
     """
     metrics = tables["metrics"]
     picture, ((left, right),) = sheet(gap=1.3, right=1.1)

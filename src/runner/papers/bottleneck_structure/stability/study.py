@@ -41,7 +41,7 @@ Key = tuple[int, int]
 
 @dataclass(frozen=True)
 class StableNetwork(Row):
-    """One row for each task, depth, rate and replicate, after gradient descent."""
+    """One row for each task, depth, rate and replicate: the network after gradient descent."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("task", "depth", "rate", "replicate")
@@ -58,9 +58,7 @@ class StableNetwork(Row):
 
 
 def run(config: Stability, context: Context) -> Iterator[StableNetwork]:
-    """Train on the task of figure 1, take steps of gradient descent, and yield a row for each
-    network.
-    """
+    """Train on figure 1's task, take steps of gradient descent; yield a row for each network."""
     order = [(L, r) for L in sorted(config.depths, reverse=True) for r in range(config.replicates)]
     for task, data in (("figure-1", latent_data(config)), ("example-20", example_data(config))):
         batch = tuple(torch.stack([part[r] for _, r in order]).float() for part in data)
@@ -87,9 +85,7 @@ def latent_data(config: Stability) -> Batch:
 
 
 def example_data(config: Stability) -> Batch:
-    """Return random points of [0, 1]^3 and the values (x, y, z + relu(x - y)) of Example 20's
-    function.
-    """
+    """Return random points (x, y, z) of [0, 1]^3 and the values of Example 20's function there."""
     streams = (config.stream(r, "points") for r in range(config.replicates))
     drawn = [torch.rand(3, config.samples, generator=s, dtype=torch.float64) for s in streams]
     x = torch.stack(drawn)
@@ -169,7 +165,8 @@ def measure(
     """Return the row of a network.
 
     key: task, depth, rate and replicate. kernels: by replicate, the kernel matrix of the middle
-    layer at the next smaller depth. It is replaced by this network's kernel matrix.
+    layer at the next smaller depth. The function replaces the replicate's matrix by this network's
+    matrix.
     """
     derivatives, L, norm = differentiate(network, x), network.depth, network.parameter_norm()
     k = max(1, int(jacobian_ranks(derivatives.jacobian).max()))

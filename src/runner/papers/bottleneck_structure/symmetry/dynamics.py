@@ -28,10 +28,9 @@ class Dynamics:
     def drawn(
         cls, d: int, noise: float, step_size: float, generator: torch.Generator
     ) -> "Dynamics":
-        """Return dynamics with random w and a symmetric Gaussian E with `||E||_op = noise`, in
-        float64.
+        """Return dynamics with random w and symmetric Gaussian E of norm `||E||_op = noise`.
 
-        d: dimension of v.
+        They are in float64. d: dimension of v.
         """
         w = torch.randn(d, generator=generator, dtype=torch.float64)
         E = torch.randn(d, d, generator=generator, dtype=torch.float64)
@@ -44,7 +43,7 @@ class Dynamics:
         return torch.outer(self.w, self.w) + self.E
 
     def cost(self, v: Float[Tensor, "N d"]) -> Float[Tensor, " N"]:
-        """Return `C(v) = ||v||^4 - 2 v^T (w w^T + E) v + ||w w^T + E||_F^2`."""
+        """Return the cost C(v) = ||v v^T - (w w^T + E)||_F^2 of each of N points v."""
         A = self.target
         square = v.square().sum(1)
         return square.square() - 2 * ((v @ A) * v).sum(1) + A.square().sum()

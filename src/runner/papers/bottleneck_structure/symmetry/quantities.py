@@ -74,13 +74,12 @@ def rank(tables: Tables, column: str, recipe: str, where: str = "") -> pd.DataFr
     " middle half of the layers"
 )
 def rank_by_gap(tables: Tables, recipe: str) -> pd.DataFrame:
-    """Return the index after which the gap between singular values is largest, a row for each
-    network.
+    """Return the index after which the gap between singular values is largest.
 
-    The value is the median over the middle half of the layers. The column `right` is the fraction
-    of these layers with the index 2. The column `third` is the fraction of these layers whose third
-    singular value is above 0.1. recipe: "constant" or "annealed". Raises NoRows if the recipe was
-    not run.
+    There is a row for each network. The value is the median over the middle half of the layers. The
+    column `right` is the fraction of these layers with the index 2. The column `third` is the
+    fraction of these layers whose third singular value is above 0.1. recipe: "constant" or
+    "annealed". Raises NoRows if the recipe was not run.
     """
     rows = middle_layers(select(_read(tables, "metrics", recipe), stage="trained"))
     rows = rows.assign(right=rows["rank_gap"] == 2, third=rows["s3"] > 0.1)
@@ -110,10 +109,10 @@ def left_unexplained(
 ) -> pd.DataFrame:
     """Return the unexplained variance 1 − R² after training, divided by 1 − R² before training.
 
-    There is a row for each network. column: "knn_r2_axis" or "knn_r2_orthogonal", the R² of a
-    summary statistic predicted from two principal components of a layer. recipe: "constant" or
-    "annealed". where: a condition on E and λ, as for `DataFrame.query`. Raises NoRows if no network
-    meets the condition.
+    R² tells how well a summary statistic of the task is predicted from two principal components of
+    a layer. There is a row for each network. column: "knn_r2_axis" or "knn_r2_orthogonal", one for
+    each statistic. recipe: "constant" or "annealed". where: a condition on E and λ, as for
+    `DataFrame.query`. Raises NoRows if no network meets the condition.
     """
     rows = _stages(tables, layer, column, recipe, where)
     return rows.assign(value=(1 - rows["trained"]) / (1 - rows["untrained"]))
@@ -124,12 +123,12 @@ def left_unexplained(
     unit="ratio",
 )
 def within_over_between(tables: Tables, column: str, layer: int, recipe: str) -> pd.DataFrame:
-    """Return the mean distance within an orbit divided by the mean distance between orbits, after
-    training.
+    """Return the mean distance within an orbit divided by the mean distance between orbits.
 
-    The distances are those of a layer's activations. There is a row for each network; the column
-    `before` is the ratio before training. column: "orbit_ratio" (random orbits) or "plane_ratio"
-    (circles in a plane). recipe: "constant" or "annealed". Raises NoRows if the recipe was not run.
+    An orbit is a set of points that differ by a rotation around w. Distances are measured in the
+    activations of a layer, after training; the column `before` has the ratio before training. There
+    is a row for each network. column: "orbit_ratio" (random orbits) or "plane_ratio" (circles in a
+    plane). recipe: "constant" or "annealed". Raises NoRows if the recipe was not run.
     """
     rows = _stages(tables, layer, column, recipe)
     return rows.assign(value=rows["trained"], before=rows["untrained"])

@@ -72,7 +72,7 @@ class LayerMeasures(AtStage, Row):
     s2: float  # second largest singular value of W_l
     s3: float  # third largest singular value of W_l
     s4: float  # fourth largest singular value of W_l; 0 if there are fewer
-    rank: int  # singular values of W_l above 0.1
+    rank: int  # number of singular values of W_l above 0.1
     rank_gap: int  # the k with the largest s_k / s_{k+1}
     knn_r2_axis: float  # R^2 of (w.v)^2 predicted from two principal components of layer l
     knn_r2_orthogonal: float  # R^2 of ||(I - w w^T) v||^2 predicted from these components
@@ -91,7 +91,7 @@ class NetworkAtStage(AtStage, Row):
     parameter_norm: float  # squared norm of the parameters, ||theta||^2
     train_cost: float  # training cost C; the zero network costs 1
     test_cost: float  # test cost C on new initial points; the zero network costs 1
-    rank: int  # singular values of W_{L/2} above 0.1
+    rank: int  # number of singular values of W_{L/2} above 0.1
     bottleneck_rank: int  # smallest number of singular values above 0.1 of any W_l
     jacobian_rank: int  # largest Rank J f(x) over new initial points
     rank_share: float  # fraction of new initial points with this rank
@@ -133,9 +133,7 @@ class PathPoint(AtStage, Row):
 
 @dataclass(frozen=True)
 class Distance(AtStage, Row):
-    """Panel (c) of figure 2: one row for each point of a plane orthogonal to w through the
-    origin.
-    """
+    """Panel (c) of figure 2: one row for each point of a plane orthogonal to w through 0."""
 
     table: ClassVar[str] = "distance"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "first", "second")
@@ -163,9 +161,7 @@ class Task:
         return sqrt(len(self.dynamics.w)) * v
 
     def targets(self, v: Float[Tensor, "N d"]) -> Float[Tensor, "N T"]:
-        """Return the costs to predict from points v, centered and scaled like the training
-        targets.
-        """
+        """Return the costs to predict from points v, centered and scaled as in training."""
         return (self.dynamics.costs(v, len(self.mean)) - self.mean) / self.scale
 
 

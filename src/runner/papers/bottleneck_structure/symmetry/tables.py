@@ -31,8 +31,9 @@ def paths(embedding: pd.DataFrame, columns: tuple[str, str] = ("pc1", "pc2")) ->
 
 
 def crossing(xy: np.ndarray) -> int:
-    """Return the number of pairs of paths that cross in the plane. xy: an array (paths, times,
-    2).
+    """Return the number of pairs of paths that cross in the plane.
+
+    xy: an array (paths, times, 2).
     """
     start, end = xy[:, :-1].reshape(-1, 2), xy[:, 1:].reshape(-1, 2)
     step, pieces = end - start, max(1, xy.shape[1] - 1)

@@ -264,13 +264,13 @@ def minima(
 ) -> dict[int, Minimum]:
     """Search for the network of lowest loss at each depth; return a `Minimum` for each depth.
 
-    First all initial networks are polished. Then the best network of each depth is shortened or
-    lengthened to the neighboring depths. These sweeps down and up are repeated until no loss falls
-    by more than SETTLED, at most SWEEPS times. Depths that no network reaches are absent from the
-    result.
+    First the loss of all initial networks is minimized by `polished`. Then the best network of each
+    depth is shortened or lengthened to the neighboring depths, and minimized again. These sweeps
+    down and up are repeated until no loss falls by more than the fraction SETTLED, at most SWEEPS
+    times. Depths that no network reaches are absent from the result.
 
     starts: initial networks of some of the depths, by depth. depths: all depths. tick: called with
-    every polished network and its loss, for a progress bar.
+    every minimized network and its loss, for a progress bar.
     """
     depths = sorted(depths)
     best: dict[int, Minimum] = {}

@@ -111,7 +111,7 @@ class TrialEpoch(Row):
 
 @dataclass(frozen=True)
 class TrainedEpoch(TrialEpoch):
-    """One row for each method, replicate and epoch, at the learning rate chosen for the method."""
+    """One row for each method, replicate and epoch, at the method's chosen learning rate."""
 
     table: ClassVar[str] = "training"
 

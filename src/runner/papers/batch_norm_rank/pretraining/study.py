@@ -111,7 +111,7 @@ class TrainedEpoch(Row):
     epoch: int
     train_loss: float  # nats; mean over minibatches, each before its step; epoch 0: on `samples`
     train_accuracy: float  # fraction of images with the right class; mean as train_loss
-    test_loss: float  # nats; at the end of the epoch; protocol authors: statistics of all test images
+    test_loss: float  # at the end of the epoch; protocol authors: statistics of all test images
     test_accuracy: float  # fraction of test images with the right class, as test_loss
     rank: float  # rank of the last hidden layer on `samples` training images; nan if diverged
     rank_bound: float  # r(H), lower bound of the rank, Eq. (4), of the same representation

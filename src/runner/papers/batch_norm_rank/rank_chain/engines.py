@@ -65,9 +65,9 @@ def fill(weights: Tensor, law: str, generator: Generator) -> Tensor:
 def gaussian_inputs(
     chains: int, width: int, samples: int, generator: Generator, dtype: torch.dtype
 ) -> Float[Tensor, "chains d N"]:
-    """Return inputs `X (d, N)` with iid standard Gaussian entries, one matrix per chain.
+    """Return inputs `X (d, N)` with iid standard Gaussian entries, one matrix per network.
 
-    width: d. samples: N.
+    chains: number of networks. width: d. samples: N.
     """
     X = torch.empty(chains, width, samples, dtype=dtype)
     X.normal_(generator=generator)
@@ -77,10 +77,10 @@ def gaussian_inputs(
 def collinear_inputs(
     chains: int, width: int, samples: int, noise: float, generator: Generator
 ) -> Float[Tensor, "chains d N"]:
-    """Return nearly collinear inputs `u v^T + noise * X` of each chain (Figure 3b).
+    """Return nearly collinear inputs `u v^T + noise * X` of independent networks (Figure 3b).
 
     The vectors `u (d, 1)` and `v (N, 1)` and the matrix `X (d, N)` are iid standard Gaussian.
-    width: d. samples: N. noise: the factor of X.
+    chains: number of networks. width: d. samples: N. noise: the factor of X.
     """
     u = gaussian_inputs(chains, width, 1, generator, torch.float64)
     v = gaussian_inputs(chains, 1, samples, generator, torch.float64)

@@ -310,7 +310,10 @@ def say_needed(tables: Tables) -> str:
 
 
 def say_also_without(tables: Tables) -> str:
-    """Return the headline of `say_needed`, and the γ that keep the rank without batch norm."""
+    """Return the headline of `say_needed`, with residual weights that keep the rank by themselves.
+
+    With these weights γ the rank stays without batch norm, too.
+    """
     scaled = [name for name in scaled_products(tables)["branch"].unique() if "L" in name]
     return (
         f"{say_needed(tables)}; without batch norm, a residual branch of weight"

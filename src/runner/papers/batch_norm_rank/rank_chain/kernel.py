@@ -304,7 +304,7 @@ def draw_normals(stream, Z):
 
 
 class Chains(NamedTuple):
-    """Eight chains and their work arrays.
+    """Eight independent networks and their work arrays.
 
     The width d and the number of columns K are padded with zeros to even numbers.
     """

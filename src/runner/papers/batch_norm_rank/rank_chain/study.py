@@ -111,7 +111,10 @@ class ProductLayer(Row):
 
 @dataclass(frozen=True)
 class NormExpansion(Row):
-    """One row for each gamma and matrix M of second moments in deep layers."""
+    """One row for each gamma and matrix M of second moments: change of ||M||_F^2 over one layer.
+
+    M is drawn from the invariant distribution, that is, from deep layers.
+    """
 
     table: ClassVar[str] = "expansions"
     keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law", "replicate")

@@ -88,11 +88,11 @@ def left_over(tables: Tables) -> pd.DataFrame:
 
 
 def powers_left_over(tables: Tables) -> pd.Series:
-    """Return for each matrix M the power p with `left_over` proportional to gamma^p.
+    """Return for each matrix M the power p with which the remainder of Lemma 7 grows like gamma^p.
 
-    p is computed from the three smallest gammas: the remainders of the second and the third one are
-    differences to the smallest one. p is limited to 0.05 to 6. The index has width, distribution
-    and replicate. Raises NoRows for fewer than three gammas.
+    The remainder is `left_over`. It is a difference to the smallest gamma, which the fit of p
+    accounts for. p is computed from the three smallest gammas and limited to 0.05 to 6. The index
+    has width, distribution and replicate. Raises NoRows for fewer than three gammas.
     """
     keys = ["width", "law", "replicate"]
     left = left_over(tables).pivot(index=keys, columns="skip", values="left_over")

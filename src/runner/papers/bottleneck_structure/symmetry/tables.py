@@ -19,10 +19,10 @@ def middle_layers(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def paths(embedding: pd.DataFrame, columns: tuple[str, str] = ("pc1", "pc2")) -> np.ndarray:
-    """Return the paths of one network in two columns of the table, an array (paths, times, 2).
+    """Return the gradient-descent paths of one network, an array (paths, times, 2).
 
-    embedding: the rows of the table for this network. Paths with fewer times than the longest path
-    are excluded.
+    embedding: the rows of the table for this network. columns: the two columns that are the
+    coordinates. Paths with fewer times than the longest path are excluded.
     """
     rows = embedding.sort_values(["path", "time"])
     counts = rows.groupby("path").size()

@@ -1,6 +1,6 @@
 """Execute a run: take its lock, resume it, compute and checkpoint it, write its result.
 
-Read this module from `execute` down.
+To read this module, begin with `execute`.
 """
 
 import json
@@ -37,17 +37,17 @@ from runner.runs.run import CHECKPOINT, RESULT, WEIGHTS, WRITTEN, Run, is_whole,
 from runner.runs.tables import TableWriter, rows_in, sha256_of
 
 KEPT = "kept weights/"
-"""The prefix of the weights' names in a checkpoint, beside the state of the study."""
+"""The prefix of the weights' names in a checkpoint, which also has the state of the study."""
 
 ACTIVATIONS = re.compile(r"x|[HZ]\d*")
-"""The names of inputs, hidden activations and preactivations, which are no weights."""
+"""The names of tensors that are not weights: inputs, hidden activations and pre-activations."""
 
 log = logging.getLogger("runner")
 log.setLevel(logging.INFO)  # run.log tells the whole story, whatever the caller's level
 
 
 def execute(run: Run, settings: Settings, turn: int = 0, n_jobs: int = 1) -> None:
-    """Compute a run: start it, or resume it from its checkpoint. A complete run is left as it is.
+    """Compute a run: start it, or resume it from its checkpoint. A complete run is left unchanged.
 
     If the settings ask to compute a complete run again, its files stay until the new ones are
     complete. turn: the run's number in a sweep. n_jobs: how many runs share this machine. Raises
@@ -55,7 +55,8 @@ def execute(run: Run, settings: Settings, turn: int = 0, n_jobs: int = 1) -> Non
     - InputError if the folder cannot be written, the device or the tracker's package is missing,
       the memory is full, the run is stale and `stale=refuse`, or the study raises InputError;
     - RunFailed if the study raises another exception;
-    - Busy if another process computes the run and `settings.wait` is false, or takes it over.
+    - Busy if another process computes the run and `settings.wait` is false, or if another process
+      takes the run over.
     """
     device = machine.device(settings.device, turn, n_jobs)
     if not run.is_wanted(settings):

@@ -1,4 +1,4 @@
-"""A job: a run, its settings, and the attempt to compute it."""
+"""A job is a run with its settings. An attempt is a job that has been launched."""
 
 import time
 from contextlib import suppress
@@ -18,9 +18,10 @@ from runner.runs.run import Run
 class Job:
     """A run with its settings.
 
-    config: the parameters of the run. overrides: the arguments `key=value` from which Hydra
-    composes parameters and settings. untyped: those that a figure or an experiment sets alike for
-    all its runs; nobody typed them.
+    - config: the parameters of the run;
+    - overrides: the arguments `key=value` from which Hydra composes parameters and settings;
+    - untyped: the overrides that a figure or an experiment sets for all its runs. The user did not
+      type them.
     """
 
     config: StudyConfig
@@ -30,7 +31,7 @@ class Job:
 
     @cached_property
     def run(self) -> Run:
-        """Return the run of these parameters in the folder of outputs."""
+        """Return the run with these parameters, in the folder of outputs."""
         shown = [word for word in self.overrides if is_shown(word) and word not in self.untyped]
         data = getattr(self.config, "data", None)
         own = [f"data={data}"] if names_images(data) else []  # Hydra composes no such argument
@@ -43,7 +44,11 @@ class Job:
 
 
 def is_shown(word: str) -> bool:
-    """Return whether an argument is printed with a run: its study and most settings are not."""
+    """Return whether an argument `key=value` is part of a run's printed name.
+
+    Parameters are, and the settings scale, figure and note. All other settings, the study and
+    Hydra's keys are not.
+    """
     key = word.partition("=")[0]
     return not key.startswith("hydra") and key not in UNSHOWN
 
@@ -58,8 +63,9 @@ def _job(study: str, values: dict[str, Any], *others: Any) -> Job:
 def complete(job: Job, turn: int = 0, n_jobs: int = 1) -> Run:
     """Compute the run of a job unless it is complete; return the run.
 
-    turn: number of the job in its sweep. n_jobs: how many jobs run side by side. Raises InputError,
-    RunFailed or Busy as `execution.execute` does.
+    A complete run is computed again if the settings ask for it. turn: the job's number in its
+    sweep. n_jobs: how many jobs run side by side. Raises InputError, RunFailed or Busy as
+    `execution.execute` does.
     """
     from runner.runs.execution import execute  # late, with torch: where all is complete, none runs
 
@@ -69,9 +75,9 @@ def complete(job: Job, turn: int = 0, n_jobs: int = 1) -> Run:
 
 
 class Attempt:
-    """A job that has been launched, with what its run's result was before the launch.
+    """A job that has been launched. It remembers the result that the run had before.
 
-    A result from before the launch does not count as done, if the run had to be computed again.
+    If the run had to be computed again, this earlier result does not count as done.
     """
 
     def __init__(self, job: Job) -> None:
@@ -81,11 +87,14 @@ class Attempt:
         self.begun = time.time()
 
     def is_done(self) -> bool:
-        """Return whether the run has been completed, by this launch or by another process."""
+        """Return whether this launch, or another process, has completed the run."""
         return self._result() != self.before and self.job.run.is_complete()
 
     def error(self) -> str:
-        """Return the last line of the run's error; empty if there was none since the launch."""
+        """Return the last line of the run's error message.
+
+        The text is empty if the run has not failed since the launch.
+        """
         run = self.job.run
         last = run.again if run.again.is_dir() else run.folder
         with suppress(OSError, IndexError):

@@ -1,4 +1,4 @@
-"""Tidy CSV tables on disk: written row by row, resumable, and checked when read."""
+"""Tables as CSV files, written row by row. They can be continued, and are checked when read."""
 
 import csv
 import hashlib
@@ -18,7 +18,7 @@ from runner.core.studies import Row, column_types
 
 @dataclass(frozen=True)
 class Extent:
-    """How far a table was written: numbers of bytes and rows, SHA-256, types of columns."""
+    """How much of a table was written: numbers of bytes and rows, SHA-256, types of the columns."""
 
     bytes: int
     rows: int
@@ -27,19 +27,20 @@ class Extent:
 
 
 def sha256_of(path: Path, size: int = -1) -> str:
-    """Return the SHA-256 of a file. Raises OSError if it cannot be read.
+    """Return the SHA-256 of a file, in hexadecimal digits.
 
-    size: use only so many bytes from the beginning; -1: all.
+    size: how many bytes to use, from the beginning; -1: all. Raises OSError if the file cannot be
+    read.
     """
     with path.open("rb") as file:
         return hashlib.sha256(file.read(size)).hexdigest()
 
 
 class TableWriter:
-    """Writes rows to CSV files in a folder, one file for each row class.
+    """Writes rows to CSV files in a folder, one file for each table.
 
-    extents: how far each table was written at the checkpoint. Rows after this extent are removed,
-    and so are tables that the checkpoint does not have.
+    extents: the part of each table that was written at the checkpoint. All later rows are removed,
+    and all tables that are not in `extents`.
     """
 
     def __init__(self, folder: Path, extents: dict[str, Extent]) -> None:
@@ -78,7 +79,7 @@ class TableWriter:
         self.rows[table] += 1
 
     def flush(self) -> dict[str, Extent]:
-        """Write all rows to the disk; return how far each table was written, by its name."""
+        """Write all rows to the disk; return the extent of each table, by the table's name."""
         for file in self.files.values():
             file.flush()
             os.fsync(file.fileno())
@@ -116,10 +117,10 @@ def rows_in(path: Path, row_class: type[Row]) -> Iterator[Row]:
 
 
 def read_table(path: Path, expected: dict[str, Any]) -> pd.DataFrame:
-    """Return the table in the CSV file at `path`. Text columns stay text, even if they hold digits.
+    """Return the table in a CSV file. Text columns stay text, even if they contain digits.
 
     expected: the table's entry in `result.json`. Raises InputError if the file cannot be read, or
-    its content differs from the recorded checksum.
+    its content does not have the recorded checksum.
     """
     content = table_bytes(path, expected)
     kinds = expected.get("columns")
@@ -131,7 +132,7 @@ def read_table(path: Path, expected: dict[str, Any]) -> pd.DataFrame:
 
 
 def table_bytes(path: Path, expected: dict[str, Any]) -> bytes:
-    """Return the content of a table's CSV file.
+    """Return the content of a table's CSV file, after comparing its checksum.
 
     expected: the table's entry in `result.json`. Raises InputError as `read_table` does.
     """

@@ -29,10 +29,12 @@ import pandas as pd
 from runner.core.studies import Row
 
 CHANCE = 5.0
-"""Standard errors that chance explains: a smaller bound would name some of thousands of numbers."""
+"""How many standard errors chance explains. With a smaller bound, some of thousands of numbers
+would differ by chance."""
 
 DRIFT = 1e-3
-"""Relative difference between machines in a number without spread: many steps amplify rounding."""
+"""The relative difference between machines in a number without spread: many steps amplify the
+rounding."""
 
 ROUNDING = 1e-9
 """Largest difference by rounding, relative to the larger of the number and one.
@@ -42,14 +44,14 @@ an exact construction (1e-13), differ between processors.
 """
 
 FAR = 100.0
-"""Standard deviations at which a single replicate is damaged rather than unlucky."""
+"""How many standard deviations from the median a single replicate must be to count as damaged."""
 
 ERROR_OF_ERROR = 1 / 8
 """Relative standard error of a standard error that comes from 32 batches."""
 
 COLUMNS = ("column", "equal", "rounding", "differ", "largest", "at", "beyond", "deviation", "where")
 ROWS = "(rows)"
-"""The name of the line about the rows."""
+"""The name of the line about the rows, in the result of `compare`."""
 
 ORDER, SIDE = "order of rows", "side"
 
@@ -57,17 +59,20 @@ ORDER, SIDE = "order of rows", "side"
 def compare(new: pd.DataFrame, kept: pd.DataFrame, row_class: type[Row] | None) -> pd.DataFrame:
     """Compare two tables of the same runs; return a frame with a line for each compared column.
 
-    The first line, ROWS, is about rows that only one table has, or has twice. Each column that both
-    tables have, except keys, gets another. new, kept: tables A and B; B is the reference.
-    row_class: the class of the rows in both, None if it was deleted. A point is the set of rows
-    that differ only in the replicate. The columns of a line are:
+    The first line, ROWS, is about rows that only one table has, or has twice. Then there is a line
+    for each column that both tables have, except keys.
 
-    - `equal`, `rounding`, `differ`: numbers of rows that agree, differ by rounding, or differ more;
-    - `largest`: largest difference relative to the larger number, inf for texts;
-    - `at`: its row;
-    - `beyond`: number of points that differ by more than chance;
-    - `deviation`: largest difference as a fraction of the tolerance;
-    - `where`: its point, if it differs by more than chance.
+    - new, kept: tables A and B; B is the reference;
+    - row_class: the class of the rows in both tables; None if it no longer exists.
+
+    A point is the set of rows that differ only in the replicate. The columns of a line are:
+
+    - `equal`, `rounding`, `differ`: how many rows agree, differ by rounding, or differ more;
+    - `largest`: the largest difference relative to the larger number, inf for texts;
+    - `at`: the row with this difference;
+    - `beyond`: how many points differ by more than chance;
+    - `deviation`: the largest difference as a fraction of the tolerance;
+    - `where`: the point with this difference, if it is more than chance.
     """
     keys = ["run", *(row_class.keys if row_class else ())]
     keys = [key for key in keys if key in new and key in kept]
@@ -213,8 +218,8 @@ def _pair(a: Any, b: Any) -> str:
 def distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the difference of each pair of values, relative to the larger number.
 
-    Different texts have the difference inf, as have nan and a number. Two nans are equal, and so
-    are two infinities of one sign.
+    a, b: arrays (n,). Different texts have the difference inf, and so have nan and a number. Two
+    nans are equal, and so are two infinities of the same sign.
     """
     same = (a == b) | (pd.isna(a) & pd.isna(b))
     if not all(np.issubdtype(side.dtype, np.number) for side in (a, b)):
@@ -226,9 +231,9 @@ def distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def alike(compared: pd.DataFrame) -> str:
-    """Return in words how similar the numbers of several tables are.
+    """Return in words how similar the numbers of several tables are to the reference.
 
-    compared: lines of `compare`, with a column `table`.
+    compared: lines of `compare`, with the additional column `table`.
     """
     if not compared["equal"].any():
         return "nothing to compare"
@@ -245,8 +250,8 @@ def alike(compared: pd.DataFrame) -> str:
 def fault(table: pd.DataFrame, row_class: type[Row]) -> str | None:
     """Return what is wrong with the rows of a table of several runs; None if nothing is.
 
-    Two rows must not have the same keys. Each point of a run must have all replicates. Their number
-    must be the parameter `replicates`.
+    row_class: the class of the rows. Two rows must not have the same keys. Each point of a run must
+    have all replicates, as many as the parameter `replicates` says.
     """
     keys = ["run", *row_class.keys]
     twice = table[table.duplicated(keys)]

@@ -1,7 +1,7 @@
-"""The command `runner`: find the subcommand of the arguments, and turn errors into messages.
+"""The command `runner`: find the subcommand in the arguments, and turn errors into messages.
 
-`commands.compute` computes runs and figures: `runner study=... key=value`, `runner -m ...`,
-`runner figure=...`. Each subcommand has a module in `commands`.
+Each subcommand has a module in `commands`. Without one, `commands.compute` computes runs and
+figures: `runner study=... key=value`, `runner -m ...`, `runner figure=...`.
 """
 
 import argparse
@@ -29,7 +29,7 @@ SUBCOMMANDS = {
     "compare": ("runner.commands.compare", "where results differ from the reference"),
     "new": ("runner.commands.new", "study: write a working study for you to change"),
 }
-"""Subcommands: the module whose `main(arguments)` carries it out, and its description."""
+"""The subcommands: the module whose `main(arguments)` carries each out, and its description."""
 
 
 def main() -> int:
@@ -92,8 +92,8 @@ def _without_folders(words: list[str]) -> list[str]:
 def dispatch(words: list[str]) -> int:
     """Carry out the subcommand that the first argument names; return its exit status.
 
-    Without a subcommand, runs or figures are computed, or help is printed. Raises InputError for a
-    first argument that is no command.
+    words: the command's arguments. Without a subcommand, runs or figures are computed, or help is
+    printed. Raises InputError if the first argument is a word that is not a command.
     """
     if words and words[0] in SUBCOMMANDS:
         return import_module(SUBCOMMANDS[words[0]][0]).main(words[1:])

@@ -1,6 +1,7 @@
-"""Launch jobs by any of Hydra's launchers: each incomplete run once, whatever fails.
+"""Launch jobs by any of Hydra's launchers. Each incomplete run is computed once.
 
-Runs that another process computes come last, so that several processes share the work of one sweep.
+A failed run does not stop the others. Runs that another process computes come last, so that several
+processes share the work of one sweep.
 """
 
 import logging
@@ -34,10 +35,11 @@ log = logging.getLogger("runner")
 KILLED = "its process was killed (by the system, when memory ran out)"
 
 DEAD = re.compile(r"Job (?P<job>\S+) .*path (?P<path>.*)_result\.pkl\n.*state: (?P<state>.*)\)")
-"""Submitit's message for a job that was killed or cancelled, or ended with its node."""
+"""Pattern of submitit's message about a job that was killed or cancelled, or ended with its
+node."""
 
 Outcome = tuple[Attempt, Exception | None]
-"""An attempt, and its error."""
+"""An attempt, and the error with which it ended; None without an error."""
 
 
 def launch(order: Order) -> list[str]:
@@ -82,7 +84,7 @@ def launch(order: Order) -> list[str]:
 
 
 def plan(order: Order) -> tuple[list[Job], str]:
-    """Return the jobs of an order that are to be computed, and their number and cost in words."""
+    """Return the jobs of an order that must be computed, and a text about their number and cost."""
     jobs = [job for job in order.jobs if job.run.is_wanted(job.settings)]
     count = f"{len(order.jobs)} runs, {len(order.jobs) - len(jobs)} of them complete"
     cost = "" if on_slurm(order.composed) else announcement(jobs, side_by_side(order.composed))
@@ -92,9 +94,9 @@ def plan(order: Order) -> tuple[list[Job], str]:
 def wanted(order: Order) -> list[Attempt]:
     """Return an `Attempt` for each job whose run must be computed.
 
-    The number of runs and the expected time are logged. The rules of the order's figures are
-    registered here. Jobs that take long come first if several run side by side. Raises InputError
-    as `launch` does.
+    The number of runs and the expected time are logged, and the rules of the order's figures are
+    registered. If several jobs run side by side, the longest come first. Raises InputError as
+    `launch` does.
     """
     settings, abreast = order.settings, side_by_side(order.composed)
     require_writable(settings.folder())
@@ -123,9 +125,9 @@ def wanted(order: Order) -> list[Attempt]:
 
 
 def fetch_datasets(attempts: list[Attempt]) -> None:
-    """Fetch the datasets of all attempts to this machine, since cluster nodes may have no network.
+    """Fetch the datasets of all attempts to this machine.
 
-    Raises InputError if a dataset cannot be fetched.
+    The nodes of a cluster may have no network. Raises InputError if a dataset cannot be fetched.
     """
     from runner.data.datasets import FROM_FILES  # late, with torch
 
@@ -137,7 +139,7 @@ def fetch_datasets(attempts: list[Attempt]) -> None:
 def launcher_of(composed: DictConfig, task: Callable[[DictConfig], Any]) -> Launcher:
     """Return the Hydra launcher that a configuration chooses.
 
-    task: the function that the launcher calls for each job.
+    task: the function that the launcher will call for each job.
     """
     context = HydraContext(GlobalHydra.instance().config_loader(), Callbacks(composed))
     return Plugins.instance().instantiate_launcher(
@@ -151,7 +153,7 @@ def on_slurm(composed: DictConfig) -> bool:
 
 
 def side_by_side(composed: DictConfig) -> int:
-    """Return how many jobs the chosen launcher runs at the same time."""
+    """Return how many jobs the configuration's launcher runs at the same time."""
     launcher = composed.hydra.launcher
     number = launcher.get("n_jobs", launcher.get("array_parallelism", 1))
     return number if number > 0 else os.cpu_count() or 1
@@ -222,10 +224,10 @@ def _no_result(attempt: Attempt) -> RunFailed:
 def work(jobs: list[Job], n_jobs: int, composed: DictConfig) -> Exception | None:
     """Compute the run of one of these jobs; return the error that it raised, or None.
 
-    A launcher calls this function, in any process, once for each job. The number of the job is in
-    Hydra's state. An error is returned so that other jobs go on. n_jobs: the number of runs that
-    this machine computes at once. composed: the configuration that the launcher composes; it is not
-    used, since the job has it.
+    A launcher calls this function once for each job, in any process. Hydra's state has the index of
+    the job. The error is returned and not raised, so that other jobs continue. n_jobs: how many
+    runs this machine computes at once. composed: the configuration that the launcher composes; it
+    is ignored, since the job has its values.
     """
     turn = HydraConfig.get().job.num
     is_submitted = "SUBMITIT_EXECUTOR" in os.environ

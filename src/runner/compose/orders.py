@@ -1,7 +1,7 @@
-"""From arguments to an order: the jobs of a command, and the figures that are drawn of their runs.
+"""From arguments to an order: the jobs of a command, and the figures of their runs.
 
-A plain command is one job; a sweep is a product of choices; a figure is a union of products, which
-its file lists for each scale. Arguments replace values of the file.
+A plain command is one job. A sweep has a job for each combination of values. A figure has several
+such grids, which its file lists for each scale. Arguments replace values of the file.
 """
 
 import copy
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     import runner.results.figure  # late: matplotlib takes a while
 
 SETTINGS = {item.name for item in dataclasses.fields(Settings)} - {"source", "data_folder"}
-"""Keys that change no number of a figure."""
+"""The settings that change no number of a figure."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Order:
-    """What a command asks for: its jobs, each run once, and the figures to draw from them."""
+    """What a command asks for: its jobs, each run once, and the figures of their runs."""
 
     jobs: list[Job]
     figures: list["runner.results.figure.Figure"]
     composed: DictConfig
-    """The configuration that all jobs share, with Hydra's keys for launcher and sweeper."""
+    """Hydra's configuration that all jobs share, with the keys for launcher and sweeper."""
 
     @property
     def searches(self) -> bool:
@@ -45,7 +45,7 @@ class Order:
     def settings(self) -> Settings:
         """Return the settings of the first job.
 
-        Settings of the whole command are equal in all jobs.
+        Settings that concern the whole command are equal in all jobs.
         """
         return self.jobs[0].settings
 
@@ -54,8 +54,8 @@ def compose_order(words: list[str], multirun: bool = False) -> Order:
     """Return what the arguments ask for: a run, a sweep, or a figure.
 
     words: the arguments. multirun: whether the flag `-m` was given, which allows a sweep. The
-    caller must be in a block `with hydra_ready()`. Raises InputError if the arguments do not
-    compose, or a value is outside its range.
+    caller must be in a block `with hydra_ready()`. Raises InputError if an argument is wrong, or a
+    value is outside its range.
     """
     if nameless := next((word for word in words if word.startswith("=")), ""):
         raise InputError(f"{nameless}: a key is missing, as in seed{nameless}")
@@ -104,8 +104,8 @@ def _preset(composed: DictConfig) -> Mapping[str, str]:
 def compose_figures(names: list[str], words: list[str]) -> Order:
     """Return an order for several figures with all their runs, each run once.
 
-    words: arguments for all figures. The caller must be in a block `with hydra_ready()`. Raises
-    InputError as `compose_order` does, and for an argument `figure=...`.
+    names: the figures' names. words: arguments for all figures. The caller must be in a block `with
+    hydra_ready()`. Raises InputError as `compose_order` does, and for an argument `figure=...`.
     """
     _refuse_a_figure(words)
     orders = [compose_order([f"figure={name}", *words]) for name in names]
@@ -174,9 +174,10 @@ def _is_parameter(word: str) -> bool:
 
 
 def paper_figure(name: str, words: list[str]) -> "runner.results.figure.Figure":
-    """Return the figure `name` with the arguments `words`, without computing its runs.
+    """Return a figure, without computing its runs.
 
-    Raises InputError as `compose_figures` does.
+    name: the figure's name. words: further arguments, such as `scale=paper`. Raises InputError as
+    `compose_figures` does.
     """
     _refuse_a_figure(words)
     typed = [f"figure={name}", *words]

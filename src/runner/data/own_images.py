@@ -1,8 +1,9 @@
-"""Images of the user: `data=stripes.npz`, any shape, any number of classes.
+"""Images of the user, such as `data=stripes.npz`, of any shape and any number of classes.
 
 An npz file has the arrays `images` and `labels`, and may have `test_images` and `test_labels`. A
-CSV file has a column `label`; all other columns are pixels, but for a column `test`, which is 1 in
-the rows of test images. Without test images a fifth of each class is put aside, chosen at random.
+CSV file has a column `label`. It may have a column `test`, which is 1 in the rows of test images.
+All other columns are pixels. In a file without test images, a fifth of each class is chosen at
+random for testing.
 """
 
 import zipfile
@@ -21,22 +22,22 @@ from runner.core.progress import log
 from runner.data.datasets import Dataset, Images
 
 NAMES = ("images", "labels", "test_images", "test_labels")
-"""The arrays of an npz file; the last two are optional."""
+"""The arrays in an npz file. The last two are optional."""
 
 CHANNELS = (1, 3, 4)
 """Numbers of channels that are recognized as the last axis: grey, color, color with alpha."""
 
 HELD_OUT = 5
-"""One of so many images of a class tests in a file without test images."""
+"""In a file without test images, one of so many images of each class is used for testing."""
 
 
 def load(name: str, folder: str | Path | None, checksums: Sequence[str] | None) -> Dataset:
     """Return the images in a file, in float32 on the CPU, with labels 0..classes-1.
 
-    Bytes become pixels in [0, 1]. Other numbers stay as they are. Labels are numbered in their
-    order: 3, 5, 8 become 0, 1, 2. name: the file's name. folder: its folder. checksums: its
-    expected SHA-256. Raises InputError, which names the file, if its content is another one than
-    expected, or no images with labels.
+    Bytes become pixels in [0, 1]. Other numbers are not changed. Labels are numbered in their
+    order: 3, 5, 8 become 0, 1, 2. name: the file's name. folder: the file's folder. checksums: a
+    list with the expected SHA-256 of the file. Raises InputError with the file's name if the file
+    has another checksum, or does not have images with labels.
     """
     path = Path(folder or "") / name
     if (digest := sha256_of(path)) not in (checksums or []):

@@ -1,7 +1,7 @@
-"""Spectra of many matrices; nan for matrices that are not finite.
+"""Spectra of many matrices. Matrices that are not finite give nan.
 
-A diverged network is a result. For its matrices torch's decompositions raise an error or never
-converge.
+A diverged network is a result. For its matrices torch's decompositions would raise an error or
+never end.
 """
 
 from collections.abc import Callable

@@ -31,13 +31,13 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
     """Return how the user's runs of a figure differ from the reference, a line per difference.
 
     - A column that differs by more than chance has its line of `table_diff.compare`.
-    - A run that only one side has gives a line with the table `runs`.
+    - A run that is only the user's or only the reference's gives a line with the table `runs`.
     - A claim with different verdicts gives a line with the table `claims`.
 
-    Only runs that both sides have are compared. The result has two attributes: `attrs["alike"]`
-    states how similar the numbers are. `attrs["notes"]` lists notes about runs of other code, and
-    about columns that are not compared. The result is None if the reference lacks the figure or the
-    user lacks a run.
+    Columns are compared over the runs of both. The result has two attributes. `attrs["alike"]` is a
+    text about how similar the numbers are. `attrs["notes"]` lists notes about runs of other code,
+    and about columns that are not compared. The result is None if the reference lacks the figure or
+    the user lacks a run.
 
     name: the figure's name. typed: further arguments, such as `scale=paper`. reference: the folder
     of the reference. Raises InputError if the arguments change the figure's parameters.

@@ -66,7 +66,7 @@ def with_empty_cells(rows: pd.DataFrame, table: str, runs: Sequence[Run]) -> pd.
 def without_shared(rows: pd.DataFrame, run: Run) -> pd.DataFrame:
     """Return the rows without the column `run`, and without parameters that are equal in all rows.
 
-    run: any run behind the rows, for the names of the parameters.
+    run: any of the runs; only the names of its parameters are used.
     """
     keys = [key for key in vars(run.config) if key in rows]
     shared = [key for key in keys if rows[key].nunique(dropna=False) < 2]

@@ -127,10 +127,7 @@ class Entry:
 
     @property
     def rows(self) -> dict[str, dict[str, str]]:
-        """Return a row for each claim, by the claim's name.
-
-        It is from the first result that has the claim.
-        """
+        """Return a row for each claim by its name, from the first result that has the claim."""
         return {name: row for result in reversed(self.results) for name, row in result.rows.items()}
 
 

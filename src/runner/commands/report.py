@@ -52,7 +52,7 @@ LETTERS |= {"delta": "δ", "epsilon": "ε", "eps": "ε", "eta": "η"}
 
 @dataclass(frozen=True)
 class PaperResults:
-    """What the index of the gallery shows of a paper."""
+    """The results for one paper, as the index of the gallery shows them."""
 
     paper: Paper
     entries: list[Entry]
@@ -65,7 +65,10 @@ class PaperResults:
 
 
 def by_paper(entries: list[Entry], claims: pd.DataFrame) -> Iterator[PaperResults]:
-    """Yield what the index shows of each paper. claims: the result of `claims_of(entries)`."""
+    """Yield the results for each paper, as the index of the gallery shows them.
+
+    claims: the result of `claims_of(entries)`.
+    """
     main = claims[claims["is_main"]]
     decided = main[main["scale"] != "smoke"]
     verdicts = decided.set_index(decided["figure"] + "/" + decided["claim"])["verdict"]

@@ -235,9 +235,9 @@ def _difference(compared: pd.DataFrame) -> str:
 def export(options: argparse.Namespace, outputs: Path) -> int:
     """Write the joined tables of complete runs of one study, to a file or the terminal; return 0.
 
-    A condition of `--where` chooses rows if it names columns of the table, otherwise runs. Raises
-    InputError if the file cannot be written, if options contradict each other, or if the complete
-    runs are of several studies or none.
+    A condition of `--where` on columns of the list of runs chooses runs. A condition on other
+    columns chooses rows of the table. Raises InputError if the file cannot be written, if options
+    contradict each other, or if the complete runs are of several studies or none.
     """
     if len(options.words) > 1:
         raise InputError(f"runs export writes one file, not {len(options.words)}: name one")

@@ -88,7 +88,7 @@ def check_flag(word: str) -> None:
 
 
 def check_figure(words: Iterable[str]) -> None:
-    """Raise InputError if the arguments name a figure, but another study than the figure's."""
+    """Raise InputError if the arguments name a figure, and a study that it does not draw."""
     chosen = dict(word.partition("=")[::2] for word in words)
     figure, study = chosen.get("figure"), chosen.get("study")
     if figure in figure_names() and study in studies() and figure_study(figure) != study:

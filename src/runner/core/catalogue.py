@@ -352,8 +352,8 @@ def figure_names(scale: str | None = None) -> list[str]:
 def named_figures(words: Iterable[str]) -> tuple[list[str], list[str]]:
     """Split the arguments of a command: return the names of figures, and all other arguments.
 
-    words: the arguments. `fig4` and `figure=fig4` name a figure; a text `key=value` is another
-    argument. Raises InputError if there is no such figure.
+    words: the arguments. `fig4` and `figure=fig4` name a figure; other arguments are `key=value`.
+    Raises InputError if there is no such figure.
     """
     words, known = list(words), figure_names()
     named = [word for word in words if "=" not in word or word.startswith("figure=")]

@@ -49,10 +49,10 @@ def nearest(word: str, options: Iterable[str]) -> str:
 
 
 def lookup(key: str, name: str, known: Mapping[str, T]) -> T:
-    """Return the value of `name` in a table, or the user's function that is registered as `name`.
+    """Return the value of a name in the table `known`, or the function that the user registered.
 
-    key: the parameter whose value is `name`; `runner.register` has the same word for it. known: the
-    table. Raises InputError for an unknown name.
+    key: the parameter that has the name as its value, such as `activation`. A user registers
+    functions for a parameter with `runner.register`. Raises InputError for an unknown name.
     """
     if name in (own := REGISTERED.get(key, {})):
         return cast(T, own[name])

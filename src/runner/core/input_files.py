@@ -63,11 +63,11 @@ def _read_once(path: Path, changed: tuple[int, int] | None) -> str:
 
 
 def resolved(config_class: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters and settings that follow from the user's files.
+    """Find the user's files that are values of parameters; return the values that must be set.
 
-    A file of images is searched in the folder of the command, then in `data_folder`. Its name
-    becomes `data` and its folder `data_folder`. `checksums` becomes the SHA-256 of each file.
-    Without files the result is empty.
+    A file of images is searched in the folder of the command, then in `data_folder`. The result
+    sets `data` to its name, `data_folder` to its folder, and `checksums` to the SHA-256 of each
+    file. Without files the result is empty.
 
     config_class: the class of the parameters. values: parameters and settings by name. Raises
     InputError if a file is missing or cannot be read.

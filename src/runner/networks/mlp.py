@@ -40,7 +40,8 @@ def skipped(H: Tensor, Z: Tensor, gamma: float, normalized: bool) -> Tensor:
 
     H: the input of a layer. Z: its pre-activations. If H and Z differ in shape, there is no skip
     connection. gamma: the factor of Z; inf: no skip connection. normalized: whether batch
-    normalization follows. Only then, a result with a huge gamma is divided by gamma.
+    normalization follows. If so, a result with a huge gamma is divided by gamma, since
+    normalization removes the scale of its input.
     """
     if isinf(gamma) or H.shape != Z.shape:
         return Z

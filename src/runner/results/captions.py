@@ -76,11 +76,11 @@ def caption(
 
 
 def columns_named(words: str, tables: Tables, study: str) -> str:
-    """Return a phrase with the columns and values that have another name in the tables.
+    """Return a phrase with the names of columns and values for which a caption has other names.
 
-    words: the text of a caption. Example: if it has the word sparsity, the phrase is `in the
-    tables: sparsity (p)`. The phrase is empty if there are none. A printed name is skipped if a
-    table has a column with this name, or if it begins like the name in the tables.
+    words: the text of the caption. If the caption writes p for the column `sparsity`, the phrase is
+    `in the tables: sparsity (p)`. The phrase is empty if no name differs. A printed name is skipped
+    if a table has a column with this name, or if it begins like the name in the tables.
     """
     names = names_of(study)
     printed = {column: names.column(column) for rows in tables.values() for column in rows}

@@ -84,7 +84,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Header:
-    """The three lines of text above a picture."""
+    """The three lines of text above a picture: what it is, what was found, and counts of claims."""
 
     what: str
     """Paper, figure, data, whose procedure, and number of replicates."""

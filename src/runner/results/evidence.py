@@ -334,7 +334,7 @@ def median_limits(values: np.ndarray) -> tuple[float, float]:
 
 
 def replicates_needed(tests: int = 1) -> int:
-    """Return with how many replicates a sign test can decide at all.
+    """Return the smallest number of replicates with which a sign test can decide.
 
     tests: how many sign tests share the error ERROR.
     """

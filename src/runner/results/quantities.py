@@ -139,7 +139,7 @@ class Quantity:
 
     @property
     def unmet(self) -> str:
-        """Return a text that the assumption is not met: `the linear system lacks full rank`."""
+        """Return a text that says how the assumption fails: `the linear system lacks full rank`."""
         words = self.names.unmet.get(self.assumed)
         return words or f"it is not true that {self.names.condition(self.assumed)}"
 

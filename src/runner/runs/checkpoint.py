@@ -19,6 +19,7 @@ class Checkpoint:
     """The state of an unfinished run, from which the run can continue.
 
     Without tables and state, it is the state at the start of the run.
+
     - run: the run's name;
     - code: the fingerprint of the code;
     - device: the kind of device, `cpu` or `cuda`;

@@ -18,8 +18,7 @@ log = logging.getLogger("runner")
 def expected_seconds(run: Run) -> float:
     """Return how many seconds the run took when it was last computed, inf if this is unknown.
 
-    The time is of the user's complete run. Without it, the time is of the same run behind the
-    reference, the results that the program comes with.
+    Without a complete run of the user, the time is of the same run behind the reference.
     """
     before = run.provenance()
     if before.get("status") != "complete":

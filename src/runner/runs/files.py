@@ -13,7 +13,7 @@ PART = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.part")
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file in one step: at no time has it only a part of the content.
+    """Write a file in one step, so that it never has only a part of its content.
 
     path: the file; an old file is replaced. Raises OSError as `replaced` does.
     """

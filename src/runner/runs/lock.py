@@ -30,7 +30,7 @@ PATIENCE = 0.1
 
 
 def lease_path(folder: Path) -> Path:
-    """Return the path of a folder's lease file.
+    """Return the path of the lease, the file that locks a folder.
 
     The file is next to the folder, not in it, since the folder may be replaced.
     """

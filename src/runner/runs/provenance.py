@@ -81,7 +81,7 @@ def command_line() -> str:
 
 
 def describe(device: "torch.device") -> dict[str, Any]:
-    """Return the origin of a run that starts now, by name.
+    """Return the origin of a run that starts now, as a dictionary for its provenance.
 
     The entries are the commit, the command, versions of packages, the device, the processor's
     instructions and the number of threads.

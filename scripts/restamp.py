@@ -5,9 +5,9 @@
     python scripts/restamp.py BEFORE AFTER [PATTERN]
 
 Moved or renamed code has another fingerprint, so every stored run of it would be stale. The runs at
-scale `smoke`, computed by both codes, show that nothing else has changed. If the new code changes
-some runs of a study, PATTERN is a regular expression that is found in the names of these runs only,
-such as `rank_chain (?!.*measure).*law=`. These runs remain stale.
+scale `smoke`, computed by both codes, show that nothing else has changed. The new code may change
+some runs of a study. PATTERN is then a regular expression that is found in the names of these runs
+only, such as `rank_chain (?!.*measure).*law=`. These runs remain stale.
 """
 
 import json

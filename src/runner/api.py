@@ -81,7 +81,7 @@ def run(study: str, **keys: Any) -> Run:
 
 
 def _require_one(study: str, keys: Mapping[str, Any]) -> None:
-    """Raise InputError where a list is given for a parameter that is none, or a figure is meant."""
+    """Raise InputError for several values of a parameter that has one, or for the key `figure`."""
     if "figure" in keys:
         raise InputError("runner.figure makes figures")
     known = {item.name: item for item in fields(catalogue.config_of(study))}
@@ -113,8 +113,8 @@ def sweep(study: str, n_jobs: int = 1, **keys: Any) -> list[Run]:
 def load(folder: str | Path) -> Run:
     """Return the run whose results are in a folder, `<outputs>/runs/<study>/<name>`.
 
-    Raises InputError if the folder has no run, if the run's study or version no longer exists, or
-    if the folder does not have the run's name.
+    Raises InputError if the folder has no run, or another name than the run. Raises it also if the
+    run's study or version no longer exists.
     """
     folder = Path(folder).resolve()
     kept = Run(stored.read_config(folder), folder.parent.parent.parent)
@@ -144,8 +144,11 @@ def plot(
       column.
 
     What is not given is chosen automatically. Runs that are not complete are not drawn; the header
-    says how many there are. Raises InputError if a name does not exist, no run is complete, the
-    runs are of several studies, or they differ in more parameters than a picture can show.
+    says how many there are. Raises InputError if
+
+    - a name does not exist;
+    - no run is complete, or the runs are of several studies;
+    - the runs differ in more parameters than a picture can show.
     """
     runs, y = [runs] if isinstance(runs, Run) else runs, [y] if isinstance(y, str) else list(y)
     with drawn_in("screen"):
@@ -177,8 +180,12 @@ class Figure(results.Figure):
     """The arguments of the command that makes the figure."""
 
     def _repr_png_(self) -> bytes | None:
-        """Return what a notebook shows: the picture of its runs if they are complete, else that of
-        the reference, which its header says; None where that has none."""
+        """Return the picture that a notebook shows, as PNG.
+
+        The picture is of the figure's runs if they are complete. Otherwise it is the picture of the
+        reference, and its header says so. The result is None if the reference does not have the
+        figure.
+        """
         if all(run.is_complete() for run in self.runs):
             return self.png()
         if self.is_canonical and self._kept.folder.exists():
@@ -206,12 +213,15 @@ class Figure(results.Figure):
 
     @property
     def _kept(self) -> KeptFigure:
-        """Return the same figure as the reference has it."""
+        """Return the figure in the reference that has this name and scale."""
         return KeptFigure.of(REFERENCE / self.scale / self.figure)
 
 
 def _computed(words: list[str], multirun: bool = False) -> Order:
-    """Compose and launch; return the order. Raises RunFailed when runs failed."""
+    """Compose the jobs of the arguments and compute them; return the order.
+
+    Raises InputError if an argument is wrong, and RunFailed if a run failed.
+    """
     with hydra_ready(words):
         order = compose_order(words, multirun)
         failures = launch(order)
@@ -221,7 +231,7 @@ def _computed(words: list[str], multirun: bool = False) -> Order:
 
 
 def _launcher(n_jobs: int) -> list[str]:
-    """Return the overrides for runs side by side."""
+    """Return the arguments with which `n_jobs` runs are computed side by side."""
     if n_jobs == 1:
         return []
     return ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={n_jobs}"]

@@ -38,7 +38,7 @@ def joined(runs: Sequence[Run], table: str | None = None) -> tuple[str, pd.DataF
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return the values of a parameter as text."""
+    """Return the values of a parameter as texts, by the run's name."""
     return {run: shown(value) for run, value in values.items()}
 
 
@@ -119,7 +119,7 @@ def means(rows: pd.DataFrame, runs: Sequence[Run], table: str) -> pd.DataFrame:
 
 
 def _without_seed(run: Run) -> str:
-    """Return the parameters of a run but for its seed, as text."""
+    """Return the parameters of a run as text, without its seed."""
     return json.dumps({**run.config.identity(), "seed": None}, sort_keys=True)
 
 

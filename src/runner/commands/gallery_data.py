@@ -181,7 +181,7 @@ def collect(outputs: Path, scale: str | None, reference: Path, draws: bool = Tru
 
 
 def _order(entry: Entry) -> tuple:
-    """Sort by paper, the user's studies last; a paper's figures before supplementary ones."""
+    """Return a key for `sorted`: papers before the user's studies, supplementary figures last."""
     paper = entry.paper
     return not paper.letter, paper, not entry.title.startswith("Figure"), natural_order(entry.name)
 
@@ -248,9 +248,10 @@ def _kept_result(outputs: Path, folder: Path, entry: Entry, draws: bool) -> Iter
 
 
 def _read(whose: str, name: str, scale: str, folder: Path, prefix: str = "") -> Result:
-    """Return a result with its provenance, claims and caption; prefix: of the files' names.
+    """Return a result with its provenance, claims and caption.
 
-    Raises one of UNREADABLE if a file is damaged or lacks something that the pages show.
+    prefix: the beginning of the files' names. Raises one of UNREADABLE if a file is damaged or
+    lacks something that the pages show.
     """
     about = read_json(folder / f"{prefix}provenance.json")
     about |= {"seconds": float(about["seconds"]), "command": about["command"]}
@@ -275,7 +276,7 @@ def _facts(runs: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
 
 
 def _words(path: Path) -> dict[str, str]:
-    """Return the header of a picture."""
+    """Return the texts in the header of a picture."""
     words = read_json(path)
     return {"what": words["what"], "finding": words["finding"]}
 

@@ -142,7 +142,7 @@ def columns(study: str) -> str:
 
 
 def _comments(row_class: type[Row]) -> dict[str, str]:
-    """Return the comments beside the fields of a row class and its base classes, by field."""
+    """Return the comments next to the fields of a row class and its base classes, by field."""
     comments: dict[str, str] = {}
     for base in filter(dataclasses.is_dataclass, reversed(row_class.__mro__)):
         name = ""
@@ -164,7 +164,7 @@ def _keys(dataclass: type, sizes: dict[str, dict[str, Any]], without: Iterable[s
 
 
 def _facts(item: dataclasses.Field, sizes: dict[str, dict[str, Any]]) -> Iterator[str]:
-    """Yield type, default, values that scales set, and range of one key."""
+    """Yield facts about a key: type, default, values at the scales, and range."""
     yield item.type.__name__ if isinstance(item.type, type) else str(item.type)
     yield f"default {_value(default_of(item))}"
     sized = {scale: sizes[scale][item.name] for scale in sizes if item.name in sizes[scale]}

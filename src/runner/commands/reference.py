@@ -126,8 +126,9 @@ def _write_tables(figure: Figure, folder: Path) -> None:
 def _write_claims(figure: Figure, folder: Path, replaced: Path) -> None:
     """Write the caption of a figure, its claims with their standing, and its provenance.
 
-    The claims are judged on the stored tables in the folder. replaced: the folder that will be
-    replaced. Raises InputError if rows are missing or doubled, or a verdict is another than drawn.
+    The claims are judged on the stored tables in the folder. replaced: the folder of the earlier
+    result, which this one will replace. Raises InputError if rows are missing or doubled, or if a
+    verdict differs from the drawn figure's.
     """
     tables = read_tables(folder)
     for table, row_class in rows_of(figure.study).items():
@@ -218,8 +219,8 @@ def ignore_rounding(now: pd.DataFrame, stored: pd.DataFrame) -> tuple[pd.DataFra
     """Return a figure's rows with changes by rounding undone, and the names of changed claims.
 
     A claim gets its stored rows if its present rows differ from them only by rounding. All other
-    claims have their present rows; the set has their names, and those of stored claims that no
-    longer exist. now, stored: tables with the column `claim`.
+    claims have their present rows, and their names are in the set. The set also has the names of
+    stored claims that no longer exist. now, stored: tables with the column `claim`.
     """
     before = dict(list(stored.groupby("claim")))
     groups = dict(list(now.groupby("claim", sort=False)))
@@ -229,7 +230,7 @@ def ignore_rounding(now: pd.DataFrame, stored: pd.DataFrame) -> tuple[pd.DataFra
 
 
 def _are_close(now: pd.DataFrame, stored: pd.DataFrame) -> bool:
-    """Return whether two frames differ by rounding alone."""
+    """Return whether two frames differ only by rounding."""
     if list(now) != list(stored) or len(now) != len(stored):
         return False
     numeric = [name for name in now if all(is_numeric_dtype(rows[name]) for rows in (now, stored))]
@@ -248,7 +249,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a text and print the path, unless the file has this text."""
+    """Write a text and print the path. Do nothing if the file has this text already."""
     content = path.read_bytes() if path.exists() else b""
     if text.encode() != (lzma.decompress(content) if content and path.suffix == ".xz" else content):
         _write(path, text)
@@ -256,7 +257,7 @@ def _replace(path: Path, text: str) -> None:
 
 
 def _read_numbers(reference: Path) -> pd.DataFrame:
-    """Return the stored numbers of all rules; none if no file exists."""
+    """Return the stored numbers of all rules; an empty table if there is no file."""
     path = reference / JUDGED
     return read_csv(path, dtype={"point": str}) if path.exists() else NO_NUMBERS
 
@@ -319,7 +320,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _keep_all(typed: list[str]) -> None:
-    """Keep all figures that are drawn, and all benchmarks; say which figures are left out."""
+    """Store all figures that are drawn, and all benchmarks; print which figures are not stored."""
     require_readable(paper_figure(figure_names()[0], typed).outputs)
     for name in figure_names():
         try:

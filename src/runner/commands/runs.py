@@ -102,9 +102,10 @@ def list_runs(options: argparse.Namespace, outputs: Path) -> int:
 
 
 def _numbers(name: str, infos: Sequence[RunInfo]) -> dict[Path, float]:
-    """Return a measured number of each complete run: the median over its last rows, by folder.
+    """Return a measured number of each complete run, by the run's folder.
 
-    Raises InputError if no study of the runs measures it.
+    The number is the median over the run's last rows. name: the measurement. Raises InputError if
+    no run measures it.
     """
     by_study: dict[str, list[Run]] = {}
     for info in infos:
@@ -123,7 +124,10 @@ def _numbers(name: str, infos: Sequence[RunInfo]) -> dict[Path, float]:
 
 
 def _order(name: str, infos: Sequence[RunInfo]) -> Callable[[RunInfo], tuple[bool, Any]]:
-    """Return a sorting key: a column of the list, a parameter or a number; unknown values last."""
+    """Return a key for `sorted`. Runs with unknown values come last.
+
+    name: a column of the list, a parameter or a measurement, by which the runs are sorted.
+    """
     rows = listing(infos)
     if name in rows:
         values = dict(zip(rows["folder"].map(Path), rows[name], strict=True))
@@ -207,7 +211,7 @@ def _print_pairs(title: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> None
 
 
 def _origin(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how a run came about: code, commit, machine, data, versions, instructions."""
+    """Return with what a run was computed: code, commit, machine, data, versions, instructions."""
     origin = {name: provenance.get(name) for name in ("code", "device_name", "threads")}
     dirty = "+" if provenance.get("dirty") else ""
     origin["commit"] = f"{str(provenance.get('commit'))[:8]}{dirty}"
@@ -218,7 +222,7 @@ def _origin(provenance: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _difference(compared: pd.DataFrame) -> str:
-    """Return how two tables differ: rows, columns that differ, and in one line equal columns."""
+    """Return as text how two tables differ: in their rows, and in which columns."""
     rows, columns = compared.iloc[0], compared.iloc[1:]
     differ = columns["differ"] > 0
     lines = [f"{rows['equal']} rows matched{'; ' * bool(rows['at'])}{rows['at']}"]
@@ -312,10 +316,10 @@ def plot(options: argparse.Namespace, outputs: Path) -> int:
 def _with_tables(
     options: argparse.Namespace, outputs: Path, of_rows: list[str]
 ) -> tuple[list[RunInfo], list[Run]]:
-    """Return the chosen runs, and the complete runs among them, of one study.
+    """Return the chosen runs, and the complete runs among them, all of one study.
 
-    of_rows: gets the conditions that name no column of the list of runs. Raises InputError if there
-    are no complete runs, or runs of several studies.
+    of_rows: a list to which conditions on other columns than the list's are added. Raises
+    InputError if there are no complete runs, or runs of several studies.
     """
     infos = find(outputs)
     asked = _chosen(options, infos, of_rows)
@@ -374,12 +378,12 @@ def _none(infos: Sequence[RunInfo], outputs: Path) -> str:
 
 
 def _printable(text: object) -> str:
-    """Return a text in one line, with escapes for what no terminal shows: names are any bytes."""
+    """Return a text in one line. Characters that no terminal shows are escaped."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
 
 
 def _table(runs: Sequence[RunInfo], **more: list[str]) -> str:
-    """Return a table of runs; on a terminal the knobs are cut to its width."""
+    """Return a table of runs as text. On a terminal it is cut to the terminal's width."""
     table = listing(runs)[["study", "knobs", "hash", "status"]].map(_printable)
     words = {"other": "stale", "unknown": "unknown"}
     table["code"] = [words.get(info.code, "") for info in runs]

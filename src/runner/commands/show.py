@@ -55,8 +55,8 @@ def describe(
     - outputs: the folder of outputs, for the picture;
     - changes: values of arguments in KEYS, which change the picture.
 
-    Raises InputError if there is no such figure, if the reference does not have it at this scale,
-    if a value is wrong, or if a file is damaged.
+    Raises InputError if there is no such figure, or the reference does not have it at this scale.
+    Raises it also if a value is wrong or a file is damaged.
     """
     from runner.commands.kept import FROM_REFERENCE, KeptFigure  # late: the list needs no pandas
     from runner.results.verdicts import lines as verdict_lines

@@ -314,7 +314,7 @@ def _whole(value: Any) -> Any:
 
 
 def _texts(override: Override) -> list[str]:
-    """Return the overrides of single jobs that one override of a sweep yields."""
+    """Return an override for each value of one override with several values."""
     key = override.get_key_element()
     if not override.is_sweep_override():
         return [str(override.input_line)]
@@ -388,5 +388,5 @@ def _text(value: Any) -> str:
 
 
 def _quoted(value: str) -> str:
-    """Return a text in Hydra's quotes; there a backslash is special only before a quote."""
+    """Return a text in Hydra's quotes, in which a backslash is special only before a quote."""
     return "'" + re.sub(r"(\\*)('|$)", lambda m: m[1] * 2 + m[2].replace("'", "\\'"), value) + "'"

@@ -60,7 +60,7 @@ def check_words(words: Iterable[str], parser: OverridesParser) -> None:
 
 
 def _hint(key: str, equals: str, value: str) -> str:
-    """Return what to type in place of an argument that cannot be parsed."""
+    """Return what to type instead of an argument that cannot be parsed."""
     if not equals:
         name = re.match(r"\w+", key)
         return f"key=value is needed, as in {name[0] if name else 'seed'}=1"
@@ -146,8 +146,8 @@ def check_list(key: str, value: Any, type_: Any) -> None:
 def check_files(words: Iterable[str]) -> None:
     """Raise InputError if an argument chooses a user's YAML file that Hydra would misread.
 
-    Such a file is not in UTF-8, has a text before `# @package`, has an integer that is not decimal,
-    or chooses a file outside of `defaults`.
+    Hydra misreads a file that is not in UTF-8, has a text before `# @package`, or has an integer
+    that is not decimal. It ignores the choice of a file outside of `defaults`.
     """
     for word in words:
         group, _, names = word.lstrip("+").partition("=")
@@ -214,7 +214,10 @@ def explain(error: Exception) -> str:
 
 
 def _explain_option(group: str, name: str, text: str) -> str:
-    """Return the message for a missing file. text: Hydra's, which ends with the group's files."""
+    """Return the message for a missing file.
+
+    text: Hydra's message, which ends with a list of the existing files.
+    """
     listing = text.partition("Available options in ")[2].partition("Config search path")[0]
     options = [line.strip() for line in listing.splitlines()[1:] if line.strip()]
     if group == "schema":

@@ -45,10 +45,15 @@ Outcome = tuple[Attempt, Exception | None]
 def launch(order: Order) -> list[str]:
     """Compute the runs of an order that are not complete; return a line for each failure.
 
-    The caller must be in a block `with hydra_ready()`. Raises InputError before anything is
-    computed if a study is incomplete, a tracker is not installed, a stale run is refused, the
-    folder is not writable, or no job can start. If the order has only one job, its InputError or
-    OSError is raised. Raises RunFailed if a job on a cluster ends without a result.
+    The caller must be in a block `with hydra_ready()`. Before anything is computed, InputError is
+    raised if
+
+    - a study is incomplete, or a tracker is not installed;
+    - a stale run is refused;
+    - the folder is not writable, or no job can start.
+
+    If the order has only one job, its InputError or OSError is raised. Raises RunFailed if a job on
+    a cluster ends without a result.
     """
     attempts = wanted(order)
     if not attempts:
@@ -160,14 +165,15 @@ def side_by_side(composed: DictConfig) -> int:
 
 
 def _any_failed(outcomes: list[Outcome]) -> bool:
-    """Return whether a run has failed; a run that another process computes has not."""
+    """Return whether a run has failed. A run that another process computes does not count."""
     return any(error for _, error in outcomes if not isinstance(error, Busy))
 
 
 def _launch(composed: DictConfig, attempts: list[Attempt], wait: bool) -> list[Outcome]:
-    """Launch attempts. With fail_fast launch as many as run side by side, until one has failed.
+    """Launch attempts. With the setting `fail_fast`, stop after a failure.
 
-    wait: whether a job waits for a run that another process computes.
+    In this case only as many are launched at once as run side by side. wait: whether a job waits
+    for a run that another process computes.
     """
     fail_fast = attempts[0].job.settings.fail_fast
     step = side_by_side(composed) if fail_fast else len(attempts)
@@ -180,9 +186,10 @@ def _launch(composed: DictConfig, attempts: list[Attempt], wait: bool) -> list[O
 
 
 def _launch_together(composed: DictConfig, attempts: list[Attempt], wait: bool) -> list[Outcome]:
-    """Launch attempts at once. If the death of a worker has ended them all, launch the rest again.
+    """Launch attempts at once. If a dead worker has ended them all, launch the others again.
 
-    The run that killed the worker is unknown, so runs that had begun are launched one by one.
+    It is unknown which run killed the worker. Runs that had begun are therefore launched one by
+    one.
     """
     for attempt in attempts:
         attempt.job.settings.wait = wait

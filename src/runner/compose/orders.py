@@ -97,7 +97,7 @@ def compose_order(words: list[str], multirun: bool = False) -> Order:
 
 
 def _preset(composed: DictConfig) -> Mapping[str, str]:
-    """Return the sweep that an experiment's file defines: key -> values as typed."""
+    """Return the sweep that an experiment's file defines: values as a user types them, by key."""
     return OmegaConf.select(composed, "hydra.sweeper.params") or {}
 
 
@@ -115,7 +115,7 @@ def compose_figures(names: list[str], words: list[str]) -> Order:
 
 
 def _grids(composed: DictConfig) -> list[dict[str, str]]:
-    """Return the grids whose union is computed: key -> choices as they are typed.
+    """Return the grids whose jobs are computed: values as a user types them, by key.
 
     A figure has a list of grids for each scale. A study may have one list: `grids=[{depth: 8}]`.
     """
@@ -134,7 +134,7 @@ def _grids(composed: DictConfig) -> list[dict[str, str]]:
 
 
 def _distinct(jobs: Iterable[Job]) -> list[Job]:
-    """Return the jobs without repetitions of a run: the grids of a union may overlap."""
+    """Return the jobs without repetitions of a run. Several grids may contain the same run."""
     jobs_by_run: dict[tuple[Path, str], Job] = {}
     for job in jobs:
         jobs_by_run.setdefault((job.settings.folder(), job.run.identity), job)
@@ -144,10 +144,11 @@ def _distinct(jobs: Iterable[Job]) -> list[Job]:
 def _figure(
     name: str, jobs: list[Job], words: list[str], composer: Composer
 ) -> "runner.results.figure.Figure":
-    """Return the figure of these jobs. With other runs than its file lists it has another name.
+    """Return the figure of these jobs.
 
-    The canonical figure draws its runs in the order of the file. Raises InputError if the jobs have
-    several scales, or the style is unknown.
+    If its runs are not the runs in its file, it has another name. The canonical figure has its runs
+    in the order of the file. Raises InputError if the jobs have several scales, or the style is
+    unknown.
     """
     from runner.results.figure import Figure  # late, as above
 
@@ -186,7 +187,7 @@ def paper_figure(name: str, words: list[str]) -> "runner.results.figure.Figure":
 
 
 def _refuse_a_figure(words: list[str]) -> None:
-    """Raise InputError for an argument `figure=...` beside a figure that is named without a key."""
+    """Raise InputError for an argument `figure=...`, if figures are named without this key."""
     for word in words:
         if word.startswith("figure="):
             name = word.removeprefix("figure=")

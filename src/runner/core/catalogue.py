@@ -120,7 +120,7 @@ def forget() -> None:
 
 
 def _installed(package: str) -> Package | None:
-    """Return a user's package that Python can import, None if there is none of this name."""
+    """Return a user's package that Python can import; None if there is none with this name."""
     try:
         spec = importlib.util.find_spec(package)
     except Exception:  # its parent package is imported, and may raise anything
@@ -131,7 +131,7 @@ def _installed(package: str) -> Package | None:
 
 
 def _at(folder: Path) -> Package:
-    """Return the package in a folder of `--config-dir`. It may hold only YAML files."""
+    """Return the package in a folder of `--config-dir`. The folder may have only YAML files."""
     folder = folder.expanduser().resolve()
     if not folder.is_dir():
         raise InputError(f"--config-dir {folder}: there is no such folder")
@@ -155,8 +155,9 @@ def _package(name: str, folder: Path) -> Package:
 def _found_studies() -> tuple[dict[str, str], dict[str, str]]:
     """Return the package of each study, and the fault of each study that cannot be used.
 
-    The user's `config.py` files are imported here: one that fails breaks no other study. Before
-    them, functions are registered: those of the user's `methods.py`, and of a parent process.
+    The user's `config.py` files are imported here. If one fails, all other studies can still be
+    used. Before them, functions are registered: first the functions of a parent process, then those
+    in the user's `methods.py`.
     """
     known: dict[str, str] = {}
     failed = {
@@ -272,8 +273,8 @@ def part_of(study: str, part: str) -> ModuleType | None:
 def module_of(study: str) -> ModuleType:
     """Return a study's module `study.py`, with its row classes and its function `run`.
 
-    Raises InputError if the module or `run` is missing, if there is no row class, or if a row class
-    has no table or shares its table with another one.
+    Raises InputError if the module, `run` or a row class is missing. Raises it also if a row class
+    has no table, or shares its table with another one.
     """
     where = f"study={study}: {package_of(study).replace('.', '/')}/study.py"
     module = part_of(study, "study")

@@ -97,7 +97,7 @@ class Progress(tqdm):
 
     @property
     def format_dict(self) -> dict[str, Any]:
-        """Return the values that tqdm's `bar_format` may name: those of tqdm, and `text`."""
+        """Return the values that tqdm's `bar_format` may name: the values of tqdm, and `text`."""
         return super().format_dict | {"text": self.text()}
 
     def text(self) -> str:
@@ -120,7 +120,10 @@ class Progress(tqdm):
 
 
 def _in_words(name: str, value: Any) -> str:
-    """Return a number with its name, or the median of the finite ones of several numbers."""
+    """Return a number with its name as text. For several numbers, return their median.
+
+    Only finite numbers count for the median. The text says how many have diverged.
+    """
     value = value() if callable(value) else value
     values = np.ravel(value.tolist() if hasattr(value, "tolist") else value).astype(float)
     if len(values) == 1:

@@ -153,9 +153,9 @@ def load(
 
 
 def _tell_missing(which: str, labels: Int[Tensor, " n"], classes: Iterable[int]) -> None:
-    """Log a line if images with these labels have none of some classes.
+    """Log a line if there are classes without images.
 
-    which: name of the images.
+    which: what the images are, for the line. labels: their labels. classes: all classes.
     """
     if missing := sorted(set(classes) - set(labels.unique().tolist())):
         named = "class" if len(missing) == 1 else "classes"
@@ -185,7 +185,7 @@ def random_pixels(
 ) -> Dataset:
     """Return a dataset of uniform random pixels in [0, 1) with uniform random labels.
 
-    train, test: the numbers of images. shape: channels, height and width; by default those of
+    train, test: the numbers of images. shape: channels, height and width; by default as in
     Fashion-MNIST.
     """
 

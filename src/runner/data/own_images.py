@@ -99,7 +99,10 @@ def _of_table(path: Path, table: pd.DataFrame) -> dict[str, np.ndarray]:
 
 
 def _array(path: Path, arrays: Mapping[str, np.ndarray], key: str) -> np.ndarray:
-    """Return one array. Raises InputError if it is missing or empty, or labels are no names."""
+    """Return one array of the file.
+
+    Raises InputError if the array is missing or empty, or if labels are neither integers nor names.
+    """
     if key not in arrays:
         raise InputError(f"{path} has no array {key}: images and labels are needed")
     array = arrays[key]
@@ -120,7 +123,7 @@ def _array(path: Path, arrays: Mapping[str, np.ndarray], key: str) -> np.ndarray
 def _divided(
     path: Path, images: np.ndarray, labels: np.ndarray
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return images and labels of the training and of the test part, a fifth of each class."""
+    """Return images and labels for training, and a fifth of each class for testing."""
     _require_equal(path, "images and labels", images, labels)
     order = np.random.default_rng(0).permutation(len(labels))
     number_in_class = pd.Series(order).groupby(labels[order]).cumcount().to_numpy()
@@ -141,18 +144,21 @@ def _require_equal(path: Path, what: str, images: np.ndarray, labels: np.ndarray
 def _labelled(
     path: Path, key: str, images: np.ndarray, labels: np.ndarray, classes: np.ndarray
 ) -> Images:
-    """Return images with the numbers of their classes. key: the name of the images in the file."""
+    """Return images with their classes, numbered from 0.
+
+    key: the name of the images in the file. classes: all labels, sorted.
+    """
     _require_equal(path, f"{key} and labels", images, labels)
     numbers = torch.from_numpy(np.searchsorted(classes, labels)).long()
     return Images(_pixels(path, key, images), numbers)
 
 
 def _pixels(path: Path, key: str, images: np.ndarray) -> Tensor:
-    """Return pixels (n, channels, height, width).
+    """Return the images as a tensor (n, channels, height, width).
 
-    Rows of numbers become images of height 1. Channels are the second axis, or the last if its
-    length is in CHANNELS and the second's is not. Raises InputError for other numbers of axes, for
-    arrays that hold no real numbers, and for NaN.
+    Rows of numbers become images of height 1. Channels are the second axis, or the last axis if
+    only its length is in CHANNELS. Raises InputError for other numbers of axes, for arrays without
+    real numbers, and for NaN.
     """
     if images.dtype.kind not in "biuf":
         raise InputError(f"{path}: {key} are {images.dtype}: numbers are needed")

@@ -18,7 +18,7 @@ EXPANSION = 4
 
 
 def _convolution(n_in: int, n_out: int, kernel: int, stride: int, norm: str) -> nn.Sequential:
-    """Return a convolution and its normalization; without normalization it has a bias."""
+    """Return a convolution with its normalization. If there is none, the convolution has a bias."""
     bias = norm == "none"
     layer = nn.Conv2d(n_in, n_out, kernel, stride, padding=kernel // 2, bias=bias)
     return nn.Sequential(layer, normalization(norm, n_out))

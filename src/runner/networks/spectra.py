@@ -42,7 +42,7 @@ def eigvalsh(A: Float[Tensor, "*R n n"]) -> Float[Tensor, "*R n"]:
 
 
 def _guarded(decompose: Callable[[Tensor], Any], A: Float[Tensor, "*R m n"]) -> Any:
-    """Return `decompose` of the finite matrices, and nan for the others."""
+    """Return the decomposition of the finite matrices, and nan for the others."""
     finite = A.isfinite().all(-1).all(-1)
     if finite.all():
         return decompose(A)

@@ -156,7 +156,7 @@ def _values(tables: Tables, column: str) -> list:
 
 
 def _span(values: list) -> str:
-    """Return words, or the number of many; numbers, or the first and the last of many."""
+    """Return values as text: names, or numbers, or the range of many numbers."""
     if isinstance(values[0], str):
         if len(values) > 3:
             return f"{len(values)} kinds"

@@ -174,7 +174,7 @@ illustration = partial(Claim, kind="illustration")
 
 
 class _Columns(dict):
-    """Columns of frames for the fields of a note, as `{value.max:.2g}`, without nan."""
+    """Columns of frames, without nan, for fields of a note such as `{value.max:.2g}`."""
 
     def __init__(self, frames: Iterable[pd.DataFrame]) -> None:
         rows = pd.concat(frames, ignore_index=True)
@@ -256,7 +256,7 @@ def judgement(claim: Claim, tables: Tables) -> Judgement:
 
 
 def _lacking(claim: Claim, tables: Tables) -> str:
-    """Return the column with too few values for a claim, in words; empty if all have enough."""
+    """Return in words which column has too few values for a claim; empty if none has."""
     for column, needed in claim.needs.items():
         present = max((t[column].nunique() for t in tables.values() if column in t), default=0)
         if present < needed:
@@ -286,7 +286,7 @@ def in_words(evidence: Evidence) -> str:
 
 
 def _short(value: float) -> str:
-    """Return a number with two digits, or with three from CLOSE on."""
+    """Return a number with two digits, or with three if it is at least CLOSE."""
     return number(value, 3 if abs(value) >= CLOSE else 2)
 
 
@@ -331,7 +331,7 @@ def _row(figure: str, claim: Claim, judged: Judgement, tables: Tables) -> dict[s
 
 
 def _rounded(value: float) -> float:
-    """Return a number with six digits: more would differ between machines."""
+    """Return a number with six digits. Further digits would differ between machines."""
     return float(f"{value:.6g}")
 
 

@@ -181,7 +181,7 @@ class Drawing:
         return "; ".join(f"{column} {', '.join(some)}" for column, some in absent.items() if some)
 
     def _shown(self, tables: Tables) -> Tables:
-        """Return the tables with the rows of the names in `shows`."""
+        """Return the tables with only the rows that are drawn, by `shows`."""
         shown = {}
         for table, rows in tables.items():
             for column in set(self.shows) & set(rows):

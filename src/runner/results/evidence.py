@@ -237,7 +237,10 @@ Comparison = Above | Below | Within | Always
 
 
 def _worst(rows: pd.DataFrame, badness: pd.Series) -> pd.DataFrame:
-    """Return the least favorable row of each replicate, or a row without a number if any."""
+    """Return the least favorable row of each replicate. A row without a number is the worst.
+
+    badness: a number for each row; the largest is the least favorable.
+    """
     if "replicate" not in rows or rows["replicate"].is_unique:
         return rows
     ordered = rows.assign(badness=badness.astype(float).fillna(np.inf)).sort_values("badness")

@@ -188,7 +188,7 @@ _FORMAT: ContextVar[tuple[Format, dict[str, str]]] = ContextVar("format", defaul
 
 @contextmanager
 def _settings_of(form: Format) -> Iterator[None]:
-    """Use the settings of a format within the block, and none of the user's `matplotlibrc`."""
+    """Use the settings of a format within the block. The user's `matplotlibrc` has no effect."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(form.settings)
@@ -335,15 +335,15 @@ STACKED, NARROWEST = 5.9, 7.5
 """Widths in inches. In a picture narrower than STACKED, panels are below each other. In one
 narrower than NARROWEST, texts are smaller if panels cannot be below each other."""
 TALLEST, LOWEST, FLATTEST = 8.5, 1.3, 0.75
-"""The largest height of a printed picture in inches, the smallest height of a panel in a stack in
-inches, and the smallest fraction of a panel's usual height."""
+"""Three limits: the largest height of a printed picture in inches; the smallest height of a panel
+in a stack in inches; the smallest fraction of a panel's usual height."""
 
 
 def _inches(least: float = 0.0) -> tuple[float, float | None, float]:
     """Return width and height of a body before it shrinks in print, and the factor of shrinking.
 
-    A height of None is the drawing's own. least: inches of the width; the texts of a narrower
-    picture get smaller.
+    If the height is None, the drawing chooses it. least: the smallest width in inches at which
+    texts have their usual size; in a narrower picture they are smaller.
     """
     form = _FORMAT.get()[0]
     width, height = form.inches
@@ -537,7 +537,7 @@ def frame(axes: Axes, left: float, right: float, low: float, high: float, across
 def shades(values: Iterable[Any], *colors: str) -> dict[Any, str]:
     """Return a color for each value, in order along a gradient of colors.
 
-    colors: the colors of the gradient, from the color of the first value to that of the last value.
+    colors: the colors of the gradient, beginning with the color of the first value.
     """
     values = list(values)
     ramp = LinearSegmentedColormap.from_list("", [Look(color).color for color in colors])

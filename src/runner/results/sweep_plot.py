@@ -222,7 +222,7 @@ class Sweep:
 
 
 def _typed_keys(runs: Sequence[Run]) -> list[str]:
-    """Return the parameters of which several values were typed; none if this is not known."""
+    """Return the parameters for which several values were typed; empty if this is unknown."""
     typed = [dict(word.split("=", 1) for word in run.typed if "=" in word) for run in runs]
     if not all(typed) or len({frozenset(keys) for keys in typed}) > 1:
         return []
@@ -250,8 +250,8 @@ def _roles(values: pd.DataFrame, x: str | None, color: str | None) -> list[str]:
 def _at_the_end(rows: pd.DataFrame, keys: Iterable[str], roles: Sequence[str]) -> pd.DataFrame:
     """Return the rows of a number at the end of each run: last layer, epoch or grid point.
 
-    `line` names the method of a row, `by` the columns of the method, `at` the drawn part of the
-    table.
+    Three columns are added. `line` is the method of a row, `by` the names of the method's columns,
+    `at` the part of the table that is drawn.
     """
     keys = [key for key in keys if key not in (*roles, "replicate")]
     kinds = [key for key in keys if not _is_number(rows[key]) and rows[key].nunique() > 1]
@@ -320,10 +320,10 @@ def draw(plot: SweepPlot) -> style.Picture:
 
 
 def _looks(plot: SweepPlot) -> Looks:
-    """Return the look of each method of each color.
+    """Return the look of each pair of a color's value and a method.
 
-    Markers and dashes distinguish the methods, or the colors if there is one method. Keys of LOOKS
-    in the study's `figures.py` have the same look as in the figures of the paper.
+    Markers and dashes distinguish the methods or, if there is only one, the colors. Names in LOOKS
+    of the study's `figures.py` have the same look as in the figures of the paper.
     """
     hues, lines = (list(plot.points[column].unique()) for column in (plot.color, "line"))
     known = getattr(part_of(plot.study, "figures"), "LOOKS", {})
@@ -341,7 +341,10 @@ def _looks(plot: SweepPlot) -> Looks:
 def _draw_panel(
     plot: SweepPlot, axes: Axes, points: pd.DataFrame, value: Any, looks: Looks
 ) -> None:
-    """Draw the points of a number. value: the panel's value of `plot.panel`; None draws all."""
+    """Draw the points of one measurement into a panel.
+
+    value: only points with this value of `plot.panel` are drawn; None draws all.
+    """
     names, is_number = list(points[plot.x].unique()), _is_number(points[plot.x])
     position, size = _y_axis(axes, points["value"]), 5 if len(names) <= MOST_TICKS else 0
     axes.set_xscale(**(_scale(points[plot.x]) if is_number else {"value": "linear"}))
@@ -360,7 +363,10 @@ def _draw_panel(
 
 
 def _y_axis(axes: Axes, values: pd.Series) -> Callable[[Any], Any]:
-    """Set the axis, with a rail for diverged values; return the function that places values."""
+    """Set up the vertical axis, with a rail for diverged values.
+
+    values: all values of the panel. Returns a function that moves diverged values into the rail.
+    """
     finite = values[np.isfinite(values)]
     scale, low, high = _scale(finite), finite.min(), finite.max()
     if 0 < len(finite) < len(values):
@@ -372,9 +378,9 @@ def _y_axis(axes: Axes, values: pd.Series) -> Callable[[Any], Any]:
 
 
 def _scale(values: pd.Series) -> dict[str, Any]:
-    """Return the scale of an axis, logarithmic for values of equal ratios or over two decades.
+    """Return the scale of an axis: logarithmic for values of equal ratios, or over two decades.
 
-    Values with zeros get the scale symlog, negative values a linear scale.
+    With zeros it is symlog. With negative values it is linear.
     """
     positive = np.sort(values[values > 0].unique())
     steps = positive[1:] / positive[:-1]
@@ -420,8 +426,8 @@ def summary(drawn: Sequence["runner.results.figure.Figure"]) -> str:
 def ending(runs: Sequence[Run]) -> str:
     """Draw the picture of each study in a sweep; return the report at the end of the sweep.
 
-    For each study with complete runs the report has a table of the runs, their folder, commands for
-    the next steps, and the path of the picture.
+    For each study with complete runs, the report has a table of the runs and their folder. Commands
+    for the next steps and the path of the picture follow.
     """
     studies = sorted({run.config.study for run in runs if run.is_complete()})
     return "\n\n".join(_report([r for r in runs if r.config.study == study]) for study in studies)

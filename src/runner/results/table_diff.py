@@ -1,23 +1,23 @@
 """Compare two tables of the same runs, and tell chance from difference.
 
 `runs diff`, `compare` and `reference` use this module. Rows are matched by their keys. The rows of
-one point (one width, one method) are its replicates. The reference's replicates give the tolerance,
-never those of the other table, which would excuse its own damage:
+one point (one width, one method) are its replicates. Only the reference's replicates give the
+tolerance. The other table's replicates would excuse damage in this table.
 
 | compared | differs by more than chance if |
 | --- | --- |
 | rows | one table lacks a row, or has it twice |
 | median of a point | it moved by more than the standard deviation of the replicates, and by more \
 than CHANCE standard errors |
-| one replicate | it lies FAR standard deviations from the median |
+| one replicate | it is FAR standard deviations away from the median |
 | point with one row | as a median; the column `<name>_se` is its standard error. An estimate \
 without this column may be off by 100 % |
-| standard error | as a median; ERROR_OF_ERROR is its own relative error |
-| texts, truth values, nan and inf | more rows disagree than in two independent draws from the \
+| standard error | as a median; its relative error is ERROR_OF_ERROR |
+| texts, truth values, nan and inf | more rows differ than in two independent draws from the \
 reference, by CHANCE standard errors |
 
-The standard deviation of a point is at least the usual one of its column. Relative differences of
-DRIFT and absolute ones of ROUNDING are always chance.
+The standard deviation of a point is at least the usual standard deviation in its column. Relative
+differences up to DRIFT and absolute differences up to ROUNDING are always chance.
 """
 
 from collections.abc import Sequence
@@ -115,10 +115,10 @@ def compare(new: pd.DataFrame, kept: pd.DataFrame, row_class: type[Row] | None) 
 
 def _line(column: str, distance: pd.Series, share: pd.Series, points: pd.Series, *texts: str
           ) -> tuple[Any, ...]:  # fmt: skip
-    """Return the line of a column, in the order of COLUMNS.
+    """Return the line about a column, in the order of COLUMNS.
 
-    distance: relative difference of each row; share: its difference as a fraction of the tolerance;
-    texts: `at` and `where`.
+    distance: the relative difference of each row. share: the difference as a fraction of the
+    tolerance. points: the point of each row. texts: the entries `at` and `where`.
     """
     equal, rounding = (distance == 0).sum(), (distance <= ROUNDING).sum()
     counts = (equal, rounding - equal, len(distance) - rounding)
@@ -155,8 +155,8 @@ def _compare_numbers(a: pd.Series, b: pd.Series, points: pd.Series, error: pd.Se
                      is_estimate: bool) -> pd.DataFrame:  # fmt: skip
     """Return for each row two numbers, and their difference as a `share` of the tolerance.
 
-    The numbers are the medians of the row's point or, if `single`, the numbers of the row.
-    `_compare_values` judges points with other finite rows than in the reference.
+    The numbers are the medians of the row's point or, if `single` is true, the numbers of the row.
+    A point that has other finite rows than in the reference gets nan; `_compare_values` judges it.
     """
     same = (np.isfinite(a) == np.isfinite(b)).groupby(points).transform("all")
     a, b = (side.where(np.isfinite(side) & same) for side in (a, b))
@@ -182,9 +182,9 @@ def _compare_numbers(a: pd.Series, b: pd.Series, points: pd.Series, error: pd.Se
 def _compare_values(a: pd.Series, b: pd.Series, points: pd.Series) -> pd.DataFrame:
     """Return both values of each row and, if they differ, a `share` above zero.
 
-    `share` is the number of different rows as a fraction of the number by chance: in two
-    independent draws from the reference (b), each from the rows of its point. Numbers differ here
-    only if one of them is not finite.
+    `share` is the number of different rows, as a fraction of the number that chance explains.
+    Chance is a second independent draw from the reference's rows of the same point. Numbers differ
+    here only if one of them is not finite.
     """
     kinds = [a, b]
     if _is_number(a) and _is_number(b):

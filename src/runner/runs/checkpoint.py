@@ -51,8 +51,8 @@ class Checkpoint:
         """Return the checkpoint in the file `path`, if it belongs to this object's run.
 
         Raises FileNotFoundError if there is no file. Raises ValueError, with the reason, if run,
-        code or kind of device differ from this object's, or if the tensors or the tables have
-        changed since. Raises other exceptions if the file is damaged.
+        code or kind of device differ from this object's. Raises it also if the tensors or the
+        tables have changed since. Raises other exceptions if the file is damaged.
         """
         with safe_open(path, "pt") as file:
             about = json.loads(file.metadata()["about"])

@@ -81,7 +81,7 @@ def remove(info: RunInfo) -> str | None:
 
 
 def _empty(folder: Path) -> list[str]:
-    """Remove the files that a run has written in a folder; return the names of all others."""
+    """Remove the files in a folder that a run has written; return the names of all others."""
     names = set(WRITTEN)
     with suppress(InputError, ImportError):  # a study that is gone
         names |= {f"{name}.csv" for name in rows_of(folder.parent.name)}

@@ -52,8 +52,9 @@ def execute(run: Run, settings: Settings, turn: int = 0, n_jobs: int = 1) -> Non
     If the settings ask to compute a complete run again, its files stay until the new ones are
     complete. turn: the run's number in a sweep. n_jobs: how many runs share this machine. Raises
 
-    - InputError if the folder cannot be written, the device or the tracker's package is missing,
-      the memory is full, the run is stale and `stale=refuse`, or the study raises InputError;
+    - InputError if the folder cannot be written, or the device or the tracker's package is missing;
+    - InputError if the memory is full, the run is stale and `stale=refuse`, or the study raises
+      InputError;
     - RunFailed if the study raises another exception;
     - Busy if another process computes the run and `settings.wait` is false, or if another process
       takes the run over.
@@ -84,8 +85,8 @@ def execute(run: Run, settings: Settings, turn: int = 0, n_jobs: int = 1) -> Non
 def _replace_by_attempt(run: Run) -> bool:
     """Replace the run by a complete attempt in `run.again`; return whether there is one.
 
-    The user's files in the folder stay. A kill at any step leaves the complete attempt, which the
-    next call puts in place. Only the owner of the lease may call this function.
+    The user's files in the folder stay. If this process is killed, the next call continues. Only
+    the owner of the lock may call this function.
     """
     if not is_whole(run.again):
         return False
@@ -121,8 +122,8 @@ def _logged_to(folder: Path) -> Iterator[None]:
 class _Attempt:
     """One attempt at a run, from its config file to its result or its error.
 
-    folder: the run's folder or `run.again`. require_lock: function that raises Busy once another
-    process has taken the run.
+    folder: the run's folder or `run.again`. require_lock: a function that raises Busy if another
+    process has taken the run over.
     """
 
     run: Run
@@ -141,7 +142,7 @@ class _Attempt:
         self.tracking = trackers.Tracking(self.run, settings.tracker, settings.folder())
 
     def carry_out(self, n_jobs: int) -> None:
-        """Run the study and write its result, or its error and a checkpoint."""
+        """Compute the run and write its result. If it fails, write the error."""
         run = self.run
         try:
             with machine.shared(self.device, self.settings.threads, n_jobs):
@@ -233,7 +234,7 @@ class _Attempt:
         progress.log.info("complete: %s in %.1f s", self.run, time.monotonic() - self.began)
 
     def _go_on(self, start: Checkpoint) -> None:
-        """Resume from a checkpoint. Raises ValueError if wanted weights are missing in it."""
+        """Resume from a checkpoint. Raises ValueError if it lacks weights that must be stored."""
         state = start.state or {}
         if self.settings.keep_weights > (KEPT in state):
             raise ValueError("it has no weights to keep")
@@ -245,7 +246,7 @@ class _Attempt:
     def _take(
         self, network: str, replicate: int, time: float, make: Callable[[], dict[str, Tensor]]
     ) -> Iterator[Measured]:
-        """Store a network's weights, and yield the user's measurements of it, as far as wanted."""
+        """Store a network's weights and yield what the user's function measures, if wanted."""
         if not (self.function or self.settings.keep_weights):
             return
         with torch.no_grad():
@@ -303,7 +304,7 @@ class _Attempt:
     def _spent(self) -> dict[str, float]:
         """Return the seconds of computing so far, by the clock and by the processor.
 
-        Other work on the machine does not lengthen the processor's seconds.
+        The processor's seconds do not depend on other work on the machine.
         """
         now, cpu = time.monotonic(), time.process_time()
         return {"seconds": now - self.began, "cpu_seconds": cpu - self.cpu_began}

@@ -201,7 +201,7 @@ def problem(folder: Path) -> str | None:
 
 
 def _damage(run: Run) -> str | None:
-    """Return which file of a complete run is not as its result says."""
+    """Return in words which file of a complete run is damaged; None if none is."""
     result, folder = run.result, run.folder
     for name, expected in result["tables"].items():
         table_bytes(folder / f"{name}.csv", expected)

@@ -38,7 +38,7 @@ class Job:
         return Run(self.config, self.settings.folder(), [*own, *shown])
 
     def __reduce__(self) -> tuple:
-        """Pickle by values: the catalogue of the other process knows the study's class."""
+        """Pickle the job by values. Another process finds the study's class by name."""
         values = vars(self.config), self.settings, self.overrides, self.untyped
         return _job, (self.config.study, *values)
 
@@ -104,7 +104,7 @@ class Attempt:
         return ""
 
     def _result(self) -> tuple[int, int] | None:
-        """Return inode and time of `result.json`; None if there is none."""
+        """Return inode and time of `result.json`, None if there is no such file."""
         with suppress(OSError):
             stat = self.job.run.result_path.stat()
             return stat.st_ino, stat.st_mtime_ns

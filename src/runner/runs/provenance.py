@@ -122,7 +122,7 @@ def processor() -> str:
 
 
 def _text(path: Path) -> str:
-    """Return the content of a file; nothing if it does not exist."""
+    """Return the content of a file, empty if it cannot be read."""
     try:
         return path.read_text()
     except OSError:
@@ -229,7 +229,7 @@ def _root(name: str) -> str:
 
 @cache
 def _is_installed(package: str) -> bool:
-    """Return whether a package is an installed one or Python's own."""
+    """Return whether a package is installed, or part of Python."""
     is_pythons = package in sys.stdlib_module_names
     return is_pythons or any(AMONG.search(str(base)) for base in _bases(package))
 
@@ -246,7 +246,7 @@ def _version_of(package: str) -> str:
 def _file_of(name: str, beside: Path) -> Path | None:
     """Return the file of a module, without importing it; None if there is none.
 
-    beside: a folder in which the module is looked for, too.
+    beside: a folder in which the module is searched, too.
     """
     package, *rest = name.split(".")
     for base in _bases(package, beside):
@@ -287,14 +287,14 @@ def source_of(name: str, beside: Path = Path()) -> str | None:
 
 
 class _Recorder:
-    """A finder that finds nothing, and stores the text of each module that is being imported.
+    """An import hook that stores the text of each module that is being imported.
 
-    A file may change at any time after its import. Numbers come from the imported text.
+    A file may change at any time after its import, but numbers come from the imported text.
     """
 
     @staticmethod
     def find_spec(name: str, path: Any, target: object = None) -> None:
-        """Store a module's text as Python asks for the module; a new text voids fingerprints."""
+        """Store the text of a module that Python imports. A new text voids fingerprints."""
         is_ours = name.startswith("runner.")
         if _root(name) in sys.stdlib_module_names or not is_ours and AMONG.search(str(path)):
             return

@@ -79,7 +79,7 @@ class Run:
         return next(folder for folder in chain([named], numbered) if not self._is_another(folder))
 
     def _is_another(self, folder: Path) -> bool:
-        """Return whether a folder holds another configuration; names are cut, and hashes short."""
+        """Return whether a folder is of a run with other parameters but the same name."""
         try:
             return identity_of(read_config(folder)) != self.identity
         except InputError:  # nothing was computed there, or the file is damaged
@@ -441,7 +441,7 @@ def kept_notes(runs: Iterable[Run], settings: Settings) -> list[str]:
 
 
 def _note(some: list[Run], runs: list[Run], text: str) -> str | None:
-    """Return a sentence about some of the runs; None without any."""
+    """Return a sentence about some of the runs; None if there are none."""
     who = f"{len(some)} of {len(runs)} runs were" if len(runs) > 1 else f"{runs and runs[0]} was"
     return f"{who} {text}" if some else None
 

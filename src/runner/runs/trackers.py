@@ -205,7 +205,7 @@ class Tracking:
             self._survive(self.tracker.end, status)
 
     def _survive(self, call: Any, *arguments: Any) -> Any:
-        """Call a function and return its result; an exception ends the tracking, not the run."""
+        """Call a function, return its result. An exception ends the tracking, but not the run."""
         try:
             return call(*arguments)
         except Exception as error:

@@ -112,7 +112,10 @@ def written(text: str) -> str:
 
 
 def _tree_text(value: Any) -> str:
-    """Return a node and its parts, without empty fields, since new versions of Python add some."""
+    """Return a node of a syntax tree and its parts as text.
+
+    Empty fields are skipped, since new versions of Python add some.
+    """
     if isinstance(value, list):
         parts = [_tree_text(item) for item in value]
     elif isinstance(value, ast.AST):

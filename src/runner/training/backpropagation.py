@@ -38,7 +38,7 @@ def is_written_out_for(network: MLP) -> bool:
 
 @dataclass
 class _Hidden:
-    """Result of the forward pass for one hidden layer."""
+    """The result of the forward pass for one hidden layer."""
 
     H: Float[Tensor, "R d N"]
     Z: Float[Tensor, "R d N"] | None = None
@@ -100,10 +100,10 @@ def _derive(
     epsilon: float,
     use: Callable[..., None],
 ) -> Float[Tensor, "R classes N"]:
-    """Return the logits; pass all derivatives, times the factor of their network, to `use`.
+    """Return the logits, and pass all derivatives to `use`, each multiplied by a factor.
 
-    `use(name, D)` gets the derivative by a vector. `use(name, D, H)` gets the derivative `D H^T` by
-    a matrix as its two factors.
+    factors: one for each network. `use(name, D)` gets the derivative by a vector. `use(name, D, H)`
+    gets the derivative `D H^T` by a matrix, as its two factors.
     """
     p, L = network.parameters, network.depth
     hidden = [_Hidden(x.mT)]
@@ -127,7 +127,7 @@ def _derive(
 
 
 def _forward(network: MLP, layer: int, Z: Float[Tensor, "R d N"], epsilon: float) -> _Hidden:
-    """Return the activations of a layer from `Z = W H`; may overwrite Z."""
+    """Return the activations of a layer. Z: the product W H, which may be overwritten."""
     p, rectified = network.parameters, _is_rectified(network)
     if network.centred is None:
         mlp_passes.activate(_rows(Z), _row(p[f"b{layer}"]), rectified)
@@ -152,9 +152,9 @@ def _forward(network: MLP, layer: int, Z: Float[Tensor, "R d N"], epsilon: float
 def _backward(
     network: MLP, layer: int, D: Float[Tensor, "R d N"], hidden: _Hidden, use: Callable[..., None]
 ) -> None:
-    """Replace the derivative by the activations by the derivative by `W H`, in place.
+    """Set `D` from the derivative by the activations to the derivative by `W H`, in place.
 
-    use: called with the derivatives by biases, scales and shifts.
+    use: a function that is called with the derivatives by biases, scales and shifts.
     """
     p, rectified = network.parameters, _is_rectified(network)
     gradients = torch.empty(3, *D.shape[:2], dtype=D.dtype)
@@ -184,10 +184,10 @@ def _is_rectified(network: MLP) -> bool:
 
 
 def _rows(tensor: Float[Tensor, "R d N"]) -> np.ndarray:
-    """Return all features of all networks as rows of one matrix that shares the memory."""
+    """Return all features of all networks as rows of one matrix, which shares the memory."""
     return tensor.detach().view(-1, tensor.shape[-1]).numpy()
 
 
 def _row(tensor: Float[Tensor, "R d"]) -> np.ndarray:
-    """Return all features of all networks as one vector that shares the memory."""
+    """Return all features of all networks as one vector, which shares the memory."""
     return tensor.detach().view(-1).numpy()

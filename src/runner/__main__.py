@@ -47,7 +47,7 @@ def main() -> int:
     try:
         words = [at_home(word) for word in sys.argv[1:]]
         sys.path.append(os.getcwd())  # where the user's functions are, as with python -m
-        os.environ["MPLBACKEND"] = "agg"  # no window is opened; a notebook's own needs a notebook
+        os.environ["MPLBACKEND"] = "agg"  # opens no window; a notebook's backend needs a notebook
         os.environ[COMMAND] = shlex.join(["python", "-m", "runner", *words]).replace("\0", "")
         try:
             words = _without_folders(words)
@@ -55,7 +55,7 @@ def main() -> int:
                 print(f"note: {reason}", file=sys.stderr)
             return dispatch(words)
         finally:
-            print(end="", flush=True)  # a reader that has gone is noticed here at the latest
+            print(end="", flush=True)  # fails here at the latest if the reader has ended
     except (InputError, RunFailed) as error:
         show_traceback()
         print(f"error: {error}", file=sys.stderr)

@@ -82,7 +82,7 @@ def carry_out(order: orders.Order, redraw: bool = True) -> int:
         state = "drawn" if redraw or not figure.is_current() else "unchanged"
         try:
             report = figure.make() if state == "drawn" else f"{figure.name}: unchanged"
-        except Exception as error:  # of any kind: the other figures are drawn all the same
+        except Exception as error:  # of any kind: all other figures are drawn nevertheless
             if len(figures) == 1 and isinstance(error, InputError):
                 raise
             show_traceback()

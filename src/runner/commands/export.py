@@ -202,7 +202,7 @@ def number_in_tex(value: Any, digits: int = 4) -> Any:
     converted, too. Any other value is returned unchanged.
     """
     if isinstance(value, str) and re.fullmatch(r"-?\d+(\.\d+)?e[+-]\d+", value):
-        value = float(value)  # of a parameter with several values
+        value = float(value)  # a parameter with several values is text
     if not isinstance(value, float):
         return value
     if math.isinf(value):

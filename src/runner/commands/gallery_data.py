@@ -241,7 +241,7 @@ def _kept_result(outputs: Path, folder: Path, entry: Entry, draws: bool) -> Iter
         if draws:
             result.picture = figure.picture("body.png")
             result.words = _words(figure.path("header.json"))
-    except Exception as error:  # of any kind: old tables, and the drawing of today
+    except Exception as error:  # of any kind: the tables may be too old for the drawing
         what = f"{type(error).__name__}: {error}"
         result.notes.append(f"the code of today cannot draw these tables ({what})")
     yield result

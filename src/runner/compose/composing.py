@@ -87,7 +87,7 @@ def hydra_ready(words: Iterable[str] = ()) -> Iterator[None]:
         try:
             register(words)
             with initialize_config_dir(str(CONF), version_base="1.3"):
-                # A moment of the command: it gives no two runs of a sweep separate folders.
+                # The time of the command does not separate the folders of a sweep's runs.
                 OmegaConf.register_new_resolver("now", datetime.now().strftime, replace=True)
                 yield
         finally:
@@ -246,10 +246,10 @@ class Composer:
                 OmegaConf.update(composed, override.key_or_group, value)
                 if repr(value) != repr(override.value()):  # the launcher composes the line again
                     (line,) = overrides_of({override.key_or_group: value})
-            is_file = override.key_or_group == "data" and is_value(override)  # Hydra knows none
+            is_file = override.key_or_group == "data" and is_value(override)  # no option of Hydra
             if is_file and (keys.count("data") > 1 or "checksums" in keys):
                 raise InputError(f"{line}: give no other data, and no checksums")
-            if not override.is_hydra_override() and not is_file:  # a job gets its launcher's
+            if not override.is_hydra_override() and not is_file:  # the launcher adds these
                 lines.append(line)
         return Job(*read(composed), tuple(lines))
 
@@ -360,7 +360,7 @@ def choices_of(value: Any) -> str:
     value: a list, tuple, range or array, or a single value. Raises InputError for an empty list,
     and for a value that cannot be typed.
     """
-    value = value.tolist() if hasattr(value, "tolist") else value  # of numpy and torch
+    value = value.tolist() if hasattr(value, "tolist") else value  # from numpy or torch
     values = value if isinstance(value, list | tuple | range) else [value]
     if not values:
         raise InputError("an empty list of values gives no runs: give at least one value")
@@ -369,7 +369,7 @@ def choices_of(value: Any) -> str:
 
 def _text(value: Any) -> str:
     """Return a Python value as a user types it. Raises InputError for an object without a text."""
-    value = value.tolist() if hasattr(value, "tolist") else value  # of numpy and torch
+    value = value.tolist() if hasattr(value, "tolist") else value  # from numpy or torch
     if value is None:
         return "null"
     if isinstance(value, int | float):

@@ -113,14 +113,14 @@ def wanted(order: Order) -> list[Attempt]:
     if not jobs:
         return []
     if order.figures:
-        from runner.results.preregistration import register  # late, with all that judges
+        from runner.results.preregistration import register  # late: it imports all that judges
 
         for figure in order.figures:
             register(figure)
     for study in {job.config.study for job in jobs}:
         module_of(study)
     if settings.tracker:
-        from runner.runs import trackers  # late, with torch
+        from runner.runs import trackers  # late: it imports torch
 
         trackers.require(settings.tracker)
     require_writable(settings.folder(), jobs[0].run.folder.parent)
@@ -134,7 +134,7 @@ def fetch_datasets(attempts: list[Attempt]) -> None:
 
     The nodes of a cluster may have no network. Raises InputError if a dataset cannot be fetched.
     """
-    from runner.data.datasets import FROM_FILES  # late, with torch
+    from runner.data.datasets import FROM_FILES  # late: it imports torch
 
     data = {getattr(attempt.job.config, "data", ""): attempt.job.settings for attempt in attempts}
     for name in data.keys() & FROM_FILES.keys():
@@ -198,7 +198,7 @@ def _launch_together(composed: DictConfig, attempts: list[Attempt], wait: bool) 
         launcher = launcher_of(composed, partial(work, [item.job for item in attempts], n_jobs))
         overrides = [list(attempt.job.overrides) for attempt in attempts]
         returned = launcher.launch(overrides, initial_job_idx=0)
-    except Exception as error:  # no job's own: a process died, or no job could start
+    except Exception as error:  # not from a job: a process died, or no job could start
         if dead := DEAD.match(str(error)):
             raise RunFailed(
                 f"job {dead['job']} ended without a result (state: {dead['state']}; log:"

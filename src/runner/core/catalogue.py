@@ -172,7 +172,7 @@ def _found_studies() -> tuple[dict[str, str], dict[str, str]]:
         if package.conf is not None and methods.is_file():
             try:
                 importlib.import_module(f"{package.name}.{methods.stem}")
-            except Exception as error:  # as below
+            except Exception as error:  # the user's code may raise anything
                 failed[str(methods)] = _reason(methods, error)
         for path in sorted(package.folder.glob("*/config.py")):
             name = path.parent.name

@@ -26,7 +26,7 @@ log = logging.getLogger("runner.run")
 SWEEP_LOG = "runner.runs"
 """The name of the log of a sweep, which has one line for all runs."""
 
-_notebook = "ipykernel.kernelapp" in sys.modules  # a kernel runs this; it is not imported alone
+_notebook = "ipykernel.kernelapp" in sys.modules  # a kernel runs, which means more than its import
 _bars = sys.stderr.isatty() or _notebook
 _silent = False
 

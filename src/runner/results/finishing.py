@@ -46,7 +46,7 @@ def shrink(picture: Picture) -> None:
             if hasattr(artist, f"set_{size}"):
                 getattr(artist, f"set_{size}")(np.multiply(getattr(artist, f"get_{size}")(), share))
         for size in ("pad", "sep", "width", "height"):
-            if isinstance(artist, OffsetBox) and getattr(artist, size, None):  # of a legend
+            if isinstance(artist, OffsetBox) and getattr(artist, size, None):  # part of a legend
                 setattr(artist, size, getattr(artist, size) * share)
         if isinstance(artist, Legend):
             for line in artist.get_lines():

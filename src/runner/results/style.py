@@ -68,7 +68,7 @@ SCREEN: dict[str, Any] = (
 )
 PAPER: dict[str, Any] = SCREEN | {
     "savefig.dpi": 300,
-    "font.family": ["STIXGeneral", "DejaVu Sans"],  # Times; signs that it lacks from the second
+    "font.family": ["STIXGeneral", "DejaVu Sans"],  # like Times; other signs from the second
     "mathtext.fontset": "stix",
 }
 """Style for print: as wide as a page, in a font like LaTeX's Times, without a header."""
@@ -115,7 +115,7 @@ class Format:
             if not pair:
                 raise InputError(f"{self.style}: {line.strip()}: a line must be `key: value`")
             lines[pair[1]] = (pair[2] or "").strip("\"'")
-        lines.pop(None, None)  # of empty lines and comments
+        lines.pop(None, None)  # from empty lines and comments
         return lines
 
     @cached_property

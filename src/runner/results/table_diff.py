@@ -165,7 +165,7 @@ def _compare_numbers(a: pd.Series, b: pd.Series, points: pd.Series, error: pd.Se
     size = median.abs()
     repeated = size.where(deviation.notna())
     usual = float(is_estimate)
-    if repeated.any():  # one far replicate excuses its own point alone
+    if repeated.any():  # a far replicate affects only its own point
         usual = np.minimum(deviation, FAR * repeated).sum() / max(repeated.sum(), ROUNDING)
     deviation = np.maximum(deviation.fillna(0.0), usual * size)
     error = deviation if error is None else np.maximum(deviation, error.fillna(0.0))

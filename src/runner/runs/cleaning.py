@@ -75,7 +75,7 @@ def remove(info: RunInfo) -> str | None:
     except Busy:
         return "a process works on it"
     for part in parts:
-        with suppress(OSError):  # other files are in it, or another process has begun it anew
+        with suppress(OSError):  # it has other files, or another process has begun the run again
             part.rmdir()
     return f"no run writes {', '.join(others)}; its own files are removed" if others else None
 
@@ -83,7 +83,7 @@ def remove(info: RunInfo) -> str | None:
 def _empty(folder: Path) -> list[str]:
     """Remove the files in a folder that a run has written; return the names of all others."""
     names = set(WRITTEN)
-    with suppress(InputError, ImportError):  # a study that is gone
+    with suppress(InputError, ImportError):  # the study may no longer exist
         names |= {f"{name}.csv" for name in rows_of(folder.parent.name)}
     with suppress(InputError, KeyError, TypeError):
         names |= {f"{name}.csv" for name in read_result(folder / RESULT)["tables"]}

@@ -43,7 +43,7 @@ ACTIVATIONS = re.compile(r"x|[HZ]\d*")
 """The names of tensors that are not weights: inputs, hidden activations and pre-activations."""
 
 log = logging.getLogger("runner")
-log.setLevel(logging.INFO)  # run.log tells the whole story, whatever the caller's level
+log.setLevel(logging.INFO)  # run.log has all lines, whatever the caller's level
 
 
 def execute(run: Run, settings: Settings, turn: int = 0, n_jobs: int = 1) -> None:
@@ -74,7 +74,7 @@ def execute(run: Run, settings: Settings, turn: int = 0, n_jobs: int = 1) -> Non
             folder = run.again
         elif run.result_path.exists():
             log.info("%s is computed again: its files are damaged", run)
-            run.result_path.unlink()  # first, so that no step leaves a false one
+            run.result_path.unlink()  # first: damaged files must not count as a result
             (folder / CHECKPOINT).unlink(missing_ok=True)
         folder.mkdir(exist_ok=True)
         with _logged_to(folder):
@@ -150,7 +150,7 @@ class _Attempt:
                 name = run.config.measure if isinstance(run.config, TrainingConfig) else None
                 self.function = function_at(name) if name else None
                 self.about["data"] |= input_files.checked(run.config)
-                self.about["code"] = run.code()  # of what was imported
+                self.about["code"] = run.code()  # of the imported modules
                 self.about |= provenance.describe(self.device) | {
                     "typed": [*run.typed],
                     "note": self.settings.note,
@@ -159,7 +159,7 @@ class _Attempt:
                 self._begin()
                 self._compute()
         except Busy:
-            raise  # what is in the folder is another's
+            raise  # the files in the folder are another process's
         except KeyboardInterrupt:
             self._mark("interrupted")
             raise
@@ -168,7 +168,7 @@ class _Attempt:
             raise
         except (Exception, SystemExit) as error:
             if machine.is_exhausted(error):
-                traceback.clear_frames(error.__traceback__)  # they hold what fills the memory
+                traceback.clear_frames(error.__traceback__)  # they refer to the tensors in memory
                 machine.free_memory()
                 text = f"ran out of memory on {self.device}: smaller sizes take less"
                 self._fail(text)
@@ -190,15 +190,15 @@ class _Attempt:
         self.start = Checkpoint(self.run.folder.name, self.about["code"], device.type)
         try:
             self._go_on(self.start.read(self.folder / CHECKPOINT))
-            before = read_provenance(self.folder)  # what began the run is kept beside what ends it
+            before = read_provenance(self.folder)  # the origin of the first attempt stays, too
             first = before.get("first") or {key: before.get(key) for key in self.about}
             self.about["first"] = first
             self.started = before.get("started", self.started)
         except FileNotFoundError:
             pass
-        except Exception as error:  # whatever a damaged file comes up with
+        except Exception as error:  # a damaged file may raise anything
             log.info("%s starts again: its checkpoint cannot be used (%s)", self.run, error)
-        self.saved = time.monotonic()  # what was before is no work of the run
+        self.saved = time.monotonic()  # earlier seconds were not spent on the run
         self.began = self.saved - self.start.seconds
         self.cpu_began = time.process_time() - self.start.cpu_seconds
         self.tables = TableWriter(self.folder, self.start.tables)
@@ -229,7 +229,7 @@ class _Attempt:
         tables = {table: asdict(extent) for table, extent in written.items()}
         result = {"status": "complete", "tables": tables} | self._weights()
         write_atomically(self.folder / RESULT, _json(result))
-        for leftover in (CHECKPOINT, "error.txt"):  # of use until here
+        for leftover in (CHECKPOINT, "error.txt"):  # not needed any more
             (self.folder / leftover).unlink(missing_ok=True)
         progress.log.info("complete: %s in %.1f s", self.run, time.monotonic() - self.began)
 

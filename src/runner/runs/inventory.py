@@ -189,7 +189,7 @@ def problem(folder: Path) -> str | None:
             return f"{run.again} is complete and not in its place: the run's command puts it there"
         status = run.provenance().get("status")
         if not run.result_path.exists():
-            # Before its end there is nothing to verify.
+            # An unfinished run has no checksums to compare.
             return f"{run.result_path} is gone" if status == "complete" else None
         if status != "complete":
             return f"{folder / 'provenance.json'} is not that of a complete run"

@@ -67,7 +67,7 @@ def complete(job: Job, turn: int = 0, n_jobs: int = 1) -> Run:
     sweep. n_jobs: how many jobs run side by side. Raises InputError, RunFailed or Busy as
     `execution.execute` does.
     """
-    from runner.runs.execution import execute  # late, with torch: where all is complete, none runs
+    from runner.runs.execution import execute  # late: it imports torch; complete runs need none
 
     require_writable(job.settings.folder())
     execute(job.run, job.settings, turn, n_jobs)
@@ -82,7 +82,7 @@ class Attempt:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        # What another process has completed by now is done.
+        # A run that another process has completed by now is done.
         self.before = self._result() if job.run.is_wanted(job.settings) else None
         self.begun = time.time()
 

@@ -261,7 +261,7 @@ def _file_of(name: str, beside: Path) -> Path | None:
 def _bases(package: str, beside: Path = Path()) -> list[Path]:
     """Return the folders of a package, or the file of a module without its ending."""
     spec = None
-    with suppress(ValueError):  # a module that a program has made, as `__main__` may be
+    with suppress(ValueError):  # a module that a program has made, for example `__main__`
         spec = find_spec(package)
     if spec is None:
         return [beside / package]
@@ -308,5 +308,5 @@ class _Recorder:
 
 
 for _name in [name for name in sys.modules if name.startswith("runner.")]:
-    source_of(_name)  # what has been imported this very moment
+    source_of(_name)  # the modules that are imported already
 sys.meta_path.insert(0, _Recorder)

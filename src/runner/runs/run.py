@@ -254,7 +254,7 @@ def read_config(folder: Path) -> StudyConfig:
     except InputError as error:
         hint = "; a name of your own: --config-dir" if " is unknown: " in str(error) else ""
         raise InputError(f"{path}: {error}{hint}") from error
-    except Exception as error:  # whatever the checks of a study come up with
+    except Exception as error:  # the checks of a study may raise anything
         raise InputError(f"{path}: a value is of the wrong type ({error})") from error
     return config
 

@@ -65,14 +65,14 @@ class TableWriter:
             self.files[table] = (self.folder / f"{table}.csv").open("xb")
             self.digests[table] = hashlib.sha256()
             self.columns[table] = {name: kind.__name__ for name, kind in columns.items()}
-            self.rows[table] = -1  # the line of the names is none
+            self.rows[table] = -1  # the line of names does not count
             self._line(table, list(self.columns[table]))
         cells = [_cell(getattr(row, name), kind, table, name) for name, kind in columns.items()]
         self._line(table, cells)
 
     def _line(self, table: str, cells: list[str]) -> None:
         text = io.StringIO()
-        csv.writer(text, lineterminator="\r\n").writerow(cells)  # quotes what holds either of them
+        csv.writer(text, lineterminator="\r\n").writerow(cells)  # quotes texts with either
         line = f"{text.getvalue()[:-2]}\n".encode()
         self.files[table].write(line)
         self.digests[table].update(line)
@@ -124,7 +124,7 @@ def read_table(path: Path, expected: dict[str, Any]) -> pd.DataFrame:
     """
     content = table_bytes(path, expected)
     kinds = expected.get("columns")
-    if kinds is None:  # a run of before: pandas tells numbers from text
+    if kinds is None:  # an old run: pandas guesses the types
         return pd.read_csv(io.BytesIO(content))
     text = {name: str for name, kind in kinds.items() if kind == "str"}
     nan = {name: ["nan"] for name in kinds if name not in text}

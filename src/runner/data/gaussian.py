@@ -10,8 +10,11 @@ from runner.core.streams import Stream
 class GaussianStream:
     """An endless sequence of standard Gaussian inputs, with a separate random stream per replicate.
 
-    stream: a function of a replicate and a purpose that returns a random generator. width: d, the
-    dimension of an input. device: the device to which inputs are moved; they are drawn on the CPU.
+    - stream: a function of a replicate and a purpose that returns a random generator;
+    - replicates: R, the number of replicates;
+    - purpose: the purpose of the random streams, such as "inputs";
+    - width: d, the dimension of an input;
+    - device: the device to which inputs are moved; they are drawn on the CPU.
     """
 
     def __init__(

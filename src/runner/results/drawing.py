@@ -144,6 +144,7 @@ class Drawing:
         """Return the header of the picture.
 
         - headline: a text such as "paper B, figure 1: ranks by depth";
+        - tables: the tables that are drawn;
         - judged: the judged claims, a result of `claims.judge`;
         - scale: the scale of the runs; at `smoke` the header has no finding;
         - overrides: the parameters `key=value` that the user typed.

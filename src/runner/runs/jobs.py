@@ -44,10 +44,10 @@ class Job:
 
 
 def is_shown(word: str) -> bool:
-    """Return whether an argument `key=value` is part of a run's printed name.
+    """Return whether an argument `key=value` is printed as part of a run's name.
 
-    Parameters are, and the settings scale, figure and note. All other settings, the study and
-    Hydra's keys are not.
+    Parameters are printed, and so are the settings scale, figure and note. The study, all other
+    settings and Hydra's keys are not printed.
     """
     key = word.partition("=")[0]
     return not key.startswith("hydra") and key not in UNSHOWN

@@ -46,11 +46,11 @@ def held(folder: Path, wait: bool, what: str) -> Iterator[Callable[[], None]]:
     """Lock the folder for this process within the block.
 
     wait: whether to wait if another living process has the lock. If false, Busy is raised as soon
-    as this process is known to live. what: the name of the run in messages.
+    as the other process is known to live. what: the name of the run in messages.
 
-    Yields a function without arguments, which raises Busy if this process has lost the lock. It
-    loses the lock if it does not refresh it for too long. Raises InputError if no file can be
-    written next to the folder.
+    Yields a function without arguments. It raises Busy if this process has lost the lock, because
+    it did not refresh the lock for too long. Raises InputError if no file can be written next to
+    the folder.
     """
     lease, busy = _lease(folder), Busy(f"{what} is being computed by another process")
 

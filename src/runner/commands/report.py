@@ -102,7 +102,7 @@ def counts(claims: pd.DataFrame) -> dict[str, Counter[str]]:
 
 
 def tallies(claims: pd.DataFrame) -> Iterator[tuple[str, str, int, dict[str, Counter[str]]]]:
-    """Yield the totals of each source and scale: source, scale, number of figures, `counts`.
+    """Yield source, scale, number of figures and `counts` of claims, for each source and scale.
 
     The source is `own` or `reference`. claims: a result of `claims_of`. Variants of figures are not
     counted.

@@ -183,7 +183,7 @@ class Figure:
         return meeting(tables, where) if where else tables
 
     def changed(self, series: Sequence[str] = (), where: str = "") -> "Figure":
-        """Return the figure whose header and caption say that only a part of it is drawn.
+        """Return a copy of the figure whose header and caption say that only a part is drawn.
 
         series, where: the part, as in `draw`.
         """

@@ -106,7 +106,7 @@ class UnknownColumn(InputError):
 def fits(rows: pd.DataFrame, condition: str) -> pd.Series:
     """Return for each row whether it meets a condition, in the language of `DataFrame.query`.
 
-    `epoch=10` means `epoch == 10`, and `epoch=null` means that epoch is unknown. Raises
+    `epoch=10` means `epoch == 10`, and `epoch=null` means that the epoch is missing. Raises
     UnknownColumn if the rows lack a column of the condition, and InputError if the text is not a
     condition.
     """

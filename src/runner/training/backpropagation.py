@@ -152,9 +152,10 @@ def _forward(network: MLP, layer: int, Z: Float[Tensor, "R d N"], epsilon: float
 def _backward(
     network: MLP, layer: int, D: Float[Tensor, "R d N"], hidden: _Hidden, use: Callable[..., None]
 ) -> None:
-    """Set `D` from the derivative by the activations to the derivative by `W H`, in place.
+    """Backpropagate through a layer's normalization and activation, in place.
 
-    use: a function that is called with the derivatives by biases, scales and shifts.
+    On entry, `D` is the derivative of the loss by the activations. On return, it is the derivative
+    by `W H`. use: a function that is called with the derivatives by biases, scales and shifts.
     """
     p, rectified = network.parameters, _is_rectified(network)
     gradients = torch.empty(3, *D.shape[:2], dtype=D.dtype)

@@ -24,10 +24,11 @@ def activate(Z, bias, rectified):
 
 @one_pass
 def activate_backward(D, H, bias_gradient, rectified):
-    """Set `D` from the derivative of the loss by H to the derivative by the input of `activate`.
+    """Backpropagate through `activate`, in place.
 
-    H is the result of `activate`. D and H have the shape (rows, N). The array `bias_gradient`
-    (rows,) is set to the derivative of the loss by the bias.
+    On entry, `D` is the derivative of the loss by H, the result of `activate`. On return, it is the
+    derivative by the input of `activate`. D and H have the shape (rows, N). The array
+    `bias_gradient` (rows,) is set to the derivative of the loss by the bias.
     """
     zero = D.dtype.type(0)
     for row in range(D.shape[0]):
@@ -73,11 +74,12 @@ def normalize(Z, H, bias, scale, shift, mean, variance, factor, epsilon, centred
 def normalize_backward(
     D, H, Z, scale, factor, bias_gradient, scale_gradient, shift_gradient, centred, rectified
 ):
-    """Set `D` from the derivative of the loss by H to the derivative by the input of `normalize`.
+    """Backpropagate through `normalize`, in place.
 
-    H, Z and `factor` are results of `normalize`; D, H and Z have the shape (rows, N). The arrays
-    `bias_gradient`, `scale_gradient` and `shift_gradient` (rows,) are set to the derivatives of the
-    loss by bias, scale and shift.
+    On entry, `D` is the derivative of the loss by H. On return, it is the derivative by the input
+    of `normalize`. H, Z and `factor` are results of `normalize`; D, H and Z have the shape (rows,
+    N). The arrays `bias_gradient`, `scale_gradient` and `shift_gradient` (rows,) are set to the
+    derivatives of the loss by bias, scale and shift.
     """
     zero, N = D.dtype.type(0), D.dtype.type(D.shape[1])
     for row in range(D.shape[0]):

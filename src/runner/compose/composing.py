@@ -83,7 +83,11 @@ def hydra_ready(words: Iterable[str] = ()) -> Iterator[None]:
     """
     with HYDRA, hydras_errors_explained():
         hydra, config = GlobalHydra.instance().hydra, HydraConfig.instance().cfg
+        store = ConfigStore.instance()
+        nodes = store.repo
         GlobalHydra.instance().clear()
+        # Hydra copies all nodes whenever it composes, so those of other studies are left out.
+        store.repo = {group: nodes[group] for group in nodes.keys() - {"schema", "size"}}
         try:
             register(words)
             with initialize_config_dir(str(CONF), version_base="1.3"):
@@ -93,6 +97,7 @@ def hydra_ready(words: Iterable[str] = ()) -> Iterator[None]:
         finally:
             GlobalHydra.instance().hydra = hydra
             HydraConfig.instance().cfg = config
+            store.repo = nodes
 
 
 def register(words: Iterable[str] = ()) -> None:

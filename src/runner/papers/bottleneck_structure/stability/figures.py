@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.results.drawing import Drawing, Finding, or_empty
-from runner.results.rows import Tables, select
+from runner.results.rows import Tables, nonempty, select
 from runner.results.style import (
     BLUE,
     DASHED,
@@ -29,9 +29,10 @@ BEFORE = Look(GREY, "o", DASHED, hollow=True)
 def say_bounded(tables: Tables) -> str:
     """Return the headline: the median Tr Θ / L before gradient descent, and at the largest rate.
 
-    The networks fit figure 1's task. Raises NoRows if this task was not run.
+    The networks fit figure 1's task. Raises NoRows if no network fits.
     """
     rows = select(tables["metrics"], task="figure-1").query("train_cost < 0.1")
+    rows = nonempty(rows, "networks that fit figure 1's task")
     by = (rows["ntk_trace"] / rows["depth"]).groupby(rows["rate"]).median()
     rate = by.index[-1]
     return (

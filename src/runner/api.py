@@ -52,12 +52,12 @@ def register(kind: str, name: str) -> Callable[[Method], Method]:
 
     kind: `normalization`, `optimizer`, `activation`, `init` (weights and biases of a layer), `law`
     (weights of `rank_chain`) or `architecture` (of `breaking_bn`). The page "Your own
-    normalization, optimizer or architecture" has an example of each, with its arguments. The
-    function must be in a file that Python can import, such as `methods.py` in a folder of
-    `--config-dir`, which the command imports.
+    normalization, optimizer or architecture" has the arguments of each kind, and an example of
+    these three. The function must be in a file that Python can import, such as `methods.py` in a
+    folder of `--config-dir`, which the command imports.
 
-    Raises InputError for another kind, a name that is taken, and a function in a script or
-    notebook.
+    Raises InputError for another kind, for a name that is taken or is not an identifier, and for a
+    function in a script, in a notebook or in another function.
     """
 
     def decorate(method: Method) -> Method:

@@ -146,8 +146,9 @@ def check_list(key: str, value: Any, type_: Any) -> None:
 def check_files(words: Iterable[str]) -> None:
     """Raise InputError if an argument chooses a user's YAML file that Hydra would misread.
 
-    Hydra misreads a file that is not in UTF-8, has a text before `# @package`, or has an integer
-    that is not decimal. It ignores the choice of a file outside of `defaults`.
+    Hydra misreads a file that is not in UTF-8, has text before `# @package`, or has an integer that
+    is not decimal (010, 0x1f, 1:30). In a file of the group `experiment`, Hydra ignores a line that
+    chooses another file, such as `scale: smoke`, unless it is in the list `defaults`.
     """
     for word in words:
         group, _, names = word.lstrip("+").partition("=")

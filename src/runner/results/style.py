@@ -613,8 +613,9 @@ def name_ends(axes: Axes, ends: Sequence[tuple[float, str, Look]]) -> None:
 def settle(picture: Figure) -> None:
     """Remove minor ticks and repair logarithmic axes, after a picture is drawn.
 
-    A logarithmic axis without positive values becomes linear, since matplotlib cannot draw it. A
-    logarithmic axis within one decade gets more ticks.
+    A logarithmic axis whose limits are not positive, finite and different becomes linear, since
+    matplotlib cannot draw it. A logarithmic axis with fewer than two ticks in view gets ticks at 1,
+    2 and 5 times the powers of ten, unless its ticks were set by hand.
     """
     for axes in picture.axes:
         for axis, limits, change in (

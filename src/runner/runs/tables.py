@@ -39,8 +39,9 @@ def sha256_of(path: Path, size: int = -1) -> str:
 class TableWriter:
     """Writes rows to CSV files in a folder, one file for each table.
 
-    extents: the part of each table that was written at the checkpoint. All later rows are removed,
-    and all tables that are not in `extents`.
+    extents: how much of each table was written when the last checkpoint was stored, by the table's
+    name; empty: nothing. At the beginning each file is cut to this length, and the CSV files of all
+    other tables are deleted.
     """
 
     def __init__(self, folder: Path, extents: dict[str, Extent]) -> None:

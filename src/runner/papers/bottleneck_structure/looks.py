@@ -53,10 +53,12 @@ WORDS = {1: "one", 2: "two", 3: "three"}
 
 
 def name_spectra(axes: Axes, spectrum: pd.DataFrame, rank: int) -> None:
-    """Write names at the lines and the band of `draw_spectra`, where the names are true.
+    """Write names at the lines and the band of `draw_spectra`, if the names are true of the network.
 
-    They are true if, in the middle half of the layers, the `rank` largest values are nearer to 1
-    than to 1/2. The band is named if the next value is below 0.1 in most of these layers.
+    The lines are named "<rank> near 1" if the `rank` largest singular values are between 1/2 and
+    3/2 in all layers of the middle half. In this case the band is named, too, if the next value is
+    below 0.1 in most of these layers. Otherwise nothing is written. spectrum, rank: as for
+    `draw_spectra`.
     """
     L, values = spectrum["layer"].max(), spectrum.set_index("layer")
     middle = values[(values.index >= L / 4) & (values.index <= 3 * L / 4)]

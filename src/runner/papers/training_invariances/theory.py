@@ -195,12 +195,13 @@ def finite_time_bound(
 ) -> list[Float[Tensor, "*R"]]:
     """Return a lower bound of ||U_j||_2^2 for each layer j at finite time (Theorem 2, Eq. 13).
 
-    U_j and V_j are the matrices of incoming and outgoing weights of layer j. Without biases and
-    skips U_j is W_j.
+    U_j and V_j are two matrices of the weights of layer j. U_j has a row for each output of the
+    layer, V_j has a column for each input. In a fully connected layer both are W_j.
 
     - last: the current ||W_L||_F^2 of the last layer. It is also the last bound, because W_L has a
       single row.
-    - invariants: the matrices D_j between layers j and j+1 at initialization.
+    - invariants: for each j < L the matrix D_j = V_{j+1}^T V_{j+1} - U_j U_j^T at initialization,
+      which gradient flow conserves.
     - factors, offsets: numbers s_j and e_j with ||U_j||_2^2 <= s_j ||V_j||_2^2 + e_j. The numbers
       of the first layer are not used.
 

@@ -110,8 +110,9 @@ def learned(tables: Tables, method: str, when: str = LAST) -> pd.DataFrame:
     `fit_of_batch_norm` has the learned fraction of the network with batch norm at the last epoch.
 
     method: such as "vanilla". when: LAST gives one row for each replicate, at the last epoch. Any
-    other text gives a row for each replicate and each epoch from 1 on; rules print the text. Raises
-    NoRows if the method or `batch_norm` was not run.
+    other text, such as "at every epoch", gives a row for each replicate and each epoch from 1 on;
+    the text is printed in the name of the quantity. Raises NoRows if the method or `batch_norm` was
+    not run.
     """
     share = _learned(tables, method)
     return _beside_fit(tables, share.tail(1) if when == LAST else share)

@@ -109,9 +109,11 @@ def _by_depth(
 
 
 def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure 1 by depth: rank and r of the last layer before, accuracy after training.
+    """Draw figure 1, three panels by depth, with a line for each normalization.
 
-    Lines are means, dots networks. Returns the picture and the table of `by_depth`.
+    Before training: the rank of the last hidden layer, and its lower bound r. After training: the
+    training accuracy. Lines are means over replicates, dots are single networks. Returns the
+    picture and the table of `by_depth`.
     """
     start, ends = rank_of_last_layer(tables["metrics"]), trained(tables)
     width, epochs = start["width"].iloc[0], ends["epoch"].max()

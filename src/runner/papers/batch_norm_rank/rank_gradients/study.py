@@ -27,7 +27,10 @@ from runner.training.classification import loss_and_hits
 
 @dataclass(frozen=True)
 class Gradients(Row):
-    """One row for each normalization, width, depth and replicate, at initialization."""
+    """A row of the table `metrics.csv`: gradient norms and ranks of a network at initialization.
+
+    There is one row for each normalization, width, depth and replicate.
+    """
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("normalization", "width", "depth", "replicate")

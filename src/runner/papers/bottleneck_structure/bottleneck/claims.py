@@ -154,7 +154,10 @@ AS_TRAINED: dict[str, tuple[str, str, Kind]] = {
 
 
 def norms_as_trained(end: str) -> list[Claim]:
-    """Return the claims of figure 1a about networks as trained. end: a key of AS_TRAINED."""
+    """Return the claims about parameter norms (figure 1a) of networks after one kind of training.
+
+    end: as for `spectra_as_trained`.
+    """
     recipe, after, kind = AS_TRAINED[end]
     return [
         Claim(
@@ -186,7 +189,11 @@ def norms_as_trained(end: str) -> list[Claim]:
 
 
 def spectra_as_trained(end: str) -> list[Claim]:
-    """Return the claims of figure 1b about networks as trained. end: a key of AS_TRAINED."""
+    """Return the claims about singular values (figure 1b) of networks after one kind of training.
+
+    The other claims of figure 1b are about the best solutions found. end: the last word of the
+    claims' names, "trained" for ordinary training or "annealed" for annealed training.
+    """
     recipe, after, kind = AS_TRAINED[end]
     return [
         Claim(

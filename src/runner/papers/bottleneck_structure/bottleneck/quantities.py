@@ -191,11 +191,12 @@ def _longest(tables: Tables) -> pd.DataFrame:
     needs=DEPTHS,
 )
 def distance_to_rank(tables: Tables) -> pd.DataFrame:
-    """Return |slope of loss / λ between the last two depths − rank|, for each replicate.
+    """Return for each replicate how far the slope of loss / λ against the depth is from the rank.
 
-    The depths are the longest range of three or more depths of equal rank. The column `first` has
-    the slope between the first two depths, the column `last` between the last two. Raises NoRows
-    without such a range.
+    The depths are the replicate's longest sequence of three or more depths whose best solutions
+    have equal rank. The column `first` has the slope between the two smallest of these depths,
+    `last` between the two largest. `value` is |last − rank|, and nan for a replicate without such a
+    sequence. Raises NoRows if no replicate has one.
     """
     return _longest(tables).assign(value=lambda rows: (rows["rank"] - rows["last"]).abs())
 

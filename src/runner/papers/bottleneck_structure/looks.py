@@ -53,7 +53,7 @@ WORDS = {1: "one", 2: "two", 3: "three"}
 
 
 def name_spectra(axes: Axes, spectrum: pd.DataFrame, rank: int) -> None:
-    """Write names at the lines and the band of `draw_spectra`, if the names are true of the network.
+    """Write names at the lines and the band of `draw_spectra`, if they are true of the network.
 
     The lines are named "<rank> near 1" if the `rank` largest singular values are between 1/2 and
     3/2 in all layers of the middle half. In this case the band is named, too, if the next value is

@@ -53,22 +53,23 @@ WORDS = {1: "one", 2: "two", 3: "three"}
 
 
 def name_spectra(axes: Axes, spectrum: pd.DataFrame, rank: int) -> None:
-    """Write names at the lines and the band of `draw_spectra`, if they are true of the network.
+    """Write names at the lines and the band of `draw_spectra`.
 
     The lines are named "<rank> near 1" if the `rank` largest singular values are between 1/2 and
-    3/2 in all layers of the middle half. In this case the band is named, too, if the next value is
-    below 0.1 in most of these layers. Otherwise nothing is written. spectrum, rank: as for
+    3/2 in all layers of the middle half. The band is named "all others". The words "≈ 0 inside" are
+    added if the lines are named and the next value is below 0.1 in most of these layers. spectrum, rank: as for
     `draw_spectra`.
     """
     L, values = spectrum["layer"].max(), spectrum.set_index("layer")
     middle = values[(values.index >= L / 4) & (values.index <= 3 * L / 4)]
     first = middle[middle["index"] <= rank]["singular_value"]
     following = middle[middle["index"] == rank + 1]["singular_value"]
-    if not len(first) or not ((first - 1).abs() < 0.5).all():
-        return
-    words = f"{WORDS.get(rank, rank)} near 1"
     center, offset = (1 + L) / 2, {"textcoords": "offset points"}
-    rank_look(rank).name(axes, center, first.max(), words, weight="bold", xytext=(0, 11), **offset)
-    if (following < 0.1).mean() > 0.5:
+    is_near = len(first) > 0 and ((first - 1).abs() < 0.5).all()
+    if is_near:
+        words, above = f"{WORDS.get(rank, rank)} near 1", {"xytext": (0, 11), "weight": "bold"}
+        rank_look(rank).name(axes, center, first.max(), words, **above, **offset)
+    if len(following):
+        words = "all others" + ":\n≈ 0 inside" * bool(is_near and (following < 0.1).mean() > 0.5)
         offset |= {"xytext": (0, 5), "va": "bottom", "linespacing": 1.1}
-        QUIET.name(axes, center, 0, "all others:\n≈ 0 inside", size=SMALL, **offset)
+        QUIET.name(axes, center, 0, words, size=SMALL, **offset)

@@ -365,6 +365,7 @@ def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     ticks(right.xaxis, sorted(set(scaled_products(tables)["L"])))
     ticks(right.yaxis, [1, 1e-2, 1e-4], ["1", "0.01", "0.0001"])
     name_ends(right, ends)
+    QUIET.note(left, 0.04, 0.65, "τ: threshold of\nthe soft rank")
     QUIET.note(right, 0.42, 0.6, "γ: weight of\nthe branch")
     panel(left, "a", "soft rank / bound", "width d")
     panel(middle, "b", "r, lower bound of rank", "width d")
@@ -590,8 +591,8 @@ def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     key = "γ: weight of the branch\ndotted: rate predicted\nby Lyapunov exponents"
     key += "\nthick: Gaussian weights\nthin: uniform weights"
     GAP.note(left, 0.04, 0.18, key, path_effects=None)
-    panel(left, "a", "σ₂/σ₁ of the hidden layer", "layer")
-    panel(right, "b", "distance moved in a layer", "layer")
+    panel(left, "a", "σ₂/σ₁ of the activations H", "layer")
+    panel(right, "b", "change of H / ‖H‖ in a layer", "layer")
     return picture, medians
 
 

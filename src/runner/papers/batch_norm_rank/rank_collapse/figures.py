@@ -212,6 +212,8 @@ def draw_norms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     NORMALIZATIONS["batch_no_mean"].note(middle, 0.46, 0.19, "without mean\nsubtraction")
     ends = trained(tables)
     name_ends(right, _by_depth(right, ends, "train_accuracy", chance_level(tables), "chance"))
+    if ends["depth"].max() > DEEP:
+        QUIET.note(right, 0.44, 0.44, f"deeper\nthan {DEEP}", ha="center")
     panel(right, "c", f"accuracy, epoch {ends['epoch'].max()}", "depth L")
     return picture, drawn
 
@@ -376,7 +378,7 @@ FIGURES = [
         draw_norms,
         whose="our experiment",
         findings=[Finding(say_norms, holds=["only-batch-norm-keeps-rank", "learns-from-rank-one"])],
-        marks="lines: medians (c: means), dots: networks",
+        marks="lines: medians (c: means), dots: networks, r: lower bound of the rank",
         caption="Normalization is before the activation. (a) shows r by layer of linear networks"
         " before training, (b) of ReLU networks (Gaussian inputs, width 32), (c) the training"
         " accuracy of ReLU networks on digits by depth (width 64).",

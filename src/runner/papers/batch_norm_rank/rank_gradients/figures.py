@@ -9,7 +9,7 @@ from runner.papers.batch_norm_rank.looks import METHODS
 from runner.papers.batch_norm_rank.rank_gradients.tables import networks
 from runner.results.drawing import Drawing, Finding
 from runner.results.rows import Tables, select, spread
-from runner.results.style import GREEN, SKY, Look, guide, name_ends, panel, sheet, ticks
+from runner.results.style import GREEN, QUIET, SKY, Look, guide, name_ends, panel, sheet, ticks
 
 ORTHOGONAL = "linear, batch\nnorm, orthogonal"
 
@@ -56,6 +56,8 @@ def draw_gradients(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         _lines(axes, square, "L", column)
     depths = np.arange(1, drawn["L"].max())
     guide(left, depths, RELU_GRADIENT_GROWTH ** (depths - 1))
+    words = f"dotted, theory:\n× {RELU_GRADIENT_GROWTH:.2f} per layer"
+    QUIET.note(left, 0.04, 0.86, words)
     ticks(middle.yaxis, [2**k for k in range(16) if 2**k <= drawn["N"].max()])
     right.set(xscale="log", ylim=(0, 1.05))
     ticks(right.xaxis, sorted(deepest["d"].unique()))
@@ -95,7 +97,7 @@ FIGURES = [
                 holds=["relu-gradients-explode", "plain-keeps-gradients-loses-rank"],
             )
         ],
-        marks="lines: medians, bands: range",
+        marks="lines: medians, bands: range, r: lower bound of the rank",
         caption="(a) shows the gradient norm of the first hidden layer / the last at width N"
         " (dotted: √(π / (π − 1)) per layer), (b) r of the last layer, (c) its orthogonality gap"
         " (0: orthogonal samples). Lines are medians, bands the range.",

@@ -152,7 +152,9 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             _spectra(panels, shown, task, tables["spectrum"])
         panels[0].set_title(" ")
         letter = "abcdef"[number + len(present)]
-        style.panel(panels[0], letter, "singular values", panels[0].get_xlabel())
+        style.panel(panels[0], letter, "singular values by layer", panels[0].get_xlabel())
+        if not number:
+            QUIET.note(panels[-1], 0.02, 0.98, "grey:\nall others", va="top")
     return picture, metrics
 
 
@@ -191,22 +193,26 @@ def say_above(tables: Tables) -> str:
     rows = deep(losses_above(tables["metrics"]))
     medians = select(rows, recipe="annealed").groupby("depth")["above"].median()
     nonempty(collapsed(rows), "depth from which ordinary training collapses")
+    least = f"{medians.min():.0f}".replace("-", "−")
     return (
-        f"The loss of annealed training is {medians.min():.0f} to {medians.max():.0f} % above the"
-        " best solution found; ordinary training of deep networks collapses"
+        f"The loss of annealed training is {least} to {medians.max():.0f} % above the best solution"
+        " found; ordinary training of deep networks collapses"
     )
 
 
-def _by_recipe(axes: Axes, metrics: pd.DataFrame, column: str) -> None:
-    """Draw a column by depth: every network, and the medians over the tasks for each recipe."""
+def _by_recipe(axes: Axes, metrics: pd.DataFrame, column: str, place=np.asarray) -> None:
+    """Draw a column by depth: every network, and the medians over the tasks for each recipe.
+
+    place: returns the heights of values.
+    """
     ends = []
     for recipe, (name, look) in RECIPES.items():
         rows = metrics[metrics["recipe"] == recipe]
         median = rows.groupby("depth")[column].median()
-        look.each(axes, rows["depth"], rows[column])
+        look.each(axes, rows["depth"], place(rows[column]))
         size = 9 if look.hollow else 6
-        look.line(axes, median.index, median, markersize=size)
-        ends += [(height, name, look) for height in median.tail(1)]
+        look.line(axes, median.index, place(median), markersize=size)
+        ends += [(height, name, look) for height in place(median.tail(1))]
     style.name_ends(axes, ends)
 
 
@@ -234,13 +240,15 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         shown = above.loc[above["above"] > 0.1, "above"]
         low, high = shown.min() / 2, 5 * shown.max()
         right.set(yscale="log", ylim=(low, high))
+        is_off = len(shown) < above["above"].notna().sum()  # as good as the best solution
+        place = style.rail(right, low, high, "≤ 0.1\u00a0%") if is_off else np.asarray
         steps = (1,) if high / low > 1000 else (1, 2, 5)
         percents = [y * k for y in (0.1, 1, 10, 100, 1000) for k in steps if low <= y * k <= high]
         style.ticks(right.yaxis, percents, [f"{y:g}\u00a0%" for y in percents])
-        _by_recipe(right, above, "above")
+        _by_recipe(right, above, "above", place)
         zero = collapsed(above)
         if len(zero):
-            label_style |= {"xytext": (0, 10), "ha": "right"}
+            label_style |= {"xytext": (0, 13), "ha": "right"}
             words = "median: " * bool((zero["parameter_norm"] >= ZERO).any()) + "all weights zero"
             QUIET.name(right, zero["depth"].max(), zero["above"].max(), words, **label_style)
     style.panel(left, "a", "rank of the middle layer", "depth L")

@@ -276,7 +276,7 @@ FIGURES = [
         draw_symmetry,
         whose="as in the paper",
         findings=[Finding(say_orbits, holds=["true-rank", "summary-statistics"])],
-        marks=f"drawn: the first network; {WITHIN}: the median network",
+        marks="drawn: first network; percentages: medians",
         caption="A network predicts gradient descent; rotations about an axis w change nothing."
         " (a) shows singular values by layer (band: all but two), (b) two principal"
         f" components of layer {PCA_LAYER}, (c) distances to a point in layer"

@@ -108,8 +108,10 @@ def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             look.line(axes, middle.index, middle)
             ends += [(height, text, look) for height in middle.iloc[-1:]]
             for d in set(errors.index[errors >= TOP]):
-                words, is_first = "above 10⁶ % ↑" if is_first else "↑", False
-                look.name(axes, d, 3 * TOP, words, size=SMALL, ha="right", path_effects=None)
+                at_left = d < metrics["target_width"].median()
+                words = ("↑ above 10⁶ %" if at_left else "above 10⁶ % ↑") if is_first else "↑"
+                place, is_first = {"ha": "left" if at_left else "right", "size": SMALL}, False
+                look.name(axes, d, 3 * TOP, words, path_effects=None, **place)
         level(axes, 1.0)
         if letter == "a":
             QUIET.note(axes, 0.04, 0.93, "dotted: predicting\nthe mean")
@@ -117,7 +119,7 @@ def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         axes.set_ylim(top=5 * TOP)
         ticks(axes.xaxis, sorted(metrics["target_width"].unique()))
         name_ends(axes, ends)
-        panel(axes, letter, name, "target width d")
+        panel(axes, letter, name + ", construction" * (letter == "a"), "target width d")
     panels[0].set_ylabel("error / variance of the target")
     keys = ["layer", "mode", "batch_size", "target_width"]
     return picture, spread(metrics, keys, ["relative_mse", "lower_bound"])

@@ -70,6 +70,7 @@ def draw_practice(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     ticks(left.xaxis, powers, [*powers.values()])
     ticks(right.xaxis, [0, 1], ["0: moved", "1: conserved"])
     left.set_xlabel("exact rate of change")
+    QUIET.note(left, -1.13, -0.06, "D = W₂ᵀW₂ − W₁W₁ᵀ of two layers", va="top")
     right.set_xlabel("convergence order of the drift")
     return picture, spread(fitted, ["label", "method"], ["value"])
 
@@ -83,6 +84,7 @@ FIGURES = [
         "invariants-in-practice",
         draw_practice,
         whose="our experiment",
+        marks="left: networks; right: medians, bars: range",
         findings=[Finding(say_practice, holds=["practice-conserved", "practice-first-order"])],
         caption="Left: exact rate of change of a quantity under gradient flow, relative to the"
         " largest possible rate; dots are networks. Right: exponent of the drift in the learning"

@@ -86,7 +86,7 @@ def test_each_line_of_a_depth_or_a_rate_has_its_own_marker_and_its_sign_in_the_n
     for axes, symbol in zip(picture.axes, "Lc", strict=True):
         names = [text.get_text() for text in axes.texts if f" {symbol} = " in text.get_text()]
         names = [name for name in names if "Tr" not in name]
-        markers = {line.get_marker() for line in axes.lines} - {"None"}
+        markers = {line.get_marker() for line in axes.lines} - {"", "None"}
         assert len(names) == 5 == len(markers) == len({name[0] for name in names})
 
 

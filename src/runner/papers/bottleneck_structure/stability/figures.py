@@ -96,8 +96,9 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         guide(left, rates, 2 / rates)
         QUIET.name_at(left, rates, 2 / rates, "edge: 2/c", rates[-2], (10, 4), ha="left")
         by = _fitting(tables).groupby("rate")["kernel"].median()
-        words = f"{by.iloc[0]:.0f} before,\n{by.iloc[-1]:.0f} at c = {by.index[-1]:g}"
-        QUIET.note(left, 0.04, 0.03, f"median Tr Θ / L:\n{words}", va="bottom")
+        if 0 in by.index and len(by) > 1:
+            words = f"{by[0]:.0f} before,\n{by.iloc[-1]:.0f} at c = {by.index[-1]:g}"
+            QUIET.note(left, 0.04, 0.03, f"median Tr Θ / L:\n{words}", va="bottom")
     with or_empty(right):
         rows = select(metrics, task="example-20")
         _lines(right, rows, "depth", "ntk_trace")

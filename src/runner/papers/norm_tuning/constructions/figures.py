@@ -69,9 +69,10 @@ def draw_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 def _against_rounding(axes: Axes, rows: pd.DataFrame) -> pd.DataFrame:
     """Draw the largest error of every network against the error that rounding allows."""
-    axes.set(xscale="log", xlim=(FLOOR, 1))
+    end = 2.5  # room for a dot at 1
+    axes.set(xscale="log", xlim=(FLOOR, end))
     ticks(axes.xaxis, POWERS, list(POWERS.values()))
-    axes.fill([FLOOR, 1, 1, FLOOR], [FLOOR, 1, TOP, TOP], color=style.SHADE, lw=0, zorder=0)
+    axes.fill([FLOOR, end, end, FLOOR], [FLOOR, end, TOP, TOP], color=style.SHADE, lw=0, zorder=0)
     QUIET.name(axes, 2 * FLOOR, 1e-3, "more than\nrounding", ha="left", path_effects=None)
     for number, (theorem, look) in enumerate(THEOREMS.items()):
         errors = rows[rows["theorem"] == theorem]

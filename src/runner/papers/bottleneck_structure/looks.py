@@ -57,8 +57,8 @@ def name_spectra(axes: Axes, spectrum: pd.DataFrame, rank: int) -> None:
 
     The lines are named "<rank> near 1" if the `rank` largest singular values are between 1/2 and
     3/2 in all layers of the middle half. The band is named "all others". The words "≈ 0 inside" are
-    added if the lines are named and the next value is below 0.1 in most of these layers. spectrum, rank: as for
-    `draw_spectra`.
+    added if the lines are named and the next value is below 0.1 in most of these layers.
+    spectrum, rank: as for `draw_spectra`.
     """
     L, values = spectrum["layer"].max(), spectrum.set_index("layer")
     middle = values[(values.index >= L / 4) & (values.index <= 3 * L / 4)]

@@ -192,7 +192,7 @@ def test_a_figure_is_canonical_when_its_runs_are(typed, canonical):
     ("change", "message"),
     [
         (lambda rows: pd.concat([rows, rows.tail(2)]), "metrics: 2 rows twice"),
-        (lambda rows: rows.assign(max_error=1.0), "give undecided, the figure says holds"),
+        (lambda rows: rows.assign(max_error=1.0), "now give the verdict undecided, not holds"),
     ],
 )
 def test_what_is_kept_has_to_follow_from_its_tables(made, tmp_path, monkeypatch, change, message):

@@ -65,7 +65,9 @@ def task(composed: DictConfig) -> float | None:
     """
     job = Job(*read(bare(composed)))
     if job.settings.figure is not None:
-        raise InputError("figures are for the basic sweeper, and composed from config alone")
+        raise InputError(
+            "another sweeper, or another configuration, cannot make figures: leave figure=... out"
+        )
     name = job.settings.objective
     if name is not None:
         require_objective(name, job.config.study)

@@ -73,7 +73,7 @@ def caption(
 def columns_named(words: str, tables: Tables, study: str) -> str:
     """Return in words which printed names in a text differ from the names in the tables.
 
-    An example is `in the tables: sparsity (p)`. The text is empty if there are none. words: the
+    An example is `names in tables: sparsity (p)`. The text is empty if there are none. words: the
     text of a caption. A printed name is skipped if a table has a column with this name, or if it
     begins like the name in the tables.
     """
@@ -88,7 +88,7 @@ def columns_named(words: str, tables: Tables, study: str) -> str:
         words, count = re.subn(rf"(?<!\w){re.escape(text)}(?!\w)", "", words, flags=re.I)
         if count and text not in printed and not _are_alike(name, text):
             named.append(f"{name} ({text})")
-    return f"in the tables: {', '.join(named)}" if named else ""
+    return f"names in tables: {', '.join(named)}" if named else ""
 
 
 def _are_alike(name: str, printed: str) -> bool:

@@ -80,7 +80,7 @@ FIGURES = [
         caption="The left panel shows rates of change under gradient flow, relative to the"
         " largest possible rate; the right panel shows the exponent of the drift in the learning"
         " rate. Marks are medians, bars ranges. Blue quantities are conserved, orange ones"
-        " controls. D compares weights out of and into neurons. With weight decay λ, D"
+        " controls. D compares outgoing and incoming weights of neurons. With weight decay λ, D"
         " exp(2λT) is compared (T: time).",
     ),
 ]

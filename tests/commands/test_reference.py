@@ -130,7 +130,7 @@ def test_tables_that_nothing_reads_are_not_kept(made, tmp_path, monkeypatch):
     assert set(read_tables(keep(NAME, made, tmp_path / "all"))) == {"metrics"}
     unread = replace(drawing, unread=("metrics",))
     monkeypatch.setattr(figures, "drawing_of", lambda *_: unread)
-    with pytest.raises(InputError, match="the figure says holds"):  # the claims do read it
+    with pytest.raises(InputError, match="now give the verdict .*, not holds"):  # the claims do read it
         keep(NAME, made, tmp_path / "some")
 
 
@@ -157,7 +157,7 @@ def test_a_variant_stands_beside_its_figure_and_counts_nowhere(made, tmp_path):
     assert counts(with_variant) == counts(without)
     assert sum(counts(with_variant)["paper"].values()) == 3
     for what in (keep, compare):
-        with pytest.raises(InputError, match="alone: omit depths"):
+        with pytest.raises(InputError, match="YAML files: omit depths"):
             what(NAME, [*made[:2], OVERRIDE], tmp_path / "reference")
 
 

@@ -130,7 +130,9 @@ def test_tables_that_nothing_reads_are_not_kept(made, tmp_path, monkeypatch):
     assert set(read_tables(keep(NAME, made, tmp_path / "all"))) == {"metrics"}
     unread = replace(drawing, unread=("metrics",))
     monkeypatch.setattr(figures, "drawing_of", lambda *_: unread)
-    with pytest.raises(InputError, match="now give the verdict .*, not holds"):  # the claims do read it
+    with pytest.raises(
+        InputError, match="now give the verdict .*, not holds"
+    ):  # the claims do read it
         keep(NAME, made, tmp_path / "some")
 
 

@@ -1,4 +1,4 @@
-"""All claims with their rules, digests and seeds, before anything is computed."""
+"""The command `runner claims`: all claims with their rules, digests and seeds. Computes nothing."""
 
 import argparse
 import inspect
@@ -28,7 +28,8 @@ REPEATED = ("replicates", "selection_replicates", "chains", "layers")
 def plan(name: str, typed: list[str]) -> str:
     """Return as text the claims about a figure, their rules, and the runs that will judge them.
 
-    typed: further arguments, such as `scale=paper`. Raises InputError if they do not compose.
+    name: the figure's name. typed: further arguments, such as `scale=paper`. Raises InputError if
+    the arguments do not fit the figure.
     """
     figure = paper_figure(name, typed)
     paper = paper_of(paper_folder(figure.study)).letter
@@ -67,14 +68,14 @@ def _runs_in_words(configs: list[StudyConfig]) -> str:
 
 
 def needed(claim: Claim) -> str:
-    """Return in words how many values of which columns a claim needs."""
+    """Return in words how many different values of which columns a claim needs."""
     return ", ".join(f"{count} values of {name}" for name, count in claim.needs.items())
 
 
 def rules(figures: Iterable[str] = ()) -> pd.DataFrame:
-    """Return a row for each claim: figure, name, printed rule, needs and digest.
+    """Return a table with a row for each claim: figure, name, printed rule, needs and digest.
 
-    This is the table `outputs/reference/rules.csv`. figures: their names; empty: all figures.
+    It is the content of `outputs/reference/rules.csv`. figures: their names; empty: all figures.
     """
     rows = [
         (name, claim.name, claim.printed, needed(claim), claim.digest)
@@ -85,7 +86,7 @@ def rules(figures: Iterable[str] = ()) -> pd.DataFrame:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the claims about the named figures, or about all, without computing; return 0.
+    """Print the claims about the named figures, or about all figures; compute nothing; return 0.
 
     Raises InputError if a figure does not exist or an argument is wrong.
     """

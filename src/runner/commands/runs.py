@@ -1,4 +1,4 @@
-"""`runner runs`: the runs under an outputs folder, and what can be done with them."""
+"""The command `runner runs`: list, compare, export, plot or remove runs in a folder of outputs."""
 
 import argparse
 import json
@@ -31,9 +31,9 @@ from runner.runs.run import CHECKPOINT, OF_CODE, Run, stale_note
 
 
 def main(arguments: list[str]) -> int:
-    """Carry out the action that the first argument names; return the exit status.
+    """Carry out the action that the first argument names, such as `list`; return the exit status.
 
-    Without arguments the runs are listed. Raises InputError for wrong input.
+    Without an action, the runs are listed. Raises InputError for wrong arguments.
     """
     action, *rest = arguments or ["list"]
     if action in ("-h", "--help"):
@@ -74,7 +74,11 @@ def _chosen(
 
 
 def list_runs(options: argparse.Namespace, outputs: Path) -> int:
-    """Print a line for each chosen run, and how many runs have each status; return 0."""
+    """Print a line for each chosen run, and how many runs have each status; return 0.
+
+    options: the parsed arguments, which choose the runs. outputs: the folder of outputs. Raises
+    InputError if a condition or a name is wrong.
+    """
     infos = find(outputs)
     runs = _chosen(options, infos)
     numbers = {name: _numbers(name, runs) for name in options.columns}
@@ -100,9 +104,10 @@ def list_runs(options: argparse.Namespace, outputs: Path) -> int:
 
 
 def _numbers(name: str, infos: Sequence[RunInfo]) -> dict[Path, float]:
-    """Return a measured number of each complete run: the median over its last rows, by folder.
+    """Return a measured number of each complete run, by the run's folder.
 
-    Raises InputError if no study of the runs measures it.
+    The number is the median over the run's last rows. name: the measurement. Raises InputError if
+    no run measures it.
     """
     by_study: dict[str, list[Run]] = {}
     for info in infos:
@@ -121,7 +126,10 @@ def _numbers(name: str, infos: Sequence[RunInfo]) -> dict[Path, float]:
 
 
 def _order(name: str, infos: Sequence[RunInfo]) -> Callable[[RunInfo], tuple[bool, Any]]:
-    """Return a sorting key: a column of the list, a parameter or a number; unknown values last."""
+    """Return a key for `sorted`. Runs with unknown values come last.
+
+    name: a column of the list, a parameter or a measurement, by which the runs are sorted.
+    """
     rows = listing(infos)
     if name in rows:
         values = dict(zip(rows["folder"].map(Path), rows[name], strict=True))
@@ -131,9 +139,10 @@ def _order(name: str, infos: Sequence[RunInfo]) -> Callable[[RunInfo], tuple[boo
 
 
 def show(options: argparse.Namespace, outputs: Path) -> int:
-    """Print one run: its numbers and files, the command that computed it, and one to change it.
+    """Print one run: numbers, files, the command that computed it, and a command to change it.
 
-    Returns 0. Raises InputError if the words name no run, or several.
+    Returns 0. options: `options.words` has one text that names the run. outputs: the folder of
+    outputs. Raises InputError if the text names no run, or several.
     """
     if len(options.words) != 1:
         raise InputError(f"runs show needs one run, not {len(options.words)}")
@@ -157,7 +166,10 @@ def show(options: argparse.Namespace, outputs: Path) -> int:
 
 
 def check(options: argparse.Namespace, outputs: Path) -> int:
-    """Check every file of every run, and print what is damaged; return 1 if a file is, else 0."""
+    """Check all files of all runs, and print what is damaged.
+
+    Returns 1 if a file is damaged, else 0. outputs: the folder of outputs.
+    """
     paths = folders(outputs)
     problems = [text for folder in paths if (text := problem(folder))]
     print("\n".join([*map(_printable, problems), f"{_count(paths)}, {len(problems)} damaged"]))
@@ -165,10 +177,10 @@ def check(options: argparse.Namespace, outputs: Path) -> int:
 
 
 def diff(options: argparse.Namespace, outputs: Path) -> int:
-    """Print in what two runs differ: parameters, code, machine and numbers; return the status.
+    """Print how two runs differ: in parameters, code, machine and numbers; return the exit status.
 
     The status is 1 if numbers differ by more than rounding, or cannot be compared. Otherwise it is
-    0. Raises InputError if the arguments are not two runs.
+    0. options: `options.words` names the two runs. Raises InputError if it does not.
     """
     if len(options.words) != 2:
         words = " ".join(options.words)
@@ -201,7 +213,7 @@ def _print_pairs(title: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> None
 
 
 def _origin(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how a run came about: code, commit, machine, data, versions, instructions."""
+    """Return with what a run was computed: code, commit, machine, data, versions, instructions."""
     origin = {name: provenance.get(name) for name in ("code", "device_name", "threads")}
     dirty = "+" if provenance.get("dirty") else ""
     origin["commit"] = f"{str(provenance.get('commit'))[:8]}{dirty}"
@@ -212,7 +224,7 @@ def _origin(provenance: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _difference(compared: pd.DataFrame) -> str:
-    """Return how two tables differ: rows, columns that differ, and in one line equal columns."""
+    """Return as text how two tables differ: in their rows, and in which columns."""
     rows, columns = compared.iloc[0], compared.iloc[1:]
     differ = columns["differ"] > 0
     lines = [f"{rows['equal']} rows matched{'; ' * bool(rows['at'])}{rows['at']}"]
@@ -229,9 +241,9 @@ def _difference(compared: pd.DataFrame) -> str:
 def export(options: argparse.Namespace, outputs: Path) -> int:
     """Write the joined tables of complete runs of one study, to a file or the terminal; return 0.
 
-    Conditions of `--where` that name columns of the table choose rows, all others runs. Raises
-    InputError if the file cannot be written, if options contradict each other, or if the complete
-    runs are of several studies or none.
+    A condition of `--where` on columns of the list of runs chooses runs. A condition on other
+    columns chooses rows of the table. Raises InputError if the file cannot be written, if options
+    contradict each other, or if the complete runs are of several studies or none.
     """
     if len(options.words) > 1:
         raise InputError(f"runs export writes one file, not {len(options.words)}: name one")
@@ -275,10 +287,10 @@ def export(options: argparse.Namespace, outputs: Path) -> int:
 
 
 def plot(options: argparse.Namespace, outputs: Path) -> int:
-    """Draw measured numbers of the complete runs of one study against their parameters; return 0.
+    """Draw measured numbers of complete runs of one study against their parameters; return 0.
 
-    Writes the picture and prints its caption and path. With `--csv` it prints the drawn points
-    instead. Raises InputError if the file's ending is unknown, it cannot be written, or the
+    Writes the picture, and prints its caption and path. With `--csv` the drawn points are printed
+    instead. Raises InputError if the file's ending is unknown, if it cannot be written, or if the
     complete runs are of several studies or none.
     """
     if options.out and options.out.suffix not in (ends := (".png", ".pdf", ".svg")):
@@ -306,10 +318,10 @@ def plot(options: argparse.Namespace, outputs: Path) -> int:
 def _with_tables(
     options: argparse.Namespace, outputs: Path, of_rows: list[str]
 ) -> tuple[list[RunInfo], list[Run]]:
-    """Return the chosen runs, and the complete runs among them, of one study.
+    """Return the chosen runs, and the complete runs among them, all of one study.
 
-    of_rows: gets the conditions that name no column of the list of runs. Raises InputError if there
-    are no complete runs, or runs of several studies.
+    of_rows: a list to which conditions on other columns than the list's are added. Raises
+    InputError if there are no complete runs, or runs of several studies.
     """
     infos = find(outputs)
     asked = _chosen(options, infos, of_rows)
@@ -324,7 +336,7 @@ def _with_tables(
 
 
 def clean(options: argparse.Namespace, outputs: Path) -> int:
-    """Print which runs would be removed, or remove them with `--yes`; return 0.
+    """Print which runs would be removed. With `--yes`, remove them; return 0.
 
     Complete runs are removed only if the user chooses them by `--status` or `--stale`. Raises
     InputError for `--status running`.
@@ -368,12 +380,12 @@ def _none(infos: Sequence[RunInfo], outputs: Path) -> str:
 
 
 def _printable(text: object) -> str:
-    """Return a text in one line, with escapes for what no terminal shows: names are any bytes."""
+    """Return a text in one line. Characters that no terminal shows are escaped."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
 
 
 def _table(runs: Sequence[RunInfo], **more: list[str]) -> str:
-    """Return a table of runs; on a terminal the knobs are cut to its width."""
+    """Return a table of runs as text. On a terminal it is cut to the terminal's width."""
     table = listing(runs)[["study", "knobs", "hash", "status"]].map(_printable)
     words = {"other": "stale", "unknown": "unknown"}
     table["code"] = [words.get(info.code, "") for info in runs]
@@ -437,4 +449,4 @@ ACTIONS: dict[str, tuple[Callable[[argparse.Namespace, Path], int], str, str, li
         [*CHOICE, "--yes"],
     ),
 }
-"""Function, description, arguments and options of each action."""
+"""The function, the description, the arguments and the options of each action."""

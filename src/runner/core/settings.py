@@ -13,7 +13,7 @@ from runner.core.studies import check_fields, parameter
 
 @dataclass
 class Settings:
-    """Keys that every command knows, in addition to the parameters of its study."""
+    """The settings that every command accepts, in addition to the parameters of its study."""
 
     study: str = parameter("the experiment: runner --help lists the names", "bn_only")
     scale: str = parameter(

@@ -40,5 +40,5 @@ class TrainedMLPs(OnImages):
     tau: float = parameter("threshold of the soft rank (0 to 1)", 0.5, minimum=0, maximum=1)
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes by which the run names its random streams."""
+        """Return the names of the run's random streams, such as "initialisation"."""
         return (*super().purposes(), "initialisation", *orders(self.epochs))

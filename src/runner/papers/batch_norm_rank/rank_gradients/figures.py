@@ -19,13 +19,16 @@ NETWORKS = {
     "linear, batch norm": ("linear,\nbatch norm", Look(SKY, "^")),
     "linear, batch norm, orthogonal weights": (ORTHOGONAL, Look(GREEN, "D")),
 }
-"""Names in the picture, and looks."""
+"""Label and look of each network in the picture."""
 
 LOOKS = {network: look for network, (_, look) in NETWORKS.items()}
 
 
 def _lines(axes: Axes, drawn: pd.DataFrame, x: str, column: str) -> list[tuple[float, str, Look]]:
-    """Draw medians and ranges by network; return height, name and look at the ends of lines."""
+    """Draw medians and ranges of each network; return height, name and look at each line's end.
+
+    x, column: columns on the x-axis and on the y-axis.
+    """
     ends = []
     for network, rows in drawn.groupby("network"):
         name, look = NETWORKS[network]
@@ -39,7 +42,8 @@ def draw_gradients(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw growth of gradients and r by depth, and the orthogonality gap by width.
 
     Depths are compared at the width that equals the batch size N, widths at the largest depth.
-    Returns the picture and the drawn numbers.
+    Lines are medians, bands the range. Returns the picture, and a table with median and range for
+    each network, width and depth.
     """
     from runner.papers.batch_norm_rank.theory import RELU_GRADIENT_GROWTH  # late import of torch
 
@@ -63,8 +67,9 @@ def draw_gradients(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_cost(tables: Tables) -> str:
-    """Return the headline: growth of the gradients of the deepest ReLU networks with batch norm.
+    """Return the headline: gradients of ReLU networks with batch norm grow with each layer.
 
+    Its number is the median growth per layer in the deepest networks, as wide as the batch size.
     Raises NoRows if there are no such networks.
     """
     rows = select(networks(tables), network="ReLU, batch norm").query("d == N and L == L.max()")

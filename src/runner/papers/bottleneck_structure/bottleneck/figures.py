@@ -1,4 +1,4 @@
-"""Draw figure 1 of paper D, the results of training, and the preview of one run."""
+"""Draw figure 1 of paper D, the comparison of training procedures, and the preview of one run."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ RECIPES = {
     "minimum": ("best solution\nfound", Look(INK, "s", hollow=True)),
     "annealed": ("annealed\ntraining", Look("#7a3c8f", "D", width=1.6)),
 }
-"""Names and looks of the training procedures and of the search."""
+"""Label and look of each recipe."""
 
 COLUMNS = {
     "minimum": "best solution",
@@ -31,7 +31,7 @@ COLUMNS = {
 
 
 def _from_depth(metrics: pd.DataFrame) -> str:
-    """Return a phrase that names the smallest depth that is drawn, or nothing if all are drawn."""
+    """Return words that name the smallest drawn depth, or an empty text if all depths are drawn."""
     first = deep(metrics)["depth"].min()
     return f", from depth {first} on" * bool(first > metrics["depth"].min())
 
@@ -42,7 +42,11 @@ def _minima(tables: Tables) -> pd.DataFrame:
 
 
 def say_slope(tables: Tables) -> str:
-    """Return the headline: the deepest solutions' rank and slope; ordinary training ends at 0."""
+    """Return the headline of figure 1: rank and slope of best solutions; training ends at zero.
+
+    Its number is the median rank at the largest depth. Raises NoRows unless most networks of
+    ordinary training are zero from some depth on.
+    """
     best = _minima(tables)
     rank = int(best.loc[best["depth"] == best["depth"].max(), "rank"].median())
     nonempty(collapsed(tables["metrics"]), "depth from which ordinary training collapses")
@@ -53,9 +57,9 @@ def say_slope(tables: Tables) -> str:
 
 
 def _norms(axes: Axes, networks: pd.DataFrame, all_depths: pd.Series) -> None:
-    """Draw ‖θ‖² by depth, one task bold; crosses are networks that do not fit the data.
+    """Draw ‖θ‖² by depth, one task in bold; crosses are networks that do not fit the data.
 
-    networks: of one recipe. all_depths: of all recipes.
+    networks: those of one recipe. all_depths: the depths of all recipes.
     """
     first, shallow, last = networks["replicate"].min(), all_depths.min(), all_depths.max()
     fitting = fitted(networks)
@@ -84,7 +88,7 @@ def _slopes(axes: Axes, norms: pd.Series, last: int) -> None:
 
 
 def _name_ranks(axes: Axes, networks: pd.DataFrame) -> None:
-    """Write the ranks of some networks into the upper left corner, each next to its mark."""
+    """Write the ranks of some networks into the upper left corner, each next to its marker."""
     for row, rank in enumerate(sorted(networks["rank"].unique())):
         look, height = rank_look(rank), 0.96 - 0.08 * row
         look.line(axes, 0.06, height, transform=axes.transAxes, markersize=5.5)
@@ -116,9 +120,10 @@ def _spectra(panels: np.ndarray, shown: list[int], task: pd.DataFrame, spectrum:
 
 
 def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure 1 of paper D: norm by depth, and singular values of one task at three depths.
+    """Draw figure 1 of paper D: ‖θ‖² by depth, and singular values by layer at three depths.
 
-    The columns of the figure are the best solutions found, annealed and ordinary training.
+    The columns of panels are the best solutions found, annealed and ordinary training. The singular
+    values are drawn for one task. Returns the picture and the table `metrics`.
     """
     metrics = tables["metrics"]
     present = [recipe for recipe in COLUMNS if (metrics["recipe"] == recipe).any()]
@@ -152,9 +157,10 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def losses_above(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return how far each loss is above the best loss found at its depth, in percent of the best.
+    """Return how far each loss is above the best loss found at its depth, in percent.
 
-    The rows are training procedures, depths and replicates. Raises NoRows without best solutions.
+    There is a row for each trained network, with the column `above`. Raises NoRows without best
+    solutions.
     """
     keys = ["depth", "replicate"]
     least = select(metrics, recipe="minimum").set_index(keys)["loss"].rename("least")
@@ -165,7 +171,10 @@ def losses_above(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def collapsed(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return networks of ordinary training from the depth on at which most networks are zero."""
+    """Return the networks of ordinary training from the depth on at which most networks are zero.
+
+    Raises NoRows without ordinary training.
+    """
     plain = select(metrics, recipe="plain")
     medians = plain.groupby("depth")["parameter_norm"].median()
     alive = medians.index[~(medians < ZERO)]
@@ -173,7 +182,12 @@ def collapsed(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def say_above(tables: Tables) -> str:
-    """Return the headline: annealed training's excess loss, and ordinary training's collapse."""
+    """Return the headline: how far annealed training's loss is above the best loss, in percent.
+
+    Its numbers are the smallest and the largest median over depths. The headline also says that
+    ordinary training collapses. Raises NoRows if a recipe was not run or ordinary training does not
+    collapse.
+    """
     rows = deep(losses_above(tables["metrics"]))
     medians = select(rows, recipe="annealed").groupby("depth")["above"].median()
     nonempty(collapsed(rows), "depth from which ordinary training collapses")
@@ -184,7 +198,7 @@ def say_above(tables: Tables) -> str:
 
 
 def _by_recipe(axes: Axes, metrics: pd.DataFrame, column: str) -> None:
-    """Draw every network, and for each training procedure the medians over the tasks."""
+    """Draw a column by depth: every network, and the medians over the tasks for each recipe."""
     ends = []
     for recipe, (name, look) in RECIPES.items():
         rows = metrics[metrics["recipe"] == recipe]
@@ -197,7 +211,10 @@ def _by_recipe(axes: Axes, metrics: pd.DataFrame, column: str) -> None:
 
 
 def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the rank after training, and the loss above the best solution found."""
+    """Draw by depth the rank after training (a), and the loss above the best solution found (b).
+
+    Lines are medians for each recipe, dots networks. Returns the picture and the networks.
+    """
     metrics = at_ridge(tables["metrics"])
     networks = deep(metrics)
     picture, ((left, right),) = style.sheet(gap=2.0, right=1.1)
@@ -232,7 +249,10 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the preview of one run: figure 1 for its networks, of any training procedure."""
+    """Draw the preview of one run: figure 1 for its networks, of any training procedure.
+
+    Returns the picture, and a table with a row for each depth and replicate.
+    """
     of_one = {name: rows.assign(recipe="minimum") for name, rows in tables.items()}
     picture, metrics = draw_bottleneck(Present(of_one))
     return picture, metrics[["depth", "replicate", *HEADLINE, "loss", "rank_gap"]]

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.results.drawing import Drawing, Finding, or_empty
-from runner.results.rows import Tables, select
+from runner.results.rows import Tables, nonempty, select
 from runner.results.style import (
     BLUE,
     DASHED,
@@ -27,8 +27,12 @@ BEFORE = Look(GREY, "o", DASHED, hollow=True)
 
 
 def say_bounded(tables: Tables) -> str:
-    """Return the headline: kernel / L before, and at the largest rate, of the networks that fit."""
+    """Return the headline: the median Tr Θ / L before gradient descent, and at the largest rate.
+
+    The networks fit figure 1's task. Raises NoRows if no network fits.
+    """
     rows = select(tables["metrics"], task="figure-1").query("train_cost < 0.1")
+    rows = nonempty(rows, "networks that fit figure 1's task")
     by = (rows["ntk_trace"] / rows["depth"]).groupby(rows["rate"]).median()
     rate = by.index[-1]
     return (
@@ -39,7 +43,10 @@ def say_bounded(tables: Tables) -> str:
 
 
 def _lines(axes: Axes, rows: pd.DataFrame, x: str, y: str) -> None:
-    """Draw medians of y / L against x, a line for each value of the other of rate and depth."""
+    """Draw medians of a column divided by L, a line for each depth or each rate.
+
+    x: "rate" or "depth", on the x-axis; the other one has the lines. y: the column.
+    """
     other = {"rate": "depth", "depth": "rate"}[x]
     rows = rows.assign(height=rows[y] / rows["depth"])
     rows = rows[np.isfinite(rows["height"]) & (rows["height"] > 0)]
@@ -55,7 +62,11 @@ def _lines(axes: Axes, rows: pd.DataFrame, x: str, y: str) -> None:
 
 
 def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the curvature by rate on figure 1's task, and the kernel of Example 20's networks."""
+    """Draw the curvature by rate on figure 1's task (a), and the kernel by depth in Example 20 (b).
+
+    Curvature and tangent kernel are divided by L. Lines are medians. Returns the picture and the
+    table `metrics`.
+    """
     metrics = tables["metrics"]
     picture, ((left, right),) = sheet(gap=1.3, right=1.1)
     rates = np.array(sorted({*metrics["rate"]} - {0}))

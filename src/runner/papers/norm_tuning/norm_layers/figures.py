@@ -38,9 +38,10 @@ KINDS = {"batch_norm": "BatchNorm", "layer_norm": "LayerNorm", "rms_norm": "RMSN
 
 
 def say_layers(tables: Tables) -> str:
-    """Return the headline: the smallest error that LayerNorm without biases can reach.
+    """Return the headline of figure `norm-layers`, with a lower bound of the error in LayerNorm.
 
-    Raises NoRows if LayerNorm was not run.
+    The bound is the smallest of all networks with LayerNorm without biases. Raises NoRows if
+    LayerNorm was not run.
     """
     least = select(tables["metrics"], layer="layer_norm")["lower_bound"].min()
     return (
@@ -52,7 +53,7 @@ def say_layers(tables: Tables) -> str:
 def series(rows: pd.DataFrame, kind: str) -> Iterator[tuple[str, Look, pd.Series]]:
     """Yield the lines of a panel: name, look, and errors indexed by the target width d.
 
-    kind: the kind of layer, a key of KINDS.
+    rows: the table `metrics`. kind: the kind of layer, `batch_norm`, `layer_norm` or `rms_norm`.
     """
     plain, biased = (rows[rows["layer"] == layer] for layer in (kind, kind + WITH_BIASES))
     if kind == "batch_norm":
@@ -73,16 +74,21 @@ def series(rows: pd.DataFrame, kind: str) -> Iterator[tuple[str, Look, pd.Series
 
 
 def _errors(rows: pd.DataFrame, column: str = "relative_mse", **values: Any) -> pd.Series:
-    """Return a column by d of the rows with given values; infinite where it is unknown."""
+    """Return a column of the rows that have given values, indexed by the target width d.
+
+    Unknown errors become infinite; then all are cut at the top of the axis. values: by column.
+    """
     for name, value in values.items():
         rows = rows[rows[name] == value]
     return rows.set_index("target_width")[column].fillna(np.inf).clip(upper=TOP)
 
 
 def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw errors against d: a panel for each kind of layer, a line for each way to set γ and β.
+    """Draw figure `norm-layers`: errors against the target width d.
 
-    Returns the picture and the drawn numbers.
+    There is a panel for each kind of normalization layer, and a line for each way to set gamma and
+    beta. Returns the picture, and a table with median and range of the errors of each line and d.
+    Raises NoRows if the table `metrics` is empty.
     """
     metrics = nonempty(tables["metrics"], "layer")
     across = {"left": 0.95, "gap": 0.2, "right": 1.35, "ratios": (1, 0.72, 1, 0.75, 1)}

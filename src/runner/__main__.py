@@ -21,13 +21,13 @@ from runner.runs.provenance import COMMAND
 
 SUBCOMMANDS = {
     "show": ("runner.commands.show", "a figure as the reference has it; computes nothing"),
-    "figures": ("runner.commands.figures", "all figures, or those named, in one pool"),
+    "figures": ("runner.commands.figures", "make all figures, or the figures that you name"),
     "runs": ("runner.commands.runs", "list|check|diff|export|plot|clean: the runs of a folder"),
     "report": ("runner.commands.report", "a gallery of all figures and claims; computes nothing"),
     "reference": ("runner.commands.reference", "keep|draw|judge: the tables behind figures"),
     "claims": ("runner.commands.claims", "all statements with their rules; computes nothing"),
     "compare": ("runner.commands.compare", "where results differ from the reference"),
-    "new": ("runner.commands.new", "study: write a working study for you to change"),
+    "new": ("runner.commands.new", "study: write a working study that you can change"),
 }
 """The subcommands: the module whose `main(arguments)` carries each out, and its description."""
 

@@ -89,7 +89,7 @@ def _require_one(study: str, keys: Mapping[str, Any]) -> None:
         several = isinstance(value, list | tuple | range)
         if several and name in known and "list" not in str(known[name].type):
             raise InputError(
-                f"{name} is one value in a run; a list is a sweep:"
+                f"{name} has one value in a run; for a list, use a sweep:"
                 f' runner.sweep("{study}", {name}={list(value)})'
             )
 
@@ -208,7 +208,7 @@ class Figure(results.Figure):
         Raises InputError if the reference does not have the figure at this scale.
         """
         if not self._kept.folder.is_dir():
-            raise InputError(f"{self.figure}: nothing is kept of it at scale={self.scale}")
+            raise InputError(f"the reference does not have {self.figure} at scale={self.scale}")
         return self._kept.tables()
 
     @property

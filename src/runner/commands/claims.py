@@ -92,9 +92,9 @@ def main(arguments: list[str]) -> int:
     """
     parser = argparse.ArgumentParser(
         prog="runner claims",
-        description="All statements with their rules, the digests of these, seeds and planned"
-        " numbers; computes nothing. One test for all: a claim holds, or fails, when that verdict"
-        " is wrong with a probability of at most 5 %; otherwise it is undecided.",
+        description="List all statements with their rules, digests of the rules, seeds and planned"
+        " numbers; compute nothing. All claims are tested alike: the verdict holds or fails is"
+        " given if it is wrong with a probability of at most 5 %; otherwise a claim is undecided.",
     )
     parser.add_argument("words", nargs="*", metavar="figure or key=value", help="fig4, scale=paper")
     names, typed = named_figures(parser.parse_args(arguments).words)

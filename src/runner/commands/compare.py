@@ -105,7 +105,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="runner compare",
         description="Say where your results differ from the reference by more than chance. The"
-        " yardstick is the spread of the reference's own replicates, and its stated errors.",
+        " comparison uses the spread of the reference's replicates and its stated errors.",
     )
     parser.add_argument(
         "words",

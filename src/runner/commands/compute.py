@@ -55,7 +55,9 @@ def tell(order: orders.Order) -> int:
     earlier jobs.
     """
     if order.searches:
-        raise InputError("--dry-run: this sweeper chooses each run by the results of earlier ones")
+        raise InputError(
+            "--dry-run cannot list these runs: the sweeper chooses each run by earlier results"
+        )
     jobs, note = plan(order)
     lines = [*map(str, (job.run for job in jobs)), note or "complete already" * (not jobs)]
     print(*filter(None, lines), sep="\n")

@@ -50,7 +50,7 @@ HYDRA = {
     "-m, --multirun": "compute a sweep: one run for each value (key=1,2,3)",
     "--dry-run": "list the runs that a command would compute, and how long they take",
     "--config-dir FOLDER": "folder with your own studies and experiments",
-    "-sc install=bash": "print the completion script for bash (zsh, fish likewise)",
+    "-sc install=bash": "print the completion script for bash (or zsh, fish)",
     "--version": "print the version of this program",
     "--columns": "with study=...: list the columns of its tables with type and meaning",
     "--cfg job": "print the configuration without computing",

@@ -111,7 +111,7 @@ def read_csv(path: Path, **options: Any) -> pd.DataFrame:
         content = path.read_bytes()
         content = lzma.decompress(content) if path.suffix == ".xz" else content
         if not content.endswith(b"\n"):  # each written line has an end
-            raise ValueError("it has no end")
+            raise ValueError("its last line is cut off")
         return pd.read_csv(BytesIO(content), **options)
 
 
@@ -120,7 +120,7 @@ def read_json(path: Path) -> dict[str, Any]:
     with _damage_named(path):
         content = json.loads(path.read_bytes())
         if not isinstance(content, dict):
-            raise ValueError("it is no mapping")
+            raise ValueError("it has no keys and values")
         return content
 
 

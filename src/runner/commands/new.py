@@ -22,12 +22,12 @@ def main(arguments: list[str]) -> int:
     """
     parser = argparse.ArgumentParser(
         prog="runner new",
-        description="Write a working study with a figure, a claim and a test, to be changed.",
+        description="Write a working study with a figure, a claim and a test; you can change all.",
     )
     parser.add_argument("what", choices=("study",))
-    parser.add_argument("name", help="of the study: a word of Python, as my_study")
+    parser.add_argument("name", help="name of the study, a Python name such as my_study")
     parser.add_argument(
-        "--package", default="my_studies", help="package for it, made here if needed"
+        "--package", default="my_studies", help="package of the study (default: my_studies)"
     )
     options = parser.parse_args(arguments)
     study, package = options.name, options.package
@@ -51,7 +51,9 @@ def write(study: str, package: str, folder: Path) -> list[Path]:
     """
     for name in (study, package):
         if not name.isidentifier() or keyword.iskeyword(name) or name == "conf":
-            raise InputError(f"{name!r} cannot be the name of a Python package: say my_study")
+            raise InputError(
+                f"{name!r} cannot be the name of a Python package: choose a name like my_study"
+            )
     if study in studies():
         raise InputError(f"there is already a study {study}: choose another name")
     names = {

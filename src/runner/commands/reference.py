@@ -72,7 +72,7 @@ def canonical_figure(name: str, typed: list[str]) -> Figure:
     if not figure.is_canonical:
         overrides = " ".join(figure.overrides)
         raise InputError(
-            f"the reference has figures with the parameters of their files alone: omit {overrides}"
+            f"figures of the reference have the parameters of their YAML files: omit {overrides}"
         )
     return figure
 
@@ -137,7 +137,7 @@ def _write_claims(figure: Figure, folder: Path, replaced: Path) -> None:
     judged, drawn = figure.judge(tables), pd.read_csv(figure.path("claims.csv"))
     for now, before in zip_longest(judged["verdict"], drawn["verdict"]):
         if now != before:
-            raise InputError(f"{figure.name}: the kept tables give {now}, the figure says {before}")
+            raise InputError(f"{figure.name}: its tables now give the verdict {now}, not {before}")
     about = json.loads(figure.path("provenance.json").read_text())
     stored = {
         path.parent: (read_json(path), read_csv(path.with_name("claims.csv")))
@@ -299,11 +299,11 @@ def main(arguments: list[str]) -> int:
     """
     parser = argparse.ArgumentParser(
         prog="runner reference",
-        description="keep: take what was made into the reference. draw: draw all figures from it."
-        " judge: judge all its claims anew, after a rule was changed.",
+        description="keep: store your figures in the reference. draw: draw all its figures. judge:"
+        " judge all its claims again, after a rule was changed.",
     )
     parser.add_argument("what", choices=("keep", "draw", "judge"))
-    keys = "scale=..., outputs=...; of draw: outputs=..., style=..."
+    keys = "for keep: scale=..., outputs=...; for draw: outputs=..., style=..."
     parser.add_argument("overrides", nargs="*", metavar="key=value", help=keys)
     options = parser.parse_args(arguments)
     if INSTALLED:
@@ -313,7 +313,7 @@ def main(arguments: list[str]) -> int:
     elif options.what == "draw":
         _draw_all(options.overrides)
     elif options.overrides:
-        raise InputError("`reference judge` judges all figures: it takes no words")
+        raise InputError("`reference judge` judges all figures: it takes no further words")
     else:
         judge_all(REFERENCE)
     return 0

@@ -215,8 +215,8 @@ def main(arguments: list[str]) -> int:
     """
     parser = argparse.ArgumentParser(
         prog="runner report",
-        description="A gallery of every figure and every claim, yours next to the"
-        " stored ones: <outputs>/report/index.html. Computes nothing.",
+        description="Write a gallery of every figure and every claim, yours next to the stored"
+        " ones: <outputs>/report/index.html. Compute nothing.",
     )
     parser.add_argument("words", nargs="*", metavar="key=value", help="outputs=..., scale=...")
     words = parser.parse_args(arguments).words

@@ -55,9 +55,11 @@ def main(arguments: list[str]) -> int:
     given.words = [word for word in given.words if word not in typed]
     for word in given.words:
         if "=" in word and action != "diff":
-            raise InputError(f"{word} is not outputs=...; runs are chosen by --where '...'")
+            raise InputError(
+                f"{word}: only outputs=... is a key here; choose runs with --where '...'"
+            )
         if not arguments_of and word in studies() and not Path(word).is_dir():
-            raise InputError(f"{word} is a study: its runs are chosen by --study {word}")
+            raise InputError(f"{word} is a study: choose its runs with --study {word}")
     if not arguments_of:
         typed += given.words
     if len(typed) > 1:
@@ -246,7 +248,7 @@ def export(options: argparse.Namespace, outputs: Path) -> int:
     if len(options.words) > 1:
         raise InputError(f"runs export writes one file, not {len(options.words)}: name one")
     if options.summary and (options.mean or options.table):
-        raise InputError("--summary is the table at the end of a sweep: without --mean and --table")
+        raise InputError("--summary has its own table: leave out --mean and --table")
     of_rows: list[str] = []
     asked, runs = _with_tables(options, outputs, of_rows)
     if left := len(asked) - len(runs):
@@ -405,25 +407,26 @@ def _indented(text: str) -> str:
 
 SEVERAL: dict[str, Any] = {"action": "append", "default": []}
 FLAG: dict[str, Any] = {"action": "store_true"}
-WHERE = "depth=8, or as of pandas: 'depth in [8, 16] and seconds > 60'"
+WHERE = "depth=8, or a condition of pandas: 'depth in [8, 16] and seconds > 60'"
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "--study": SEVERAL | {"help": "runs of this study"},
     "--status": SEVERAL | {"help": f"in this status: {', '.join(STATUSES)}"},
     "--where": SEVERAL | {"metavar": "CONDITION", "help": WHERE},
-    "--stale": FLAG | {"help": "complete, by other code"},
-    "--columns": SEVERAL | {"metavar": "NUMBER", "help": "a number of a table, beside each run"},
+    "--stale": FLAG | {"help": "complete runs of older code"},
+    "--columns": SEVERAL
+    | {"metavar": "NUMBER", "help": "a number of a table, shown with each run"},
     "--sort": {"metavar": "NAME", "help": "by a column of the list, a parameter or a number"},
     "-n": {"type": int, "help": "list only the first N"},
-    "--json": FLAG | {"help": "with all parameters, for programs"},
-    "--table": {"help": "which table; by default metrics"},
+    "--json": FLAG | {"help": "as JSON with all parameters, for programs"},
+    "--table": {"help": "name of the table (default: metrics)"},
     "--mean": FLAG | {"help": "mean, standard deviation, number of replicates, by what varies"},
     "--csv": FLAG | {"help": "all numbers, as CSV"},
-    "--latex": FLAG | {"help": "a LaTeX table, without what all rows share"},
+    "--latex": FLAG | {"help": "a LaTeX table, without columns that are equal in all rows"},
     "--summary": FLAG | {"help": "the table at the end of a sweep: medians of headline numbers"},
-    "--x": {"help": "a parameter, or what a table follows: a layer, an epoch"},
+    "--x": {"help": "a parameter, or a column such as layer or epoch"},
     "--y": SEVERAL | {"help": "a number of any table"},
-    "--color": {"help": "a parameter, or what a table tells apart: a method"},
+    "--color": {"help": "a parameter, or a column such as method"},
     "--out": {"type": Path, "help": "the file: .png, .pdf or .svg"},
     "--yes": FLAG | {"help": "remove them"},
 }
@@ -433,12 +436,17 @@ EXPORT = [*CHOICE, "--table", "--mean", "--summary", "--csv", "--latex"]
 PLOT = [*CHOICE, "--x", "--y", "--color", "--out", "--csv"]
 
 ACTIONS: dict[str, tuple[Callable[[argparse.Namespace, Path], int], str, str, list[str]]] = {
-    "list": (list_runs, "all runs, or those chosen: knobs, status, time", "", LIST),
-    "show": (show, "one run: numbers, files, its command, and one with a change", "RUN", []),
-    "check": (check, "what is damaged: every file of every run is verified", "", []),
+    "list": (list_runs, "all runs, or the chosen ones: parameters, status, time", "", LIST),
+    "show": (show, "one run: numbers, files, its command, and a command with a change", "RUN", []),
+    "check": (check, "verify every file of every run, and list the damaged ones", "", []),
     "diff": (diff, "two runs side by side: parameters, code, numbers", "A B", []),
-    "export": (export, "the tables of runs as one: CSV or LaTeX", "[FILE]", EXPORT),
+    "export": (export, "the tables of runs as one table: CSV or LaTeX", "[FILE]", EXPORT),
     "plot": (plot, "a picture of numbers against parameters, layers or epochs", "", PLOT),
-    "clean": (clean, "failed, dead or interrupted runs; --yes removes", "", [*CHOICE, "--yes"]),
+    "clean": (
+        clean,
+        "list failed, dead or interrupted runs; --yes removes them",
+        "",
+        [*CHOICE, "--yes"],
+    ),
 }
 """The function, the description, the arguments and the options of each action."""

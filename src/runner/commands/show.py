@@ -106,7 +106,7 @@ def draw_changed(
 
     given = {"style": "screen", "size": "", "series": "", "where": "", "header": "true", **changes}
     if given["header"] not in ("true", "false"):
-        raise InputError(f"header={given['header']}: true or false")
+        raise InputError(f"header={given['header']} must be true or false")
     form = Format(given["style"], given["size"], given["header"] == "true")
     names = re.findall(r"[^\[\],]+", given["series"])
     series = [name.strip() for name in names if name.strip()]
@@ -151,12 +151,12 @@ def main(arguments: list[str]) -> int:
     """
     parser = argparse.ArgumentParser(
         prog="runner show",
-        description="A figure as it was kept: its verdicts and its picture. Computes nothing."
-        " Without a name: the figures that there are.",
+        description="Show a figure of the reference with its verdicts and its picture; compute"
+        " nothing. Without a name, list the figures.",
     )
     parser.add_argument("figure", nargs="?", help="fig4")
-    words = "scale=... (of those kept the largest, unless one is named), outputs=...; for a picture"
-    words = f"{words} of your own: {'; '.join(KEYS.values())}"
+    words = "scale=... (default: the largest that the reference has), outputs=...; for a picture of"
+    words = f"{words} your own: {'; '.join(KEYS.values())}"
     parser.add_argument("words", nargs="*", metavar="key=value", help=words)
     options = parser.parse_args(arguments)
     values = key_values(options.words, ["scale", "outputs", *KEYS])

@@ -253,7 +253,9 @@ class Composer:
                     (line,) = overrides_of({override.key_or_group: value})
             is_file = override.key_or_group == "data" and is_value(override)  # no option of Hydra
             if is_file and (keys.count("data") > 1 or "checksums" in keys):
-                raise InputError(f"{line}: give no other data, and no checksums")
+                raise InputError(
+                    f"{line}: a file of your own needs no other data=... and no checksums"
+                )
             if not override.is_hydra_override() and not is_file:  # the launcher adds these
                 lines.append(line)
         return Job(*read(composed), tuple(lines))
@@ -389,7 +391,9 @@ def _text(value: Any) -> str:
         return f"[{','.join(map(_text, value))}]"
     if callable(value):
         return _quoted(place_of(value))
-    raise InputError(f"{value!r} is no value of a parameter: {type(value).__name__}")
+    raise InputError(
+        f"{value!r} cannot be the value of a parameter: it is a {type(value).__name__}"
+    )
 
 
 def _quoted(value: str) -> str:

@@ -51,7 +51,7 @@ def check_words(words: Iterable[str], parser: OverridesParser) -> None:
         if word.startswith("~") and not word.startswith("~hydra"):
             name = key.lstrip("~")
             raise InputError(
-                f"{word}: no key can be removed; without {name}=... it has its default"
+                f"{word}: a key cannot be removed; leave {name} out, and it has its default"
             )
         try:
             parser.parse_override(word)

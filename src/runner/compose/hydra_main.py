@@ -69,7 +69,7 @@ def task(composed: DictConfig) -> float | None:
     """
     job = Job(*read(bare(composed)))
     if job.settings.figure is not None:
-        raise InputError("figures are for the basic sweeper, and composed from config alone")
+        raise InputError("figures need the basic sweeper and the program's own configuration")
     name = job.settings.objective
     if name is not None:
         require_objective(name, job.config.study)

@@ -219,7 +219,8 @@ def _launch_together(composed: DictConfig, attempts: list[Attempt], wait: bool) 
         if dead := DEAD.match(str(error)):
             raise RunFailed(
                 f"job {dead['job']} ended without a result (state: {dead['state']}; log:"
-                f" {dead['path']}_log.out). Other jobs go on. The same command computes the rest"
+                f" {dead['path']}_log.out). Other jobs continue. Give the same command again to"
+                " compute the missing runs"
             ) from error
         left = [attempt for attempt in attempts if not attempt.is_done()]
         begun = [attempt for attempt in left if attempt.job.run.status() == "running"]

@@ -82,7 +82,7 @@ def compose_order(words: list[str], multirun: bool = False) -> Order:
     untyped = frozenset(line for line in alike if line.partition("=")[0] not in keys)
     jobs = [dataclasses.replace(job, untyped=untyped) for job in jobs]
     if any(_preset(whole) != preset for whole in composer.composed.values()):
-        raise InputError("only a single experiment may define a sweep: run each alone")
+        raise InputError("only a single experiment may define a sweep: run each experiment alone")
     if any(job.settings.figure != composed.figure for job in jobs):
         raise InputError("one command makes one figure; several at once: runner figures fig4 fig5")
     is_sweep = multirun or preset or composed.grids is not None or hydra.mode == RunMode.MULTIRUN
@@ -191,4 +191,4 @@ def _refuse_a_figure(words: list[str]) -> None:
     for word in words:
         if word.startswith("figure="):
             name = word.removeprefix("figure=")
-            raise InputError(f"{word}: figures are named here without a key: {name}")
+            raise InputError(f"{word}: write the figure without a key: {name}")

@@ -48,8 +48,8 @@ METHODS = "methods.py"
 SCALES = {
     "smoke": "seconds; what the tests run",
     "quick": "minutes on two cores; the default",
-    "medium": "hours on two cores. Paper B and norm_finetuning: mostly fewer of the images,"
-    " or smaller networks. All others: as paper",
+    "medium": "hours on two cores. Paper B and norm_finetuning mostly use fewer of the images,"
+    " or smaller networks. All other studies have the sizes of paper",
     "paper": "the papers' own sizes: a GPU for convolutional networks; hours on two cores for most"
     " other figures",
 }

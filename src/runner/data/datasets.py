@@ -170,7 +170,7 @@ def _read(
 ) -> tuple[tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]], dict[str, str]]:
     """Return pixels and labels of training and test images, and each file's SHA-256 by path."""
     if checksums is None:
-        raise InputError(f"checksums=null: those of data={name} are in conf/data/{name}.yaml")
+        raise InputError(f"checksums=null: conf/data/{name}.yaml has the checksums of data={name}")
     files = FROM_FILES[name].files(source, folder)
     check(name, files, checksums)
     return FROM_FILES[name].parse(files), {file.where: file.sha256 for file in files}

@@ -133,12 +133,14 @@ def check(name: str, files: Sequence[File], checksums: Sequence[str]) -> None:
     the dataset, for the message.
     """
     if len(checksums) != len(files):
-        raise InputError(f"checksums has {len(checksums)} entries, {name} {len(files)} files")
+        raise InputError(
+            f"checksums has {len(checksums)} entries, but {name} has {len(files)} files"
+        )
     for file, expected in zip(files, checksums, strict=True):
         if file.sha256 != expected:
             raise InputError(
                 f"{file.where} does not hold what {name} has there: SHA-256 {file.sha256}, expected"
-                f" {expected}.\nPut the right files into a folder and name it with data_folder=..."
+                f" {expected}.\nPut the right files into a folder and give it as data_folder=..."
             )
 
 
@@ -165,5 +167,5 @@ def reading(path: Path) -> Iterator[None]:
     except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
         raise InputError(
             f"{path} is damaged ({_reason(error)}).\n"
-            "Put a whole one into a folder and name it with data_folder=..."
+            "Put an undamaged copy into a folder and give the folder as data_folder=..."
         ) from error

@@ -71,7 +71,7 @@ def parse_idx(file: File, dimensions: int) -> UInt8[Tensor, "..."]:
     size = " x ".join(map(str, shape))
     if len(content) != start + prod(shape):
         held = "fewer" if len(content) < start + prod(shape) else "more"
-        raise InputError(f"{where} promises {size} bytes and holds {held}")
+        raise InputError(f"{where} should have {size} bytes of data, but has {held}")
     if 0 in shape:
         raise InputError(f"{where} is empty: {size} bytes")
     return torch.frombuffer(bytearray(content[start:]), dtype=torch.uint8).reshape(shape)

@@ -88,7 +88,7 @@ def _arrays(path: Path) -> Mapping[str, np.ndarray]:
 def _of_table(path: Path, table: pd.DataFrame) -> dict[str, np.ndarray]:
     """Return the arrays of a CSV file: images (n, pixels), labels, and test images if any."""
     if "label" not in table:
-        raise InputError(f"{path} has no column label; its first is {table.columns[0]}")
+        raise InputError(f"{path} has no column label; its first column is {table.columns[0]}")
     is_test = table.get("test", pd.Series(0, table.index)).astype(bool)
     pixels, arrays = table.drop(columns=["label", "test"], errors="ignore"), {}
     for prefix, rows in (("", ~is_test), ("test_", is_test)):
@@ -130,8 +130,10 @@ def _divided(
     is_test = np.empty(len(labels), dtype=bool)
     is_test[order] = number_in_class % HELD_OUT == HELD_OUT - 1
     if not is_test.any():
-        raise InputError(f"{path} has no test_images, and too few images to put some aside")
-    log.info("%s has no test_images: %d of its images test", path, is_test.sum())
+        raise InputError(
+            f"{path} has no test_images, and too few images to use some as test images"
+        )
+    log.info("%s has no test_images: %d of its images are used for testing", path, is_test.sum())
     return [images[~is_test], labels[~is_test]], [images[is_test], labels[is_test]]
 
 

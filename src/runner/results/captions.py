@@ -79,8 +79,8 @@ def columns_named(words: str, tables: Tables, study: str) -> str:
     """Return a phrase with the names of columns and values for which a caption has other names.
 
     words: the text of the caption. If the caption writes p for the column `sparsity`, the phrase is
-    `in the tables: sparsity (p)`. The phrase is empty if no name differs. A printed name is skipped
-    if a table has a column with this name, or if it begins like the name in the tables.
+    `names in tables: sparsity (p)`. The phrase is empty if no name differs. A printed name is
+    skipped if a table has a column with this name, or if it begins like the name in the tables.
     """
     names = names_of(study)
     printed = {column: names.column(column) for rows in tables.values() for column in rows}
@@ -93,7 +93,7 @@ def columns_named(words: str, tables: Tables, study: str) -> str:
         words, count = re.subn(rf"(?<!\w){re.escape(text)}(?!\w)", "", words, flags=re.I)
         if count and text not in printed and not _are_alike(name, text):
             named.append(f"{name} ({text})")
-    return f"in the tables: {', '.join(named)}" if named else ""
+    return f"names in tables: {', '.join(named)}" if named else ""
 
 
 def _are_alike(name: str, printed: str) -> bool:

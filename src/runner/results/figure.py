@@ -215,7 +215,9 @@ class Figure:
                     raise
                 words = ", ".join(changed.overrides)
                 why = f"{type(error).__name__}: {error}"
-                raise InputError(f"{self.figure} needs more rows than {words} ({why})") from error
+                raise InputError(
+                    f"{self.figure} cannot be drawn with {words}: it needs more rows ({why})"
+                ) from error
             settle(picture)
             if isinstance(picture, Picture) and form.has_header:
                 picture.add_header(header.what, header.finding, header.counts)

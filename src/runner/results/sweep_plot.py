@@ -89,7 +89,7 @@ class Sweep:
         studies = sorted({run.config.study for run in self.runs})
         if not self.complete or len(studies) > 1:
             listed = f"{len(self.complete)} of {', '.join(studies)}"
-            raise InputError(f"not complete runs of one study: {listed}")
+            raise InputError(f"a picture needs complete runs of one study; there are {listed}")
         self.study, self.tables = studies[0], load(self.complete)
         self.swept = _typed_keys(self.runs) or differing(self.runs)
         self.names = names_of(self.study)

@@ -66,7 +66,7 @@ class Checkpoint:
         for name, extent in tables.items():
             table = path.with_name(f"{name}.csv")
             if table.parent != path.parent or sha256_of(table, extent.bytes) != extent.sha256:
-                raise ValueError(f"{name}.csv is not what it was")
+                raise ValueError(f"{name}.csv has changed")
         spent = float(about["seconds"]), float(about["cpu_seconds"])
         return Checkpoint(self.run, self.code, self.device, *spent, tables, state)
 

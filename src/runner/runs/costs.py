@@ -58,5 +58,5 @@ def of_reference() -> dict[str, dict[str, Any]]:
             runs = json.loads(path.read_text())["runs"]
             by_name |= {run["run"]: run for run in runs if float(run["seconds"]) >= 0}
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            log.info("%s cannot be read (%s): its times are not known", path, type(error).__name__)
+            log.info("%s cannot be read (%s): its times are unknown", path, type(error).__name__)
     return by_name

@@ -180,5 +180,9 @@ def named(text: str, outputs: Path) -> RunInfo:
     if len(fits) == 1:
         return fits[0]
     listed = ", ".join(f"{info.study} {info.hash8}" for info in fits[:5])
-    more = f"{len(fits)} runs: {listed}{', ...' * (len(fits) > 5)}" if fits else "no run"
-    raise InputError(f"{text} names {more} under {outputs}: a folder, a name or a hash is needed")
+    if not fits:
+        raise InputError(f"{text} names no run under {outputs}: type its folder, name or hash")
+    more = ", ..." * (len(fits) > 5)
+    raise InputError(
+        f"{text} names {len(fits)} runs: {listed}{more}. Type more of the name or hash"
+    )

@@ -238,7 +238,9 @@ def read_config(folder: Path) -> StudyConfig:
     except KeyError as error:
         raise InputError(f"{path} cannot be read (KeyError)") from error
     if not isinstance(study, str) or study not in studies():
-        raise InputError(f"{path}: no study {study!r} is known here; one of your own: --config-dir")
+        raise InputError(
+            f"{path}: the study {study!r} is unknown; a study of your own needs --config-dir FOLDER"
+        )
     config_class = config_of(study)
     if version != config_class.version:
         raise InputError(
@@ -252,7 +254,11 @@ def read_config(folder: Path) -> StudyConfig:
         config = config_class(**values)
         run_name(config)
     except InputError as error:
-        hint = "; a name of your own: --config-dir" if " is unknown: " in str(error) else ""
+        hint = (
+            "; a name of your own needs --config-dir FOLDER"
+            if " is unknown: " in str(error)
+            else ""
+        )
         raise InputError(f"{path}: {error}{hint}") from error
     except Exception as error:  # the checks of a study may raise anything
         raise InputError(f"{path}: a value is of the wrong type ({error})") from error

@@ -180,7 +180,7 @@ def _is_rectified(network: MLP) -> bool:
     Raises InputError for an activation that the kernels do not support.
     """
     if network.sigma.below not in RECTIFIED:
-        raise InputError(f"activation={network.activation} is not written out: use autograd")
+        raise InputError(f"activation={network.activation} has no compiled gradient: use autograd")
     return RECTIFIED[network.sigma.below]
 
 

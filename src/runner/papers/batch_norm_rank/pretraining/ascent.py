@@ -103,9 +103,13 @@ def _derivative(network: MLP) -> Callable[[Tensor], Tensor]:
     """
     derivative = network.sigma.derivative
     if derivative is None:
-        raise InputError(f"activation={network.activation}: its gradient of r is not written out")
+        raise InputError(
+            f"the gradient of r is not implemented for activation={network.activation}"
+        )
     if network.centred is not None or not isinf(network.skip):
-        raise InputError("the gradient of r is written out without normalization or skip alone")
+        raise InputError(
+            "the gradient of r is implemented only without normalization and skip connections"
+        )
     return derivative
 
 

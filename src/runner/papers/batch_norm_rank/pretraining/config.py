@@ -89,8 +89,8 @@ class Pretraining(TrainedMLPs):
     )
     methods: list[str] = parameter("networks to compare", list(METHODS[:4]), choices=METHODS)
     pretraining_steps: list[int] | None = parameter(
-        "M, the numbers of minibatches of pre-training, or with script=fig6 of steps on each layer,"
-        " one after the other; null: the numbers of the protocol, as below",
+        "M: list of numbers of minibatches of pre-training (script=fig6: numbers of steps on each"
+        " layer, one layer after the other); null: the numbers of the protocol, as below",
         None,
         minimum=1,
     )

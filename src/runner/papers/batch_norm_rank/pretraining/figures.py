@@ -625,7 +625,7 @@ def caption_against(tables: Tables) -> str:
         for data, group in tables["training"].groupby("data")
     ]
     return (
-        "The mean training loss over the epochs is divided by that of the pre-trained network"
+        "The mean training loss over the epochs is divided by the loss of the pre-trained network"
         " with the same random draws. Random weights (scale_matched) have the pre-trained root"
         " mean square in each layer. Markers are medians, dots networks. " + " ".join(rates)
     )
@@ -739,7 +739,7 @@ FIGURES = [
         caption="(a) shows the training accuracy and (b) the mean r by epoch. The mean r is the"
         " harmonic mean, over seven layers, of a lower bound r of the rank. Lines are"
         " medians, bands the range. Steps are pre-training steps on each layer; networks"
-        " with 75 steps take them after 5 first steps.",
+        " with 75 steps take 5 more steps first.",
         shows={"method": ["vanilla", "pretrained", "batch_norm", "batch_norm_asymmetric"]},
     ),
     Drawing(
@@ -752,10 +752,10 @@ FIGURES = [
             for verdict in ("holds", "fails", "undecided")
         ],
         marks="large marks: medians, dots: networks",
-        caption="(a) shows the final training accuracy against r before training, the lower bound"
-        " of the last hidden layer's rank. (b) shows the best networks. Large marks are medians,"
-        " dots networks, hollow if not pre-trained. Lines join pre-trained and random networks"
-        " of equal root mean square in each layer. Diverged networks have chance level.",
+        caption="(a) shows the final training accuracy against r before training, the lower"
+        " bound of the last hidden layer's rank. (b) enlarges the best networks. Large marks are"
+        " medians, dots networks, hollow if not pre-trained. Lines join pre-trained and random"
+        " networks of equal root mean square in each layer. Diverged networks have chance level.",
         shows={"method": [method for _, method in STARTS]},
     ),
     Drawing(

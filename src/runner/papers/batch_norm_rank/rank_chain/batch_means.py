@@ -106,7 +106,7 @@ def tell_nan(values: Float[Tensor, "chains *rest"], point: str) -> None:
     """
     ended = int(values.isnan().view(len(values), -1).any(dim=1).sum())
     if ended:
-        log.info("%s: %d of %d chains ended in nan", point, ended, len(values))
+        log.info("%s: %d of %d networks ended in nan", point, ended, len(values))
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ class RankChain(StudyConfig):
         above=0,
     )
     layers: int = parameter(
-        "L: number of layers; with measure=average the sum over all networks, else of each network",
+        "L: number of layers of each network (measure=average: of all networks together)",
         100_000,
         minimum=1,
     )

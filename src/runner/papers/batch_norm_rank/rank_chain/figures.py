@@ -766,11 +766,10 @@ FIGURES = [
         findings=[Finding(say_laws, holds=["soft-rank-bound"])],
         marks="points: means over the layers, bands: two standard errors",
         caption=over_layers(
-            "(a) shows the mean soft rank against the width d, for three distributions of the"
-            " weights, and the bound of Theorem 14. (b) shows the soft rank divided by that of"
-            " Gaussian weights without skip connections. Means are over {layers}; bands are ±"
-            " two standard errors. Dark networks have no skip connections, light networks the"
-            " small residual weights γ of Lemma 5."
+            "(a) shows the mean soft rank and the bound of Theorem 14 against the width d. (b)"
+            " shows the soft rank divided by the soft rank of Gaussian weights without skip"
+            " connections. Means are over {layers}; bands are ± two standard errors. Dark networks"
+            " have no skip connections, light networks the small residual weights γ of Lemma 5."
         ),
         shows={"law": choices.LAWS.only("gaussian", "uniform", "rademacher")},
     ),
@@ -856,7 +855,7 @@ FIGURES = [
         marks="points in b: root mean squares",
         caption="(a) shows the measured against the predicted change of ‖M‖² over one layer at"
         " the smallest residual weight γ; each dot is a matrix. (b) shows the root mean square"
-        " error of the prediction, minus that at the smallest γ, against γ. Dotted lines have"
+        " error of the prediction, minus its value at the smallest γ, against γ. Dotted lines have"
         " the slopes 1 and 2. Wider networks are darker; hollow markers have uniform, others"
         " Gaussian weights.",
         shows={"law": ["gaussian", "uniform"]},

@@ -34,8 +34,8 @@ class RankCollapse(TrainedMLPs):
         "activation function after each layer", "relu", choices=ACTIVATIONS, own=True
     )
     normalizations: list[str] = parameter(
-        "normalizations to compare; batch: over the batch; batch_no_mean: its division by the root"
-        " mean square only; layer, rms: over the features of each sample",
+        "normalizations to compare; batch: over the batch; batch_no_mean: over the batch, without"
+        " mean subtraction; layer, rms: over the features of each sample",
         ["none", "batch"],
         choices=NORMALIZATIONS,
     )

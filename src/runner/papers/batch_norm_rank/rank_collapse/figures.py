@@ -227,8 +227,9 @@ def say_norms(tables: Tables) -> str:
     rank = select(rank_of_last_layer(tables["metrics"]), normalization="layer", depth=16)
     accuracy = select(trained(tables), normalization="layer", depth=16)["train_accuracy"]
     return (
-        "Layer norm and RMS norm do not keep the rank, but learn: at depth 16 layer norm begins at"
-        f" r = {rank['rank_bound'].median():.1f} and reaches an accuracy of {accuracy.median():.2f}"
+        "Networks with layer norm or RMS norm lose the rank, but learn: at depth 16 layer norm"
+        f" begins at r = {rank['rank_bound'].median():.1f} and ends at an accuracy of"
+        f" {accuracy.median():.2f}"
     )
 
 
@@ -269,8 +270,8 @@ def say_starts(tables: Tables) -> str:
     rank = rank_of_last_layer(tables["metrics"]).groupby("init")["matrix_rank"].median()
     ends = trained(tables).groupby("init")["train_accuracy"].median()
     return (
-        f"Positive weights lower the rank that batch norm keeps from {rank['pytorch']:.0f} to"
-        f" {rank['asymmetric']:.0f}, and the accuracy from {ends['pytorch']:.2f} to"
+        f"With batch norm, positive weights lower the rank from {rank['pytorch']:.0f} to"
+        f" {rank['asymmetric']:.0f}, and the training accuracy from {ends['pytorch']:.2f} to"
         f" {ends['asymmetric']:.2f}"
     )
 

@@ -77,8 +77,8 @@ def say_cost(tables: Tables) -> str:
     rows = select(networks(tables), network="ReLU, batch norm").query("d == N and L == L.max()")
     growth = (rows["ratio"] ** (1 / (rows["L"] - 1))).median()
     return (
-        f"In ReLU networks batch norm keeps the rank, but gradients grow {growth:.2f} times per"
-        " layer; without batch norm they do not, and r falls to 1"
+        f"In ReLU networks batch norm keeps the rank, but gradients grow by a factor of"
+        f" {growth:.2f} per layer; without batch norm gradients keep their size, and r falls to 1"
     )
 
 

@@ -282,11 +282,10 @@ FIGURES = [
         findings=[Finding(say_slope, holds=["slope-tends-to-rank", "singular-values"])],
         marks="bold: task of the lower row",
         caption=lambda tables: (
-            f"Columns: best solutions{_from_depth(tables['metrics'])}, annealed training (weight"
-            " decay 0 for 200 steps, to 5 λ until 60 %, then λ), ordinary training (λ). The upper"
-            " row shows ‖θ‖² by depth; colors are ranks, crosses do not fit, dotted: the paper's"
-            " slopes. The lower row shows the first k singular values (k: rank) by layer; band: the"
-            " others."
+            f"Columns are best solutions{_from_depth(tables['metrics'])}, annealed training (weight"
+            " decay 0 for 200 steps, to 5 λ until 60 %, then λ), and ordinary training (λ). The"
+            " upper row shows ‖θ‖² by depth; colors are ranks, crosses networks without fit. The"
+            " lower row shows the first k singular values (k: rank) by layer; bands are the others."
         ),
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),
@@ -298,9 +297,9 @@ FIGURES = [
         marks="lines: medians, dots: tasks",
         caption=lambda tables: (
             f"(a) shows the middle layer's rank by depth{_from_depth(tables['metrics'])} (dotted:"
-            " the task's rank). (b) shows the loss above the best solution found. Ordinary"
-            " training has weight decay λ; annealed training has none for 200 steps, up to five"
-            " times λ until 60 % of the steps, then λ."
+            " the task's rank). (b) shows the loss in percent above the best solution found."
+            " Ordinary training has weight decay λ; annealed training has none for 200 steps, up to"
+            " five times λ until 60 % of the steps, then λ."
         ),
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),

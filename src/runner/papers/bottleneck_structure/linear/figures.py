@@ -105,11 +105,11 @@ FIGURES = [
         whose="our experiment",
         findings=[Finding(say_attained, holds=["cost-is-attained", "cost-is-least"])],
         marks="lines: medians, bands: range",
-        caption="(a) shows the squared parameter norm of trained linear networks (filled) and the"
-        " formula L ‖A‖^(2/L) (circles; Schatten norm of order 2/L), against the depth L. A is"
-        " the product of the matrices, k its rank, |A|₊ the product of its singular values. (b)"
-        " shows the residual after each term of the expansion in 1/L, without zero networks."
-        " Lines are medians, bands the range. Targets are random matrices.",
+        caption="(a) shows the squared norm of trained linear networks (filled) and the formula"
+        " L ‖A‖^(2/L) (circles; Schatten norm of order 2/L), against the depth L. A is the"
+        " product of the matrices, k is its rank, and |A|₊ is the product of its nonzero"
+        " singular values. (b) shows the residual after each term of the expansion in 1/L,"
+        " without zero networks. Lines are medians, bands the range.",
     ),
 ]
 

@@ -92,10 +92,10 @@ FIGURES = [
             Finding(say_fewer, holds=["interpolants-are-rare"]),
         ],
         caption="The target function has rank 2. (a) shows how many initializations fit, (b) the"
-        " largest trace of the tangent kernel (NTK) divided by the depth L, and (c) the squared"
-        " parameter norm minus L, all against N. Dots fit, crosses do not; large dots are"
-        " medians of fits. Dotted lines are the paper's lower bounds, in (b) at arbitrary"
-        " height.",
+        " largest trace of the tangent kernel divided by the depth L, and (c) the squared"
+        " parameter norm minus L, against N. Dots are networks that fit (large: medians),"
+        " crosses networks that do not. Dotted lines are the paper's lower bounds, in (b) at"
+        " arbitrary height.",
     ),
 ]
 

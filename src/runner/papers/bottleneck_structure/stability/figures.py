@@ -117,10 +117,10 @@ FIGURES = [
         whose="supplementary",
         marks="lines: medians; not drawn: no fit, zero networks",
         findings=[Finding(say_bounded, holds=["large-rate-small-kernel"])],
-        caption="Gradient descent at rates c/L goes on from networks trained on figure 1's task,"
-        " and from those of Example 20. (a) shows the curvature 2 ‖Θ(X, X)‖ / N, divided by L;"
-        " above the dotted line descent is unstable. (b) shows Tr Θ / L. Networks without fit, and"
-        " zero networks, are left out.",
+        caption="Gradient descent with learning rate c/L begins from trained networks of figure"
+        " 1's task (a) and from networks of Example 20 (b). (a) shows the curvature 2 ‖Θ(X, X)‖"
+        " / N, divided by L, of networks that fit; descent is unstable above the dotted line."
+        " (b) shows Tr Θ / L, without zero networks.",
     ),
 ]
 

@@ -280,8 +280,8 @@ FIGURES = [
         caption="A network predicts gradient descent; rotations about an axis w change nothing."
         " (a) shows singular values by layer (band: all but two), (b) two principal"
         f" components of layer {PCA_LAYER}, (c) distances to a point in layer"
-        f" {DISTANCE_LAYER} (dashed: orbit). Large panels: weight decay λ throughout."
-        " Annealed training: 0 for 200 steps, to 5 λ until 60 %, then λ.",
+        f" {DISTANCE_LAYER} (dashed: orbit). Large panels have weight decay λ"
+        " throughout. Annealed training begins with none, then has up to 5 λ, then λ.",
     ),
     Drawing(
         "bottleneck-symmetry",

@@ -202,9 +202,8 @@ FIGURES = [
         ],
         marks="lines: medians",
         caption="The error is the largest |f(x) − g(x)| of network f and target g on the unit"
-        " sphere; below 1e-16 it is ≈ 0. (a) shows it, at full rank, against the error"
-        " n ε κ that rounding can cause (n equations, condition number κ), (b) medians against"
-        " the block size.",
+        " sphere; below 1e-16 it is ≈ 0. (a) shows the error at full rank against the rounding"
+        " error n ε κ (n equations, condition number κ), (b) its median against the block size.",
         shows={"theorem": ["wide", "low_rank", "deep"]},
     ),
     Drawing(
@@ -213,9 +212,9 @@ FIGURES = [
         whose="as in the paper",
         findings=[Finding(say_sparse, holds=["sparse-conjecture", "sparse-threshold"])],
         caption="The figure shows the fraction of random networks of width d² that can equal"
-        " every target of width d, by the fraction p of nonzero weights in units of the"
-        " conjecture (a) and of the theorem (b). Lines: probability that every unit stays"
-        " connected. Dotted lines: p = 3 log(d)/d (a), 2 √(log(d)/d) (b; the 2 is ours).",
+        " every target of width d, against the fraction p of nonzero weights, divided by"
+        " log(d)/d (a) or √(log(d)/d) (b). Lines are the probability that every unit stays"
+        " connected. Dotted lines are p = 3 log(d)/d (a) and 2 √(log(d)/d) (b; the 2 is ours).",
         shows={"theorem": ["sparse"]},
     ),
 ]

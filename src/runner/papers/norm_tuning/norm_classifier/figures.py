@@ -61,9 +61,9 @@ FIGURES = [
         whose="our experiment",
         findings=[Finding(say_labels, holds=["classifier-copied", "labels-beat-target"])],
         marks="dots: replicates, strokes: medians",
-        caption="A classifier of digits is copied by frozen random layers, with γ and β set by the"
+        caption="Frozen random layers copy a classifier of digits: γ and β are set by the"
         " construction, or trained on the labels. (a) shows the training loss, (b) the test"
-        " accuracy. ReLUs active: the shifts are those of Lemma 7. Adam takes 300 steps on all"
-        " images; its rate falls from 0.1 to 0 along a cosine (classifier: constant, 0.01).",
+        " accuracy. Active ReLUs have the shifts of Lemma 7. Adam takes 300 steps on all images;"
+        " its learning rate falls from 0.1 to 0 along a cosine (classifier: constant, 0.01).",
     ),
 ]

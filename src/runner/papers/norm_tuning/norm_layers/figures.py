@@ -137,9 +137,10 @@ FIGURES = [
         ],
         marks="lines: medians, dots: replicates, hollow: with biases",
         caption="(a) shows the error against the target width d in BatchNorm, (b) in LayerNorm"
-        " and (c) in RMSNorm. No γ and β without biases have an error below the black lines."
-        " Purple networks have γ and β fitted by L-BFGS. Biases are random and frozen. Lines are"
-        " medians, dots networks. Errors below 0.02 % are at ≈ 0, above 10⁶ % at the top.",
+        " and (c) in RMSNorm. Black lines are lower bounds for all γ and β without biases."
+        " Purple networks have γ and β fitted by L-BFGS. Hollow marks have random frozen biases."
+        " Lines are medians, dots networks. Errors below 0.02 % are at ≈ 0, above 10⁶ % at the"
+        " top.",
         shows={"layer": [layer + b for b in ("", WITH_BIASES) for layer in config.LAYERS]},
     ),
 ]

@@ -61,8 +61,8 @@ class Invariances(TrainingConfig):
         maximum=1,
     )
     twins: float = parameter(
-        "fraction of the nonlinear neurons in pairs with nearly equal initial weights, so that both"
-        " neurons of a pair are active for equal inputs",
+        "fraction of the nonlinear neurons that form pairs: both neurons of a pair have nearly"
+        " equal initial weights, so that the same inputs activate both",
         0.25,
         minimum=0,
         maximum=1,

@@ -522,9 +522,9 @@ FIGURES = [
                 holds=["theorem-1", "vertex-wise", "edge-wise", "layer-wise", "relu-not-invariant"],
             )
         ],
-        caption="Left is the order of each drift: 0 if gradient flow moves the quantity, 1 if"
-        " finite steps do, 4 with Runge–Kutta steps. Right is the drift at the smallest rate."
-        " Blue quantities are invariants, orange ones controls. Graphs are partly"
+        caption="Left is each drift's convergence order: 0 if gradient flow moves the quantity, 1"
+        " if finite steps move it, 4 with Runge–Kutta steps. Right is the drift at the smallest"
+        " learning rate. Blue quantities are invariants, orange ones controls. Graphs are partly"
         f" frozen. {D} compares adjacent layers.",
         shows={"data": ["gaussian", "digits"]},
     ),

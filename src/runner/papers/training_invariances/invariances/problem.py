@@ -86,8 +86,8 @@ def digits(config: Invariances, load_data: LoadData) -> Examples:
             members = images.flat()[images.labels == digit].double()
             if len(members) < share:
                 raise InputError(
-                    f"samples={config.samples}: there are {len(members)} images of the digit"
-                    f" {digit}, half of the samples"
+                    f"samples={config.samples}: half of the samples show the digit {digit},"
+                    f" but there are only {len(members)} images of it"
                 )
             stream = config.stream(replicate, f"digit {digit}")
             chosen.append(members[torch.randperm(len(members), generator=stream)[:share]])

@@ -386,7 +386,7 @@ FIGURES = [
         marks="lines and marks: medians, bars: range",
         caption="(a) shows the ratio ‖W‖₂² / ‖W‖² of the last inner layer by epoch, for four"
         " initial sizes (gains), (b) the remainder ‖W‖² − ‖W‖₂². (c) shows the ratio for other"
-        " networks and losses; ten classes count nine singular values. (d) shows squared"
+        " networks and losses; ten classes have nine leading values. (d) shows squared"
         " singular values by width. Marks are medians, bars ranges, of digits networks without"
         " divergence.",
         shows={"data": ["digits", "fashion_mnist"]},
@@ -397,11 +397,11 @@ FIGURES = [
         whose="our experiment, beyond the paper",
         findings=[Finding(say_decay, holds=["decay"])],
         marks="marks: medians, bars: range",
-        caption="(a) shows for the last inner layer all squared singular values but the largest,"
-        " relative to weight decay λ = 0, against 2λT (T: training time). (b) shows the change"
+        caption="(a) shows the remainder ‖W‖² − ‖W‖₂² of the last inner layer, divided by the"
+        " remainder at weight decay λ = 0, against 2λT (T: time). (b) shows the change"
         " of D = W₂ᵀW₂ − W₁W₁ᵀ of adjacent layers without decay, by learning rate. (c) shows"
-        " singular values for ten classes. Marks are medians, bars ranges (digits, without diverged"
-        " networks).",
+        " singular values for ten classes. Marks are medians, bars ranges (digits, without"
+        " diverged networks).",
         shows={
             "data": ["digits", "fashion_mnist"],
             "optimizer": ["sgd", "momentum", "adam", "adamw"],

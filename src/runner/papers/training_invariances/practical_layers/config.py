@@ -20,7 +20,7 @@ class PracticalLayers(StudyConfig):
     samples: int = parameter("n: number of digits", 128, minimum=2, maximum=1536)
     batch_size: int = parameter("number of digits in a minibatch", 16, minimum=2)
     optimizer: str = parameter(
-        "optimizer, one of torch",
+        "optimizer of torch that trains the networks",
         "sgd",
         choices=("sgd", "momentum", "adam"),
     )

@@ -86,10 +86,10 @@ FIGURES = [
         whose="our experiment",
         marks="left: networks; right: medians, bars: range",
         findings=[Finding(say_practice, holds=["practice-conserved", "practice-first-order"])],
-        caption="Left: exact rate of change of a quantity under gradient flow, relative to the"
-        " largest possible rate; dots are networks. Right: exponent of the drift in the learning"
-        " rate. Marks are medians, bars ranges. Blue quantities are conserved, orange ones are"
-        " controls. D compares the weights out of and into neurons. With weight decay λ,"
-        " D exp(2λT) is compared.",
+        caption="The left panel shows rates of change under gradient flow, relative to the"
+        " largest possible rate; the right panel shows the exponent of the drift in the learning"
+        " rate. Marks are medians, bars ranges. Blue quantities are conserved, orange ones"
+        " controls. D compares outgoing and incoming weights of neurons. With weight decay λ, D"
+        " exp(2λT) is compared (T: time).",
     ),
 ]

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -102,16 +103,22 @@ class UnknownColumn(InputError):
 def fits(rows: pd.DataFrame, condition: str) -> pd.Series:
     """Return for each row whether it fits a condition, in the language of `DataFrame.query`.
 
-    `epoch=10` means `epoch == 10`, and `epoch=null` that epoch is unknown. Raises UnknownColumn for
-    a column that does not exist, and InputError for a text that is no condition.
+    `epoch=10` means `epoch == 10`, and `epoch=null` that epoch is unknown. The value may also be a
+    text that looks like a number, as the hash 39765891. Raises UnknownColumn for a column that does
+    not exist, and InputError for a text that is no condition.
     """
-    test = condition
-    if pair := re.fullmatch(r"\s*(\w+)\s*=\s*([^=].*)", condition):
-        value = yaml.safe_load(pair[2])
-        values = value if isinstance(value, list) else [value]
-        test = f"{pair[1]}.isnull()" if value is None else f"{pair[1]}.isin({values!r})"
+    test, names = condition, dict[str, Any]()
     try:
-        fit = rows.eval(test, engine="python", local_dict={}, global_dict={})
+        pair = re.fullmatch(r"\s*(\w+)\s*=\s*([^=].*)", condition)
+        if pair and not re.search(r" (and|or) .*[=<>]", pair[2]):
+            value = yaml.safe_load(pair[2])
+            values = [*value] if isinstance(value, list) else [value, pair[2].strip()]
+            for text in [text for text in values if isinstance(text, str)]:
+                with suppress(ValueError):  # YAML reads 1e5 as a text
+                    values.append(float(text))
+            test = f"{pair[1]}.isnull()" if value is None else f"{pair[1]}.isin(@values)"
+            names = {"values": values}
+        fit = rows.eval(test, engine="python", local_dict=names, global_dict={})
         if not (isinstance(fit, pd.Series) and fit.isin([True, False]).all()):
             raise ValueError("a comparison is needed")
     except pd.errors.UndefinedVariableError as error:

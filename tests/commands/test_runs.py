@@ -70,6 +70,8 @@ def test_the_list_is_sorted_by_a_number_and_shows_it(runs):
     assert code == 0 and len(numbers) == 3 and numbers == sorted(numbers)
     assert listed(runs(*words, "-n", "1")[1]) == listed(shown)[:1]
     assert "did you mean 'test_mse'" in runs("list", "--columns", "test_mes")[2]
+    both = runs("list", "--study", "bn_only", "--columns", "test_mse,max_abs_error")[1]
+    assert both.split("\n")[0].split()[-2:] == ["test_mse", "max_abs_error"]
 
 
 def test_a_run_is_shown_with_the_command_that_makes_it_again(runs, two, tmp_path, monkeypatch):
@@ -120,6 +122,7 @@ def test_the_list_tells_the_living_from_the_dead_and_other_code(runs, two, outpu
         ("list --where depth==3 --study bn_only", "there is no depth"),
         ("list --where seconds", "is no condition (a comparison is needed): write it as"),
         ("list --status complet", "did you mean 'complete'"),
+        ("list -n -3", "-n -3: at least 1"),
         ("list --study bn_onyl", "did you mean 'bn_only'"),
         ("diff one", "runs diff needs two runs"),
         ("diff target_width depths", "target_width names 3 runs"),

@@ -4,6 +4,7 @@ import time
 from contextlib import nullcontext
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from in_process import order_of
 from some_runs import METHODS, one, say
@@ -12,7 +13,7 @@ from runner.core.errors import InputError
 from runner.runs import lock
 from runner.runs.inventory import describe, find
 from runner.runs.jobs import complete
-from runner.runs.query import chosen, condition_for, named
+from runner.runs.query import chosen, condition_for, fits, named
 
 
 @pytest.fixture
@@ -62,6 +63,11 @@ def test_an_empty_folder_is_absent(folder):
         ("depths == '4'", 1),
         ("status != 'complete' or seconds > 1e6 or stale", 0),
         ("ended > '2020'", 4),
+        ("target_width=3", 2),
+        ("target_width=[3, 4]", 2),
+        ("target_width=3e0", 2),
+        ("learning_rate=null", 4),
+        ("stale=false", 4),
     ],
 )
 def test_a_condition_means_the_runs_that_fit_it(outputs, condition, number):
@@ -85,12 +91,24 @@ def test_a_condition_means_the_runs_that_fit_it(outputs, condition, number):
         ({"where": ["methods > 3"]}, "is no condition"),
         ({"where": ["__import__('os')"]}, "is no condition"),
         ({"where": ["@outputs == 1"]}, "there is no outputs"),
+        ({"where": ["@values == 1"]}, "there is no values"),
+        ({"where": ["target_width=[1"]}, "is no condition.*write it as 'depth == 32"),
+        ({"where": ["target_width=3 and seed=0"]}, "is no condition.*write it as 'depth == 32"),
     ],
 )
 def test_a_wrong_choice_is_explained_in_one_line(outputs, options, message):
     with pytest.raises(InputError, match=message) as error:
         chosen(find(outputs), **options)
     assert "\n" not in str(error.value)
+
+
+def test_a_value_that_looks_like_a_number_is_found_as_text():
+    rows = pd.DataFrame({"hash": ["39765891", "12345e67"], "note": ["yes", "a and b"]})
+    rows["skip"] = [float("inf"), 1e5]
+    for condition in ("hash=39765891", "note=yes", "skip=inf"):
+        assert fits(rows, condition).tolist() == [True, False]
+    for condition in ("hash=12345e67", "note=a and b", "skip=1e5", "skip=[1e5, 3]"):
+        assert fits(rows, condition).tolist() == [False, True]
 
 
 def test_the_condition_of_a_sweep_chooses_its_runs_alone(outputs):

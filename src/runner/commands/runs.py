@@ -77,11 +77,14 @@ def list_runs(options: argparse.Namespace, outputs: Path) -> int:
     """Print a line for each chosen run, and how many runs have each status; return 0.
 
     options: the parsed arguments, which choose the runs. outputs: the folder of outputs. Raises
-    InputError if a condition or a name is wrong.
+    InputError if a condition or a name is wrong, or `-n` is below 1.
     """
+    if options.n is not None and options.n < 1:
+        raise InputError(f"-n {options.n}: at least 1")
     infos = find(outputs)
     runs = _chosen(options, infos)
-    numbers = {name: _numbers(name, runs) for name in options.columns}
+    columns = [name for names in options.columns for name in names.split(",")]
+    numbers = {name: _numbers(name, runs) for name in columns}
     if options.sort:
         runs = sorted(runs, key=_order(options.sort, runs))
     runs = runs[: options.n]
@@ -414,8 +417,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--status": SEVERAL | {"help": f"in this status: {', '.join(STATUSES)}"},
     "--where": SEVERAL | {"metavar": "CONDITION", "help": WHERE},
     "--stale": FLAG | {"help": "complete runs of older code"},
-    "--columns": SEVERAL
-    | {"metavar": "NUMBER", "help": "a number of a table, shown with each run"},
+    "--columns": SEVERAL | {"metavar": "NUMBER", "help": "numbers of a table, as test_mse,rank"},
     "--sort": {"metavar": "NAME", "help": "by a column of the list, a parameter or a number"},
     "-n": {"type": int, "help": "list only the first N"},
     "--json": FLAG | {"help": "as JSON with all parameters, for programs"},

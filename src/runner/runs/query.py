@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -108,15 +109,20 @@ def fits(rows: pd.DataFrame, condition: str) -> pd.Series:
 
     `epoch=10` means `epoch == 10`, and `epoch=null` means that the epoch is missing. Raises
     UnknownColumn if the rows lack a column of the condition, and InputError if the text is not a
-    condition.
+    condition. A value may also be a text that looks like a number, as the hash 39765891.
     """
-    test = condition
-    if pair := re.fullmatch(r"\s*(\w+)\s*=\s*([^=].*)", condition):
-        value = yaml.safe_load(pair[2])
-        values = value if isinstance(value, list) else [value]
-        test = f"{pair[1]}.isnull()" if value is None else f"{pair[1]}.isin({values!r})"
+    test, names = condition, dict[str, Any]()
     try:
-        fit = rows.eval(test, engine="python", local_dict={}, global_dict={})
+        pair = re.fullmatch(r"\s*(\w+)\s*=\s*([^=].*)", condition)
+        if pair and not re.search(r" (and|or) .*[=<>]", pair[2]):
+            value = yaml.safe_load(pair[2])
+            values = [*value] if isinstance(value, list) else [value, pair[2].strip()]
+            for text in [text for text in values if isinstance(text, str)]:
+                with suppress(ValueError):  # YAML reads 1e5 as a text
+                    values.append(float(text))
+            test = f"{pair[1]}.isnull()" if value is None else f"{pair[1]}.isin(@values)"
+            names = {"values": values}
+        fit = rows.eval(test, engine="python", local_dict=names, global_dict={})
         if not (isinstance(fit, pd.Series) and fit.isin([True, False]).all()):
             raise ValueError("a comparison is needed")
     except pd.errors.UndefinedVariableError as error:

@@ -66,12 +66,13 @@ def changes(reference: Path) -> str:
     lost = changed["verdict"].isin(DECIDED)
     turned = (lost & changed["other"].isin(DECIDED)).sum()
     *others, last = sorted(rows["seed"].unique())
-    seeds = f"{', '.join(map(str, others))} and {last}" if others else str(last)
+    seeds = f"seeds {', '.join(map(str, others))} and {last}" if others else f"seed {last}"
+    one = "one of these seeds" if others else "this seed"
     open_rows, opened = len(rows) - len(decided), len(changed) - lost.sum()
     lines = [
-        f"With seeds {seeds}, {turned or 'none'} of {len(decided)} verdicts changed from *holds* to"
+        f"With {seeds}, {turned or 'none'} of {len(decided)} verdicts changed from *holds* to"
         f" *fails* or the reverse, and {lost.sum() - turned or 'none'} became undecided. With"
-        f" one of these seeds, {opened or 'none'} of {open_rows} undecided verdicts changed to"
+        f" {one}, {opened or 'none'} of {open_rows} undecided verdicts changed to"
         " *holds* or *fails*.",
         "",
         "| command | statement | stored verdict | other seed |",

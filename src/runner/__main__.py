@@ -22,7 +22,10 @@ from runner.runs.provenance import COMMAND
 SUBCOMMANDS = {
     "show": ("runner.commands.show", "a figure as the reference has it; computes nothing"),
     "figures": ("runner.commands.figures", "all figures, or those named, in one pool"),
-    "runs": ("runner.commands.runs", "list|show|check|diff|export|plot|clean: the runs of a folder"),
+    "runs": (
+        "runner.commands.runs",
+        "list|show|check|diff|export|plot|clean: the runs of a folder",
+    ),
     "report": ("runner.commands.report", "a gallery of all figures and claims; computes nothing"),
     "reference": ("runner.commands.reference", "keep|draw|judge: the tables behind figures"),
     "claims": ("runner.commands.claims", "all statements with their rules; computes nothing"),

@@ -31,9 +31,10 @@ def plan(name: str, typed: list[str]) -> str:
     typed: further arguments, such as `scale=paper`. Raises InputError if they do not compose.
     """
     figure = paper_figure(name, typed)
-    paper = paper_of(paper_folder(figure.study)).letter
+    letter = paper_of(paper_folder(figure.study)).letter
+    paper = f"paper {letter}, " * bool(letter)
     lines = [
-        f"{name}: paper {paper}, study {figure.study}, scale {figure.scale}",
+        f"{name}: {paper}study {figure.study}, scale {figure.scale}",
         f"  planned: {_runs_in_words([run.config for run in figure.runs])}",
     ]
     for claim in claims_of(name, figure.study):

@@ -46,13 +46,16 @@ def register(kind: str, name: str, function: Callable[..., Any]) -> None:
     """Give a user's function a name, by which parameters of this kind accept it.
 
     kind: one of `core.choices.KINDS`. Raises InputError for another kind, a name that is no
-    identifier or is taken, and as `place_of` does.
+    identifier or is taken, an optimizer that is no class with a method `step`, and as `place_of`
+    does.
     """
     if kind not in KINDS:
         raise InputError(f"{kind} cannot be registered: {nearest(kind, KINDS)}")
     place, own = place_of(function), REGISTERED.setdefault(kind, {})
     if not name.isidentifier():
         raise InputError(f"{name!r} is no name: letters, digits and underscores are needed")
+    if kind == "optimizer" and not hasattr(function, "step"):
+        raise InputError(f"optimizer={name}: {place} must be a class with step(gradients, rates)")
     if name in KINDS[kind] and (name not in own or place_of(own[name]) != place):
         taken = f"is {place_of(own[name])}" if name in own else "is one of the program's"
         raise InputError(f"{kind}={name} {taken}: choose another name for {place}")

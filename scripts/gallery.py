@@ -1,10 +1,10 @@
 """Write the results into the documents: every figure with its command, time and claims.
 
-python scripts/gallery.py
+    python scripts/gallery.py
 
-Draws the reference into `docs/figures/`, at scale quick and at the largest stored scale, with a
-page of captions. Writes the tables of figures, of claims that do not hold, and of benchmarks
-between the marks in README.md and docs/*.md. None of these is typed by hand.
+Draws the figures of the reference into `docs/figures/`, at scale quick and at the largest stored
+scale, with a page of captions. Writes the tables of figures, of claims that do not hold, and of
+benchmarks between the marks in README.md and docs/*.md. None of these is typed by hand.
 """
 
 import re
@@ -35,7 +35,7 @@ from runner.runs.provenance import REFERENCE, REPOSITORY
 
 SCALE = "quick"
 SCALES = (SCALE, "medium", "paper")
-"""Scales whose results are stored, if there are any."""
+"""The scales at which the reference may have results."""
 README = REPOSITORY / "README.md"
 RESULTS = REPOSITORY / "docs" / "results.md"
 NOTES = REPOSITORY / "docs" / "notes-on-the-papers.md"
@@ -68,11 +68,11 @@ WORK_AT_PAPER = {
     ("rank-fig5", "rank-fig7", "rank-fig10"): 5 * 75 / 20 * 4**2 * 11 / 8,
     ("rank-fig13",): 5 * 75 / 10 * 8**2 * 11 / 8,
 }
-"""Work at scale `paper` / work at `medium`, for figures without results at `paper`.
+"""Work at scale `paper` divided by work at `medium`, for figures without results at `paper`.
 
-Figures that share runs are together. The work grows with images, with epochs, and with the square
-of the channels. It also grows with the number of networks: 11 instead of 8 if a learning rate is
-chosen on two replicates instead of one.
+Figures that share runs are in one entry. The work grows with images, with epochs, and with the
+square of the channels. It also grows with the number of networks: 11 instead of 8 if a learning
+rate is chosen on two replicates instead of one.
 """
 
 HOURS_AT_PAPER = {
@@ -87,14 +87,15 @@ HOURS_AT_PAPER = {
     ("rank-norms",): 0.2,
     ("rank-starts",): 0.01,
 }
-"""Estimated hours on one core of figures without similar results: steps times seconds per step."""
+"""Estimated hours on one core, for figures without similar results: steps times seconds per
+step."""
 
 KINDS = {"paper": "", "ours": "*additional*", "illustration": "*loose bounds*"}
-"""Origin of a statement, and the label of statements that are not the paper's."""
+"""The kinds of claims, with the label of those that are not the paper's."""
 
 
 def drawn(reference: Path) -> list[tuple[str, str]]:
-    """Return the figures and scales of the pictures: quick, then the largest stored scale."""
+    """Return pairs of a figure and a scale to be drawn: quick, then the largest stored scale."""
     pairs = []
     for name in figure_names():
         kept = [scale for scale in SCALES if (reference / scale / name).exists()]
@@ -113,7 +114,7 @@ def command_of(name: str, scale: str) -> str:
 
 
 def draw_pictures(reference: Path, folder: Path) -> None:
-    """Write one PNG for each figure and scale, small enough for a README; delete all others."""
+    """Write a PNG for each figure and scale, small enough for a README; delete all others."""
     folder.mkdir(parents=True, exist_ok=True)
     pairs = drawn(reference)
     for name, scale in product(figure_names(), SCALES):
@@ -125,7 +126,7 @@ def draw_pictures(reference: Path, folder: Path) -> None:
 
 
 def caption_of(reference: Path, name: str, scale: str) -> str:
-    """The caption of a figure as its kept tables give it, as a line of Markdown."""
+    """Return the caption of a figure as a line of Markdown, from its stored tables."""
     text = KeptFigure.of(reference / scale / name).caption()
     return re.sub(r"([*_|<])", r"\\\1", " ".join(text.split()))
 
@@ -155,24 +156,27 @@ def index(reference: Path) -> str:
 
 
 def finding(folder: Path) -> str:
-    """What the header of a figure's picture says was found. folder: of the figure."""
+    """Return the finding in the header of a figure's picture.
+
+    folder: the figure's folder in the reference.
+    """
     return KeptFigure.of(folder).header().finding.replace(" %", f"{NBSP}%")
 
 
 def results_of(reference: Path) -> list[PaperResults]:
-    """Return the papers with the results of the reference alone."""
+    """Return the results of each paper in the reference, without the user's."""
     entries = entries_of(reference)
     return list(by_paper(entries, claims_of(entries)))
 
 
 def entries_of(reference: Path) -> list[Entry]:
-    """The figures with the results of the reference alone."""
+    """Return the figures with their results in the reference, without the user's."""
     nothing_of_ones_own = PICTURES
     return collect(nothing_of_ones_own, None, reference, draws=False)
 
 
 def totals(reference: Path) -> str:
-    """How many statements of the papers there are, and how they came out, in a sentence."""
+    """Return a sentence about how many statements of the papers hold, fail and are undecided."""
     counts = sum((result.counts["paper"] for result in results_of(reference)), Counter())
     holds, fails, undecided = (counts[verdict] for verdict in VERDICTS)
     return (
@@ -181,8 +185,11 @@ def totals(reference: Path) -> str:
 
 
 def findings(reference: Path) -> str:
-    """A Markdown table of the papers: what each claims, what was found, and the verdicts on its
-    own statements."""
+    """Return a Markdown table of the papers.
+
+    For each paper it has the claims in words, the findings, and the verdicts on the paper's
+    statements.
+    """
     heads = ["", "paper", "what it claims", "what we found", *VERDICTS]
     rows = []
     for result in results_of(reference):
@@ -195,14 +202,14 @@ def findings(reference: Path) -> str:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: int = 0) -> str:
-    """Return a table in Markdown. right: number of right-aligned columns, the last ones."""
+    """Return a table in Markdown. right: how many of the last columns are right-aligned."""
     lines = [heads, ["---"] * (len(heads) - right) + ["--:"] * right]
     lines += [[cell.replace("|", "\\|") for cell in row] for row in rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines).replace(" %", f"{NBSP}%")
 
 
 def figures(reference: Path) -> str:
-    """Return a Markdown table of all figures: question, and verdicts linked to the pictures."""
+    """Return a Markdown table of all figures: question, and verdicts with links to pictures."""
     pictures, rows = drawn(reference), []
     for name in sorted(figure_names(), key=letter_of):
         what = headline("figure", name).partition(": ")[2]
@@ -221,7 +228,7 @@ def letter_of(name: str) -> str:
 
 
 def code(text: str) -> str:
-    """Return a text as Markdown code."""
+    """Return a text as code in Markdown."""
     return f"`{text}`"
 
 
@@ -235,9 +242,10 @@ def times(reference: Path) -> str:
 
 
 def time_of(folder: Path) -> str:
-    """Return the computing time of a stored figure, with the GPU's name, or an empty string.
+    """Return the computing time of a stored figure, with the GPU's name; empty if it is unknown.
 
-    The time is processor time. It is wall-clock time for a GPU, and if no processor time is stored.
+    folder: the figure's folder in the reference. The time is processor time. For a GPU, or if no
+    processor time is stored, it is wall-clock time.
     """
     if not folder.exists():
         return ""
@@ -255,7 +263,10 @@ def kept_scales(reference: Path) -> list[str]:
 
 
 def not_computed(reference: Path) -> str:
-    """Return a Markdown table of the figures without results at scale `paper`: commands, hours."""
+    """Return a Markdown table of the figures without results at scale `paper`.
+
+    It has their commands, and the estimated hours.
+    """
     rows = []
     for names in (*HOURS_AT_PAPER, *WORK_AT_PAPER):
         missing = [name for name in names if not (reference / "paper" / name).exists()]
@@ -267,7 +278,10 @@ def not_computed(reference: Path) -> str:
 
 
 def hours(folder: Path, names: Iterable[str]) -> float:
-    """Return the processor hours of these figures' stored runs; a shared run counts once."""
+    """Return the processor hours of the stored runs behind some figures. Shared runs count once.
+
+    folder: the scale's folder in the reference. names: the figures.
+    """
     runs = {}
     for name in names:
         if (path := folder / name / "provenance.json").exists():
@@ -292,9 +306,10 @@ def papers(reference: Path) -> str:
 
 
 def claims_at(folder: Path, names: Iterable[str]) -> pd.DataFrame:
-    """Return the claims of these figures at a scale; a statement on equal numbers counts once.
+    """Return the claims about some figures at a scale, without repetitions.
 
-    folder: the scale's folder.
+    A statement that is repeated about the same numbers is a repetition. folder: the scale's folder
+    in the reference. names: the figures.
     """
     paths = [path for name in names if (path := folder / name / "claims.csv").exists()]
     texts = {"measured": str, "note": str}
@@ -304,7 +319,10 @@ def claims_at(folder: Path, names: Iterable[str]) -> pd.DataFrame:
 
 
 def counted(folder: Path, names: Iterable[str]) -> str:
-    """Return the number of verdicts on these figures as signs: the paper's claims, then others."""
+    """Return the number of claims with each verdict, as signs: the paper's claims, then others.
+
+    folder: the scale's folder in the reference. names: the figures.
+    """
     claims = claims_at(folder, names)
     parts = []
     for kind, word in KINDS.items():
@@ -315,8 +333,11 @@ def counted(folder: Path, names: Iterable[str]) -> str:
 
 
 def summary(reference: Path) -> str:
-    """How the claims came out at each scale, each statement on the same numbers counted once: a
-    Markdown table, and how many of the papers' own chance alone would let hold."""
+    """Return a Markdown table of the verdicts at each scale.
+
+    A statement that is repeated about the same numbers counts once. The last column says how many
+    of the papers' statements would hold by chance.
+    """
     rows = []
     for scale in kept_scales(reference):
         claims = claims_at(reference / scale, figure_names())
@@ -337,9 +358,10 @@ def summary(reference: Path) -> str:
 
 
 def by_claim(reference: Path, verdict: str) -> Iterator[tuple[list[str], pd.DataFrame]]:
-    """Yield each claim with a verdict at some scale, as paper, statement and figure, with its rows.
+    """Yield each claim that has this verdict at some scale: a label, and its rows at all scales.
 
-    The rows are at all scales, the largest last. Claims are in the order of the papers.
+    The label has paper, statement and figure. The largest scale is the last row. Claims are in the
+    order of the papers.
     """
     scales = kept_scales(reference)
     claims = pd.concat(claims_at(reference / s, figure_names()).assign(scale=s) for s in scales)
@@ -353,7 +375,7 @@ def by_claim(reference: Path, verdict: str) -> Iterator[tuple[list[str], pd.Data
 
 
 def fails(reference: Path) -> str:
-    """Return a Markdown table of the claims that fail at some scale, each in one row."""
+    """Return a Markdown table of the claims that fail at some scale, a row for each."""
     lines = []
     for (paper, statement, figure), rows in by_claim(reference, "fails"):
         failing = rows[rows["verdict"] == "fails"]
@@ -391,7 +413,7 @@ def said(row: Any) -> str:
 def measured(reference: Path, which: str, columns: dict[str, str]) -> str:
     """Return a Markdown table of the stored benchmarks.
 
-    which: empty or `-growth`. columns: heading by column.
+    which: empty for speeds, or `-growth`. columns: the heading of each column.
     """
     folder = reference / "bench"
     names = sorted(path.name.removesuffix(".provenance.json") for path in folder.glob("*.json"))
@@ -409,7 +431,7 @@ def measured(reference: Path, which: str, columns: dict[str, str]) -> str:
 
 
 def short(value: float) -> str:
-    """Return a number with two digits; whole numbers in full, an empty string for nan."""
+    """Return a number with two digits, or in full if it is whole; an empty string for nan."""
     if pd.isna(value):
         return ""
     return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
@@ -428,7 +450,7 @@ def write_between(path: Path, what: str, content: str) -> None:
 def main() -> int:
     """Draw the pictures and write the tables; return 0.
 
-    Returns 2 if a document has no marks or a file of the reference is damaged.
+    Returns 2 if a document has no marks, or a file of the reference is damaged.
     """
     try:
         for path in REFERENCE.glob("*/*/provenance.json"):

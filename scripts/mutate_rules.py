@@ -1,8 +1,10 @@
-"""Which alteration of a rule would go unnoticed: python scripts/mutate_rules.py [study ...]
+"""Find alterations of rules that would go unnoticed.
 
-Alters every number in the claims and quantities of the studies by half, one at a time and in memory
-alone, and says by what of the reference it is noticed: the printed rule, the verdicts and numbers
-that the kept tables give. Ends with 1 where one is not noticed at all.
+    python scripts/mutate_rules.py [study ...]
+
+Each number in the claims and quantities of the studies is made larger by half, one at a time and
+only in memory. An alteration is noticed if it changes a printed rule, or the numbers that the
+stored tables of the reference give. The exit status is 1 if an alteration is not noticed.
 """
 
 import ast
@@ -26,7 +28,7 @@ from runner.runs.provenance import REFERENCE, source_of
 SCALES = ("quick", "medium", "paper")
 
 WORDS = {"Claim", "ours", "illustration"}
-"""Whose first three arguments, and note, are words."""
+"""Calls whose first three arguments and `note` are texts for people."""
 
 NUMBER = re.compile(r"(?<![\w.^])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w.%])")
 CONDITION = re.compile(r"==|[<>]|\*\*|\d / [a-z]")
@@ -36,7 +38,7 @@ Place = tuple[int, int]
 
 
 def modules_of(study: str) -> list[str]:
-    """The modules with the rules of a study, in the order in which they use each other."""
+    """Return the modules with the rules of a study. Each comes after the modules that it uses."""
     package = package_of(study)
     claims = ast.parse(source_of(f"{package}.claims"))
     imported = [node.module for node in ast.walk(claims) if isinstance(node, ast.ImportFrom)]
@@ -45,9 +47,10 @@ def modules_of(study: str) -> list[str]:
 
 
 def literals(text: str) -> Iterator[tuple[Place, str, str]]:
-    """Where the numbers of a module are, each with what it is and what it becomes.
+    """Yield for each number in a module its place, the number, and the altered number.
 
-    Those in words are left out: statements, sources, notes, docstrings.
+    text: the source of the module. Numbers in texts for people are skipped: statements, sources,
+    notes, docstrings.
     """
     left_out = [(place(node), place(node, end=True)) for node in words(ast.parse(text))]
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -62,12 +65,15 @@ def literals(text: str) -> Iterator[tuple[Place, str, str]]:
 
 
 def place(node: ast.AST, end: bool = False) -> Place:
-    """Where a node begins, or ends, in characters; the code of claims is ASCII but for words."""
+    """Return the place where a node of the syntax tree begins, or ends if `end` is true.
+
+    Columns are counted in characters. The code of claims is ASCII except for its texts.
+    """
     return (node.end_lineno, node.end_col_offset) if end else (node.lineno, node.col_offset)
 
 
 def words(tree: ast.Module) -> Iterator[ast.AST]:
-    """The nodes that are words."""
+    """Yield the nodes of a syntax tree that are texts for people."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             yield node
@@ -79,7 +85,7 @@ def words(tree: ast.Module) -> Iterator[ast.AST]:
 
 
 def altered(number: str) -> str:
-    """A number by half larger: a whole one stays whole."""
+    """Return a number that is larger by half. A whole number stays whole."""
     value = float(number)
     larger = 1.5 * value if value else 0.5
     is_whole = re.fullmatch(r"\d+", number) and value
@@ -87,7 +93,7 @@ def altered(number: str) -> str:
 
 
 def replaced(text: str, at: Place, old: str, new: str) -> str:
-    """The text of a module with another number at a place."""
+    """Return the text of a module in which the number `old` at a place is replaced by `new`."""
     lines = text.splitlines(keepends=True)
     line, column = lines[at[0] - 1], at[1]
     assert line[column:].startswith(old), (at, line)
@@ -96,19 +102,22 @@ def replaced(text: str, at: Place, old: str, new: str) -> str:
 
 
 class Texts(dict, InspectLoader):
-    """Loads modules from texts by their names."""
+    """Loads modules from texts, by the modules' names."""
 
     get_source = dict.__getitem__
 
 
 def load(texts: dict[str, str]) -> None:
-    """Make modules anew from these texts, each in its place."""
+    """Execute modules again, from texts instead of files. texts: by the modules' names."""
     for name in texts:
         Texts(texts).exec_module(sys.modules[name])
 
 
 class Kept:
-    """The rules of studies, and the numbers that they judge in the smallest stored tables."""
+    """The rules of studies, and the numbers that they judge in the smallest stored tables.
+
+    studies: the names of the studies.
+    """
 
     def __init__(self, studies: list[str]) -> None:
         self.figures = [name for name in figure_names() if figure_study(name) in studies]
@@ -123,12 +132,12 @@ class Kept:
         self.numbers = {folder: self.judged(folder) for folder in folders}
 
     def judged(self, folder: Path) -> str:
-        """Return the numbers that the rules of one figure judge, as text of six digits."""
+        """Return the numbers that the rules of one figure judge, as text with six digits."""
         numbers = numbers_judged(folder, self.tables[folder])
         return numbers.to_csv(float_format="%.6g")
 
     def notices(self) -> str:
-        """Return by what the rules as they are now differ; empty where they do not."""
+        """Return what the present rules change: `printed rule`, `numbers`, or an empty text."""
         if not rules(self.figures).equals(self.rules):
             return "printed rule"
         changed = any(self.judged(folder) != before for folder, before in self.numbers.items())
@@ -136,9 +145,9 @@ class Kept:
 
 
 def mutants(studies: list[str], step: int = 1) -> Iterator[tuple[str, int, str, str, str]]:
-    """Yield the alterations of the rules of studies: module, line, from, to, and what notices it.
+    """Yield each alteration: module, line, old number, new number, and by what it is noticed.
 
-    step: 7 alters every seventh number of a module alone.
+    studies: the names of the studies. step: 7 alters only every seventh number of a module.
     """
     users: dict[str, list[str]] = defaultdict(list)
     for study in configs():
@@ -160,7 +169,7 @@ def mutants(studies: list[str], step: int = 1) -> Iterator[tuple[str, int, str, 
 
 
 def main(studies: list[str]) -> int:
-    """Print what is not noticed, and the counts; return 1 if something is not noticed."""
+    """Print the alterations that are not noticed, and counts; return 1 if there are any, else 0."""
     counts: Counter[str] = Counter()
     for name, line, old, new, noticed in mutants(studies or list(configs())):
         counts[noticed or "nothing"] += 1

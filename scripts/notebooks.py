@@ -26,9 +26,10 @@ NOTEBOOKS = REPOSITORY / "docs" / "notebooks"
 
 
 def execute(notebook: Path, outputs: Path, scale: str, jobs: int) -> nbformat.NotebookNode:
-    """Return the notebook with its outputs, at a scale, with `jobs` runs at a time.
+    """Return the notebook with its outputs.
 
-    Raises CellExecutionError if a cell raises.
+    outputs: the folder of outputs. scale: the scale of the runs. jobs: how many runs are computed
+    side by side. Raises CellExecutionError if a cell raises an exception.
     """
     content = nbformat.read(notebook, as_version=4)
     settings = {"SCALE": scale, "JOBS": str(jobs), "OUTPUTS": str(outputs.resolve())}
@@ -44,7 +45,7 @@ def execute(notebook: Path, outputs: Path, scale: str, jobs: int) -> nbformat.No
 
 
 def main(arguments: list[str]) -> int:
-    """Execute all notebooks; return 0, 1 if a cell raised, or 2 if an argument is wrong."""
+    """Execute all notebooks; return 0, or 1 if a cell failed, or 2 if an argument is wrong."""
     try:
         values = key_values(arguments, ["scale", "jobs", "outputs"])
         scale, jobs = values.get("scale", "quick"), values.get("jobs", "2")

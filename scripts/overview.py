@@ -1,4 +1,4 @@
-"""Draw the README's first picture: one panel with a finding of each paper, from the reference."""
+"""Draw the README's first picture: a panel with a finding of each paper, from the reference."""
 
 from io import BytesIO
 from pathlib import Path
@@ -27,7 +27,7 @@ from runner.results.style import (
 )
 
 FLOOR, TOP = 1e-4, 20.0
-"""Ends of the axis of errors / variance; lower errors are drawn as zero."""
+"""The ends of the axis of errors / variance. Lower errors are drawn as zero."""
 BATCH_NORM, PLAIN = NORMALIZATIONS["batch"], NORMALIZATIONS["none"]
 LINEAR, RELU = Look(BLUE, ""), Look(VERMILION, "")
 KEPT, OTHERS = Look(BLUE, ""), Look(GREY)
@@ -76,7 +76,7 @@ def paper_b(axes: Axes, tables: Tables) -> None:
 def paper_c(axes: Axes, tables: Tables) -> None:
     """Draw the drift of the invariants of pairs of layers (Lemmas 1 to 4).
 
-    The paper calls them D; here D is the name of a panel.
+    Paper C calls the invariants D. In the picture, D is the name of a panel.
     """
     rows = tables["metrics"].query("time > 0 and entries > 0")
     smallest = rows["learning_rate"] == rows["learning_rate"].min()

@@ -1,13 +1,13 @@
-"""Stamp stored runs with today's code where that computes the same bytes as theirs did.
+"""Mark stored runs as computed by today's code if it computes the same bytes as the old code.
 
-runner figures scale=smoke outputs=BEFORE     (with the old code)
-runner figures scale=smoke outputs=AFTER      (with the new code)
-python scripts/restamp.py BEFORE AFTER [PATTERN]
+    runner figures scale=smoke outputs=BEFORE     (with the old code)
+    runner figures scale=smoke outputs=AFTER      (with the new code)
+    python scripts/restamp.py BEFORE AFTER [PATTERN]
 
-Moved or renamed code has another fingerprint, and every stored run of it would be stale. The runs
-at scale `smoke` that both codes have computed show that nothing else has changed. Where the new
-code changes some runs of a study, PATTERN is a regular expression that is found in the names of
-these runs and of no others, as `rank_chain (?!.*measure).*law=`. They remain stale.
+Moved or renamed code has another fingerprint, so every stored run of it would be stale. The runs at
+scale `smoke`, computed by both codes, show that nothing else has changed. The new code may change
+some runs of a study. PATTERN is then a regular expression that is found in the names of these runs
+only, such as `rank_chain (?!.*measure).*law=`. These runs remain stale.
 """
 
 import json
@@ -25,9 +25,9 @@ from runner.runs.run import Run
 
 
 def complete_runs(outputs: Path, changed: re.Pattern | None = None) -> dict[str, dict[str, Run]]:
-    """Return the complete runs below a folder of outputs, by study and name.
+    """Return the complete runs in a folder of outputs, by study and by the run's name.
 
-    changed: pattern of runs that are left out.
+    changed: pattern of the names of runs that are skipped.
     """
     runs: dict[str, dict[str, Run]] = defaultdict(dict)
     for entry in find(outputs):
@@ -37,7 +37,10 @@ def complete_runs(outputs: Path, changed: re.Pattern | None = None) -> dict[str,
 
 
 def difference(before: Mapping[str, Run], after: Mapping[str, Run], today: str) -> str:
-    """Return why runs of a study prove nothing or differ; empty if all bytes are the same."""
+    """Return why the runs of a study prove nothing, or differ; empty if all bytes are the same.
+
+    before, after: the runs of the old and of the new code, by name. today: the new fingerprint.
+    """
     if single := before.keys() ^ after.keys():
         return f"only one code has computed {min(single)}"
     if {run.provenance()["code"] for run in after.values()} != {today}:
@@ -54,10 +57,10 @@ def checksums(run: Run) -> dict[str, str]:
 
 
 def restamp(reference: Path, before: Path, after: Path, pattern: str | None = None) -> list[str]:
-    """Give the runs of the reference today's fingerprint; return a line for each study.
+    """Give runs of the reference today's fingerprint; return a line about each study.
 
-    before, after: folders of outputs. pattern: of the names of runs that the new code changes. The
-    first fingerprint of a run is stored as `code_then`.
+    before, after: folders of outputs. pattern: found in the names of runs that the new code
+    changes. The first fingerprint of a run is stored as `code_then`.
     """
     changed = re.compile(pattern) if pattern else None
     old, new = complete_runs(before, changed), complete_runs(after, changed)
@@ -91,7 +94,7 @@ def restamp(reference: Path, before: Path, after: Path, pattern: str | None = No
 
 
 def main(arguments: list[str]) -> int:
-    """Restamp the reference and print what was done; returns 0, or 2 without two folders."""
+    """Mark runs of the reference and print what was done; return 0, or 2 without two folders."""
     if len(arguments) not in (2, 3):
         print("error: name two folders of outputs: before and after", file=sys.stderr)
         return 2

@@ -1,10 +1,10 @@
-"""Compare verdicts of other seeds with the verdicts of the reference.
+"""Compare the verdicts with other seeds with the verdicts in the reference.
 
-runner figures seed=101 outputs=outputs/seed-101 python scripts/seeds.py outputs/seed-101
-outputs/seed-102
+    runner figures seed=101 outputs=outputs/seed-101
+    python scripts/seeds.py outputs/seed-101 outputs/seed-102
 
 Writes the verdicts on the figures in these folders, at scale `quick`, to
-`outputs/reference/seeds.csv`. `make gallery` writes the table of the verdicts that differ.
+`outputs/reference/seeds.csv`. `make gallery` writes a table of the verdicts that differ.
 """
 
 import json
@@ -28,7 +28,7 @@ DECIDED = {"holds", "fails"}
 def verdicts(outputs: Path) -> pd.DataFrame:
     """Return the verdicts on the figures in a folder of outputs, with their seed.
 
-    Raises InputError if there are no figures, or if one was not made with only `seed=...`.
+    Raises InputError if there are no figures, or if one was not made with `seed=...` alone.
     """
     frames = []
     for path in sorted((outputs / "figures" / SCALE).glob("*.provenance.json")):
@@ -46,10 +46,10 @@ def verdicts(outputs: Path) -> pd.DataFrame:
 
 
 def beside(reference: Path) -> pd.DataFrame:
-    """Return the papers' statements as the reference judges them, and by other seeds.
+    """Return pairs of verdicts on the papers' statements: in the reference, and with another seed.
 
-    The rows are pairs of a statement and another seed: the columns of claims, with `seed`, and
-    `other` and `other_measured`. Statements that were judged by an older rule are excluded.
+    A row has the columns of claims, with `seed`, the other seed, and its results `other` and
+    `other_measured`. Statements that were judged by an older rule are excluded.
     """
     kept = pd.concat(read_csv(path) for path in (reference / SCALE).glob("*/claims.csv"))
     judged = distinct(kept[kept["kind"] == "paper"])
@@ -59,7 +59,7 @@ def beside(reference: Path) -> pd.DataFrame:
 
 
 def changes(reference: Path) -> str:
-    """Return how many verdicts another seed changes, with a Markdown table of the changes."""
+    """Return how many verdicts change with another seed, and a Markdown table of the changes."""
     rows = beside(reference)
     decided = rows[rows["verdict"].isin(DECIDED)]
     changed = rows[rows["verdict"] != rows["other"]]
@@ -86,7 +86,7 @@ def changes(reference: Path) -> str:
 
 
 def main(folders: list[str]) -> int:
-    """Write the verdicts of these folders; return 0, or 2 if there are none."""
+    """Write the verdicts in these folders to a file; return 0, or 2 if there are none."""
     try:
         if not folders:
             raise InputError("name the folders of outputs that other seeds were drawn in")

@@ -1,4 +1,4 @@
-"""Add to the wheel the files of `runner show`: tables at scale `quick`, and verdicts.
+"""Add the files for `runner show` to the wheel: tables at scale `quick`, and verdicts.
 
 Tables have six digits; verdicts are as stored. hatchling calls this module.
 """
@@ -20,7 +20,7 @@ JUDGED_ALONE = (
     "low-rank-training/spectrum.csv.xz",
     "low-rank-training/training.csv.xz",
 )
-"""Tables that claims need and no picture needs."""
+"""Tables that claims need, but no picture."""
 
 LONG = re.compile(rb"(?<![^,\n])-?\d+\.\d{6,}(e[+-]\d+)?(?![^,\n])")
 
@@ -31,7 +31,7 @@ def short(table: bytes) -> bytes:
 
 
 def files(repository: Path) -> dict[Path, bytes]:
-    """Return the files of the reference in the wheel: contents by path below `<scale>/`."""
+    """Return the files of the reference for the wheel: their contents, by path below `<scale>/`."""
     folder = repository / KEPT
     left_out = {path for pattern in JUDGED_ALONE for path in folder.glob(pattern)}
     contents = {}
@@ -46,13 +46,13 @@ def files(repository: Path) -> dict[Path, bytes]:
 
 
 class Tables(BuildHookInterface):
-    """Build hook that adds the files as `runner/reference/quick`; a checkout does not need them."""
+    """Build hook that adds the files as `runner/reference/quick`. A clone does not need it."""
 
     def _place(self) -> Path:
         return Path(self.directory) / "reference"
 
     def initialize(self, version: str, build_data: dict) -> None:
-        """Write the files to be included in the wheel."""
+        """Write the files that the wheel will include."""
         if version == "editable":
             return
         folder = self._place()

@@ -94,7 +94,7 @@ def test_a_figure_computes_draws_and_judges(keys):
             lambda: runner.run("example20", seed=[4, 8]),
             r'runner.sweep\("example20", seed=\[4, 8\]\)',
         ),
-        (lambda: runner.run("example20", seed=object()), "no value of a parameter"),
+        (lambda: runner.run("example20", seed=object()), "cannot be the value of a parameter"),
         (lambda: runner.sweep("example20", seed=[]), "gives no runs"),
         (lambda: runner.run("example20", figure="fig4"), "runner.figure makes figures"),
         (lambda: runner.figure("fig44"), "did you mean 'fig4'"),

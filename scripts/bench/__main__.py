@@ -1,8 +1,8 @@
-"""The table of `make bench`: every study's comparisons, and the growth of its cost with its sizes.
+"""The command `make bench`: compare speeds for every study, and measure how costs grow with size.
 
 Each study's tables are stored in `<outputs>/bench/`: `<study>.csv`, `<study>-growth.csv`, and
-`<study>.provenance.json` with the machine. `make reference` stores them in the reference, with
-which the next measurement is compared.
+`<study>.provenance.json` about the machine. `make reference` copies them into the reference. The
+next measurement is compared with the copies.
 """
 
 import argparse
@@ -39,8 +39,9 @@ SLOWER = 1.2
 def sweep() -> Iterator[Comparison]:
     """Yield comparisons: figure 4 on one core and on all cores, displays, and many runs.
 
-    Scale quick, once: shorter runs would measure the start of the program. The floor of the display
-    is the import of pandas and matplotlib, that of the list of figures the start of Python.
+    They are measured once, at scale quick: shorter runs would measure the start of the program. The
+    floor of displaying a figure is the import of pandas and matplotlib. The floor of the list of
+    figures is the start of Python.
     """
     cores = os.cpu_count() or 1
     side_by_side = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={cores}"]
@@ -70,7 +71,7 @@ def module(study: str) -> ModuleType:
 
 
 def machine() -> dict[str, Any]:
-    """Describe the machine; rates in GFLOP and millions of numbers per second."""
+    """Describe the machine, with its rates in GFLOP and in millions of numbers per second."""
     where = device()
     return {
         **provenance.describe(where),
@@ -89,11 +90,11 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 
 def slowdown(rows: list[dict[str, Any]], stored: Path) -> float:
-    """Return the median ratio of a study's speedups, stored table / new table.
+    """Return how much slower a study has become: the median of stored speedup / new speedup.
 
-    Speedups are relative to the ordinary program, because seconds depend on the machine. nan
-    without common rows. In the name of a row, text after a colon is a measured value and is not
-    compared.
+    rows: the new table. stored: the path of the stored table. Speedups are relative to the baseline
+    program, because seconds depend on the machine. Rows are matched by their names, without the
+    text after a colon, which is a measured value. The result is nan if no rows match.
     """
     if not stored.exists():
         return float("nan")
@@ -105,7 +106,7 @@ def slowdown(rows: list[dict[str, Any]], stored: Path) -> float:
 
 
 def main(arguments: list[str]) -> int:
-    """Measure the named studies, or all, and write tables to <outputs>/bench; return 0."""
+    """Measure the named studies, or all; write their tables to `<outputs>/bench`; return 0."""
     parser = argparse.ArgumentParser(
         prog="make bench",
         description="Measure all studies, or those named, into <outputs>/bench; say which of them"

@@ -1,7 +1,7 @@
 """Growth of seconds and memory with the sizes of a study: measured runs, and their exponents.
 
-A study's module in `studies` has GROWTH: a small configuration and the sizes to vary. Every run is
-a separate process with its own peak memory.
+A study's module in `studies` has GROWTH: a small configuration and the sizes that are varied. Every
+run is a separate process, so that its peak memory can be measured.
 """
 
 import multiprocessing
@@ -41,7 +41,7 @@ The server does nothing else, so processes inherit no freed memory. Torch's opti
 
 
 class Quiet(Progress):
-    """Progress that shows nothing."""
+    """A progress bar that shows nothing."""
 
     def update(self, count: int = 1, **numbers: Any) -> None:
         """Ignore the count."""
@@ -60,26 +60,27 @@ def lent(device: torch.device) -> Context:
 
 @dataclass(frozen=True)
 class Growth:
-    """A study's small configuration, and the sizes, which are varied one at a time.
+    """A study's small configuration, and its sizes, which are varied one at a time.
 
-    sizes: smallest and largest value. A third value is measured between them, at equal ratios.
+    sizes: the smallest and the largest value of each size. A third value, their geometric mean, is
+    also measured.
     """
 
     config: StudyConfig
     sizes: dict[str, tuple[float, float]]
 
     def values(self, name: str) -> list[float]:
-        """Return the three values of a size."""
+        """Return the three values of a size, in ascending order."""
         first, last = self.sizes[name]
         middle = (first * last) ** 0.5
         return [first, round(middle) if isinstance(first, int) else middle, last]
 
 
 def cost(config: StudyConfig) -> tuple[float, int]:
-    """Run the study in a separate process; return its seconds, and its bytes.
+    """Run the study in a separate process; return its seconds, and its peak memory in bytes.
 
-    The bytes are those above the memory of the program without its tensors. Raises the error of a
-    run that fails.
+    The memory of the program without its tensors is subtracted. Raises the exception of a run that
+    fails.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
@@ -110,7 +111,7 @@ def peak() -> int:
 
 
 def resized(config: StudyConfig, name: str, value: float) -> StudyConfig:
-    """Return the configuration with another size; a list gets it as only value."""
+    """Return the configuration with another value of one size; a list becomes `[value]`."""
     is_list = isinstance(getattr(config, name), list)
     return replace(config, **{name: [value] if is_list else value})
 
@@ -121,7 +122,7 @@ def exponent(sizes: list[float], costs: Sequence[float]) -> float:
 
 
 def exponents(growth: Growth) -> Iterator[dict[str, Any]]:
-    """Yield a row for each size: its exponent, cost ~ size^exponent, and the largest cost."""
+    """Yield a row for each size: the exponent in cost ~ size^exponent, and the largest cost."""
     for name in growth.sizes:
         values = growth.values(name)
         costs = [cost(resized(growth.config, name, value)) for value in values]

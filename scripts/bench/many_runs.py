@@ -1,6 +1,6 @@
 """Benchmark of many complete runs: their jobs are composed, and their files are checked.
 
-The baseline composes each job by Hydra, and reads each run by PyYAML in Python and by pandas.
+The baseline composes each job with Hydra. It reads each run with PyYAML in Python and with pandas.
 """
 
 import dataclasses
@@ -48,7 +48,7 @@ def check_all(paths: list[Path]) -> None:
 
 
 def compare() -> Iterator[Comparison]:
-    """Yield comparisons: composing and checking. The floor is reading the bytes of the files."""
+    """Yield two comparisons: composing and checking. The floor is reading the files' bytes."""
     jobs = [["study=example20", "scale=smoke", f"seed={seed}"] for seed in range(RUNS)]
     with hydra_ready(["study=example20"]):
         one_by_one = median_seconds(lambda: [compose("config", job) for job in jobs[:5]], 3)

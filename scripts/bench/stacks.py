@@ -1,7 +1,7 @@
 """Benchmark that paper D's studies share: many networks trained at once.
 
 The baseline trains one network after another: an nn.Sequential, automatic differentiation, and
-torch's Adam with the ridge as weight decay.
+torch's Adam with the ridge penalty as weight decay.
 """
 
 from functools import partial
@@ -21,7 +21,7 @@ PLAIN = RECIPES["plain"]
 
 
 def baseline(networks: list[nn.Sequential], x: Tensor, y: Tensor, steps: int) -> None:
-    """Train one network after another, with samples first: x, y (R, N, D)."""
+    """Train one network after another. x, y: inputs and targets (R, N, D), with samples as rows."""
     for r, network in enumerate(networks):
         adam = torch.optim.Adam(network.parameters(), lr=RATE, betas=BETAS, weight_decay=2 * RIDGE)
         schedule = torch.optim.lr_scheduler.LambdaLR(adam, lambda step: cosine_decay(step, steps))
@@ -34,7 +34,7 @@ def baseline(networks: list[nn.Sequential], x: Tensor, y: Tensor, steps: int) ->
 
 
 def stacked(stack: DepthStack, x: Tensor, y: Tensor, steps: int) -> None:
-    """Train all networks at once, with features first."""
+    """Train all networks at once. x, y: inputs and targets (R, N, D), with samples as rows."""
     trainer = RidgeTrainer(stack, PLAIN, RIDGE, RATE, steps)
     batch = (x.mT.contiguous(), y.mT.contiguous())
     for _ in range(steps):
@@ -58,7 +58,11 @@ def modules(stack: DepthStack) -> list[nn.Sequential]:
 def compare_stacks(
     study: str, depths: list[int], width: int, d: int, samples: int, device: torch.device
 ) -> Comparison:
-    """Return the seconds for `STEPS` steps of all networks, from R^d to R^d."""
+    """Return the seconds for `STEPS` steps of all networks, by the baseline and at once.
+
+    study: the study's name, for the table. depths: the depth of each network. d: the number of
+    inputs and of outputs. samples: the number of training samples.
+    """
     depths = sorted(depths, reverse=True)
     R = len(depths)
 

@@ -1,8 +1,8 @@
 """Timing of the same work by a baseline and by this project.
 
 A study's module in `studies` has `compare()`, which yields Comparisons. It first checks that both
-ways give the same numbers. Times are medians of several repetitions in one process, with one thread
-as in every run. Only their ratios are comparable on another machine.
+programs give the same numbers. Times are medians of several repetitions in one process, with one
+thread as in every run. Only their ratios can be compared between machines.
 """
 
 import statistics
@@ -16,10 +16,10 @@ import torch
 
 @dataclass(frozen=True)
 class Comparison:
-    """One row of the benchmark table; times in seconds for the same work.
+    """A row of the benchmark table: times in seconds for the same work.
 
-    floor: time of the unavoidable arithmetic at the measured rate of this machine, which depends on
-    the dtype.
+    floor: the time of the arithmetic that no program can avoid, at the measured speed of this
+    machine.
     """
 
     study: str
@@ -77,6 +77,6 @@ def matrix_rate(dtype: torch.dtype, device: str = "cpu", n: int = 1024) -> float
 
 
 def normal_rate(device: str = "cpu", numbers: int = 2**20) -> float:
-    """Return the standard normal numbers drawn per second, in float32."""
+    """Return how many standard normal numbers are drawn per second, in float32."""
     drawn = torch.empty(numbers, device=device)
     return numbers / median_seconds(drawn.normal_, 9)

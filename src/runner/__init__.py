@@ -1,11 +1,11 @@
-"""Reproduces, and checks, the experiments of four deep-learning-theory papers.
+"""Reproduces and checks the experiments of four papers on deep-learning theory.
 
     import runner
 
     run = runner.run("rank_collapse", depth=32, scale="smoke")
     run.tables()["metrics"]                 # a pandas data frame, one row per measurement
     runs = runner.sweep("example20", seed=[0, 1, 2], scale="smoke")
-    runner.tables(runs)["metrics"]          # of all of them, with their parameters
+    runner.tables(runs)["metrics"]          # the rows of all runs, with their parameters
     runner.plot(runs, x="seed", y="excess")  # a matplotlib figure
     fig = runner.figure("fig4", scale="smoke")
     tables = fig.compute()

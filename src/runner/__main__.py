@@ -1,7 +1,7 @@
-"""The command `runner`: find the subcommand of the arguments, and turn errors into messages.
+"""The command `runner`: find the subcommand in the arguments, and turn errors into messages.
 
-`commands.compute` computes runs and figures: `runner study=... key=value`, `runner -m ...`,
-`runner figure=...`. Each subcommand has a module in `commands`.
+Each subcommand has a module in `commands`. Without one, `commands.compute` computes runs and
+figures: `runner study=... key=value`, `runner -m ...`, `runner figure=...`.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from runner.runs.provenance import COMMAND
 
 SUBCOMMANDS = {
     "show": ("runner.commands.show", "a figure as the reference has it; computes nothing"),
-    "figures": ("runner.commands.figures", "all figures, or those named, in one pool"),
+    "figures": ("runner.commands.figures", "make all figures, or the figures that you name"),
     "runs": (
         "runner.commands.runs",
         "list|show|check|diff|export|plot|clean: the runs of a folder",
@@ -30,9 +30,9 @@ SUBCOMMANDS = {
     "reference": ("runner.commands.reference", "keep|draw|judge: the tables behind figures"),
     "claims": ("runner.commands.claims", "all statements with their rules; computes nothing"),
     "compare": ("runner.commands.compare", "where results differ from the reference"),
-    "new": ("runner.commands.new", "study: write a working study for you to change"),
+    "new": ("runner.commands.new", "study: write a working study that you can change"),
 }
-"""Subcommands: the module whose `main(arguments)` carries it out, and its description."""
+"""The subcommands: the module whose `main(arguments)` carries each out, and its description."""
 
 
 def main() -> int:
@@ -50,7 +50,7 @@ def main() -> int:
     try:
         words = [at_home(word) for word in sys.argv[1:]]
         sys.path.append(os.getcwd())  # where the user's functions are, as with python -m
-        os.environ["MPLBACKEND"] = "agg"  # no window is opened; a notebook's own needs a notebook
+        os.environ["MPLBACKEND"] = "agg"  # opens no window; a notebook's backend needs a notebook
         os.environ[COMMAND] = shlex.join(["python", "-m", "runner", *words]).replace("\0", "")
         try:
             words = _without_folders(words)
@@ -58,7 +58,7 @@ def main() -> int:
                 print(f"note: {reason}", file=sys.stderr)
             return dispatch(words)
         finally:
-            print(end="", flush=True)  # a reader that has gone is noticed here at the latest
+            print(end="", flush=True)  # fails here at the latest if the reader has ended
     except (InputError, RunFailed) as error:
         show_traceback()
         print(f"error: {error}", file=sys.stderr)
@@ -95,8 +95,8 @@ def _without_folders(words: list[str]) -> list[str]:
 def dispatch(words: list[str]) -> int:
     """Carry out the subcommand that the first argument names; return its exit status.
 
-    Without a subcommand, runs or figures are computed, or help is printed. Raises InputError for a
-    first argument that is no command.
+    words: the command's arguments. Without a subcommand, runs or figures are computed, or help is
+    printed. Raises InputError if the first argument is a word that is not a command.
     """
     if words and words[0] in SUBCOMMANDS:
         return import_module(SUBCOMMANDS[words[0]][0]).main(words[1:])

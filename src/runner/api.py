@@ -1,10 +1,10 @@
 """The program as a library, for scripts and notebooks.
 
-The package has its functions: `import runner; runner.run("rank_collapse", depth=32)`. Parameters
-and settings are keywords with the names of the command line. Wrong keywords raise InputError,
-failed runs RunFailed. Runs are stored in `<outputs>/runs`. A complete run is not computed again. A
-bar shows the progress of a run on a terminal or in a notebook. Nothing is printed, and the backend
-of matplotlib does not change.
+The package `runner` has the functions of this module: `import runner; runner.run("rank_collapse",
+depth=32)`. Parameters and settings are keywords with the names of the command line. Wrong keywords
+raise InputError, failed runs RunFailed. Runs are stored in `<outputs>/runs`. A complete run is not
+computed again. A bar shows the progress of a run on a terminal or in a notebook. Nothing is
+printed, and the backend of matplotlib does not change.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -38,26 +38,26 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 def add_studies(folder: str | Path) -> None:
     """Add the studies in a folder, as the argument `--config-dir <folder>` does.
 
-    Raises InputError if there is no such folder. A folder that holds studies must have the name of
-    a Python package, and no other module may have this name; otherwise InputError is raised, too.
+    Raises InputError if the folder does not exist. Raises it also for a folder with studies if its
+    name is no valid package name, or is the name of another module.
     """
     catalogue.add_studies(folder)
 
 
 def register(kind: str, name: str) -> Callable[[Method], Method]:
-    """Give a function or class of yours a name, by which parameters accept it; a decorator.
+    """Return a decorator that gives your function or class a name, which parameters then accept.
 
         @runner.register("normalization", "centered")
         def centered(Z): ...
 
     kind: `normalization`, `optimizer`, `activation`, `init` (weights and biases of a layer), `law`
     (weights of `rank_chain`) or `architecture` (of `breaking_bn`). The page "Your own
-    normalization, optimizer or architecture" has an example of each, with its arguments. The
-    function must be in a file that Python can import, such as `methods.py` in a folder of
-    `--config-dir`, which the command imports.
+    normalization, optimizer or architecture" has the arguments of each kind, and an example of
+    these three. The function must be in a file that Python can import, such as `methods.py` in a
+    folder of `--config-dir`, which the command imports.
 
-    Raises InputError for another kind, a name that is taken, and a function of a script or
-    notebook.
+    Raises InputError for another kind, for a name that is taken or is not an identifier, and for a
+    function in a script, in a notebook or in another function.
     """
 
     def decorate(method: Method) -> Method:
@@ -71,8 +71,8 @@ def run(study: str, **keys: Any) -> Run:
     """Compute one run of a study, or read it if it is complete; return the run.
 
     keys: parameters (`depth=32`), and settings (`scale="smoke"`, `outputs="elsewhere"`,
-    `device="cpu"`, `force=True`). The command `runner study=<name> --help` lists them.
-    `run.tables()` returns the tables, data frames by name, and `run.folder` is the run's folder.
+    `device="cpu"`, `force=True`). The command `runner study=<name> --help` lists them. The run's
+    method `tables()` returns its tables as data frames by name. Its `folder` has the files.
 
     Raises InputError if a key or a value is wrong, and RunFailed if the study raises an exception.
     """
@@ -81,7 +81,7 @@ def run(study: str, **keys: Any) -> Run:
 
 
 def _require_one(study: str, keys: Mapping[str, Any]) -> None:
-    """Raise InputError where a list is given for a parameter that is none, or a figure is meant."""
+    """Raise InputError for several values of a parameter that has one, or for the key `figure`."""
     if "figure" in keys:
         raise InputError("runner.figure makes figures")
     known = {item.name: item for item in fields(catalogue.config_of(study))}
@@ -89,17 +89,17 @@ def _require_one(study: str, keys: Mapping[str, Any]) -> None:
         several = isinstance(value, list | tuple | range)
         if several and name in known and "list" not in str(known[name].type):
             raise InputError(
-                f"{name} is one value in a run; a list is a sweep:"
+                f"{name} has one value in a run; for a list, use a sweep:"
                 f' runner.sweep("{study}", {name}={list(value)})'
             )
 
 
 def sweep(study: str, n_jobs: int = 1, **keys: Any) -> list[Run]:
-    """Compute a study at all combinations of several values of its parameters; return the runs.
+    """Compute a study for all combinations of several values of its parameters; return the runs.
 
-    keys: parameters and settings, as in `run`. A list means a run for each element:
-    `depth=[8, 16]`. A parameter that is a list itself needs a list of lists. n_jobs: how many runs
-    are computed side by side, in separate processes.
+    keys: parameters and settings, as in `run`. A list means a run for each element: `depth=[8,
+    16]`. A parameter that is a list itself needs a list of lists. n_jobs: how many runs are
+    computed side by side, in separate processes.
 
     Raises InputError before anything is computed if a key or a value is wrong. Raises RunFailed at
     the end if runs failed.
@@ -113,8 +113,8 @@ def sweep(study: str, n_jobs: int = 1, **keys: Any) -> list[Run]:
 def load(folder: str | Path) -> Run:
     """Return the run whose results are in a folder, `<outputs>/runs/<study>/<name>`.
 
-    Raises InputError if there is no run, if its study or its version no longer exists, or if the
-    folder has another name than the run.
+    Raises InputError if the folder has no run, or another name than the run. Raises it also if the
+    run's study or version no longer exists.
     """
     folder = Path(folder).resolve()
     kept = Run(stored.read_config(folder), folder.parent.parent.parent)
@@ -126,7 +126,7 @@ def load(folder: str | Path) -> Run:
 def tables(runs: Run | Iterable[Run]) -> dict[str, pd.DataFrame]:
     """Return the tables of complete runs by name, each joined over the runs.
 
-    The runs' parameters are columns. Raises InputError if a run is missing or damaged.
+    The parameters of the runs are columns. Raises InputError if a run is missing or damaged.
     """
     return stored.load([runs] if isinstance(runs, Run) else runs)
 
@@ -139,12 +139,16 @@ def plot(
 ) -> matplotlib.figure.Figure:
     """Draw measured numbers of runs of one study against a parameter; return the picture.
 
-    x, color: a parameter, or a key of a table (`"layer"`, `"method"`). y: one or several names of
-    measured columns, `"training.rank"` if two tables have the column. What is not given is chosen.
-    Runs that are not complete are counted in the header.
+    - x, color: a parameter, or a key of a table (`"layer"`, `"method"`);
+    - y: one or several names of measured columns; `"training.rank"` if several tables have the
+      column.
 
-    Raises InputError if a name does not exist, no run is complete, the runs are of several studies,
-    or they differ in more parameters than a picture can show.
+    What is not given is chosen automatically. Runs that are not complete are not drawn; the header
+    says how many there are. Raises InputError if
+
+    - a name does not exist;
+    - no run is complete, or the runs are of several studies;
+    - the runs differ in more parameters than a picture can show.
     """
     runs, y = [runs] if isinstance(runs, Run) else runs, [y] if isinstance(y, str) else list(y)
     with drawn_in("screen"):
@@ -154,9 +158,9 @@ def plot(
 def figure(name: str, **keys: Any) -> "Figure":
     """Return a figure of a paper with its runs, drawing and claims, without computing anything.
 
-    keys: settings (`scale="smoke"`), and parameters that shall differ from the paper's figure.
-
-    Raises InputError if there is no such figure, or a key or a value is wrong.
+    name: the figure's name. keys: settings (`scale="smoke"`), and parameters that should differ
+    from the paper's figure. Raises InputError if there is no such figure, or a key or a value is
+    wrong.
     """
     words = overrides_of(keys)
     made = paper_figure(name, words)
@@ -168,16 +172,20 @@ def figure(name: str, **keys: Any) -> "Figure":
 class Figure(results.Figure):
     """A figure at a scale, whose runs can be computed.
 
-    A notebook shows its picture. If runs are missing, it shows the picture of the reference, if the
-    reference has one.
+    A notebook shows its picture. If runs are missing, it shows the picture of the reference, if
+    there is one.
     """
 
     words: tuple[str, ...] = ()
     """The arguments of the command that makes the figure."""
 
     def _repr_png_(self) -> bytes | None:
-        """Return what a notebook shows: the picture of its runs if they are complete, else that of
-        the reference, which its header says; None where that has none."""
+        """Return the picture that a notebook shows, as PNG.
+
+        The picture is of the figure's runs if they are complete. Otherwise it is the picture of the
+        reference, and its header says so. The result is None if the reference does not have the
+        figure.
+        """
         if all(run.is_complete() for run in self.runs):
             return self.png()
         if self.is_canonical and self._kept.folder.exists():
@@ -194,23 +202,26 @@ class Figure(results.Figure):
         return self.tables()
 
     def reference(self) -> dict[str, pd.DataFrame]:
-        """Return the tables of this figure that the reference has, by name.
+        """Return the stored tables of this figure in the reference, by name.
 
-        An installed wheel has only the tables that pictures at scale `quick` need, in six digits.
+        An installed wheel has only the tables that pictures at scale `quick` need, with six digits.
         Raises InputError if the reference does not have the figure at this scale.
         """
         if not self._kept.folder.is_dir():
-            raise InputError(f"{self.figure}: nothing is kept of it at scale={self.scale}")
+            raise InputError(f"the reference does not have {self.figure} at scale={self.scale}")
         return self._kept.tables()
 
     @property
     def _kept(self) -> KeptFigure:
-        """Return the same figure as the reference has it."""
+        """Return the figure in the reference that has this name and scale."""
         return KeptFigure.of(REFERENCE / self.scale / self.figure)
 
 
 def _computed(words: list[str], multirun: bool = False) -> Order:
-    """Compose and launch; return the order. Raises RunFailed when runs failed."""
+    """Compose the jobs of the arguments and compute them; return the order.
+
+    Raises InputError if an argument is wrong, and RunFailed if a run failed.
+    """
     with hydra_ready(words):
         order = compose_order(words, multirun)
         failures = launch(order)
@@ -220,7 +231,7 @@ def _computed(words: list[str], multirun: bool = False) -> Order:
 
 
 def _launcher(n_jobs: int) -> list[str]:
-    """Return the overrides for runs side by side."""
+    """Return the arguments with which `n_jobs` runs are computed side by side."""
     if n_jobs == 1:
         return []
     return ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={n_jobs}"]

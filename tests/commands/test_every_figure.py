@@ -75,7 +75,8 @@ def check_header(figure: KeptFigure, tables: dict) -> None:
     assert not re.search(r"\bnan\b|\binf\b", above.finding)
     lines = in_two(above.finding)
     picture = Figure(figsize=(WIDTH, 2), dpi=100)
-    for line in [*lines, above.what]:
+    counts_and_marks = "".join(words for words, _ in above.counts)
+    for line in [*lines, above.what, counts_and_marks]:
         size = {"size": LARGE, "weight": "bold"} if line in lines else {"size": SMALL}
         text = picture.text(0.1 / WIDTH, 0.5, line, **size)
         assert text.get_window_extent().x1 < 100 * WIDTH, line

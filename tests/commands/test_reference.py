@@ -130,7 +130,9 @@ def test_tables_that_nothing_reads_are_not_kept(made, tmp_path, monkeypatch):
     assert set(read_tables(keep(NAME, made, tmp_path / "all"))) == {"metrics"}
     unread = replace(drawing, unread=("metrics",))
     monkeypatch.setattr(figures, "drawing_of", lambda *_: unread)
-    with pytest.raises(InputError, match="the figure says holds"):  # the claims do read it
+    with pytest.raises(
+        InputError, match="now give the verdict .*, not holds"
+    ):  # the claims do read it
         keep(NAME, made, tmp_path / "some")
 
 
@@ -157,7 +159,7 @@ def test_a_variant_stands_beside_its_figure_and_counts_nowhere(made, tmp_path):
     assert counts(with_variant) == counts(without)
     assert sum(counts(with_variant)["paper"].values()) == 3
     for what in (keep, compare):
-        with pytest.raises(InputError, match="alone: omit depths"):
+        with pytest.raises(InputError, match="YAML files: omit depths"):
             what(NAME, [*made[:2], OVERRIDE], tmp_path / "reference")
 
 
@@ -192,7 +194,7 @@ def test_a_figure_is_canonical_when_its_runs_are(typed, canonical):
     ("change", "message"),
     [
         (lambda rows: pd.concat([rows, rows.tail(2)]), "metrics: 2 rows twice"),
-        (lambda rows: rows.assign(max_error=1.0), "give undecided, the figure says holds"),
+        (lambda rows: rows.assign(max_error=1.0), "now give the verdict undecided, not holds"),
     ],
 )
 def test_what_is_kept_has_to_follow_from_its_tables(made, tmp_path, monkeypatch, change, message):

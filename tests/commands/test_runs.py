@@ -116,8 +116,8 @@ def test_the_list_tells_the_living_from_the_dead_and_other_code(runs, two, outpu
     ("words", "message"),
     [
         ("lst", "did you mean 'list'"),
-        ("list depth=3", "runs are chosen by --where"),
-        ("list bn_only", "bn_only is a study: its runs are chosen by --study bn_only"),
+        ("list depth=3", "choose runs with --where"),
+        ("list bn_only", "bn_only is a study: choose its runs with --study bn_only"),
         ("clean elsewhere", "name one folder of outputs"),
         ("list --where depth==3 --study bn_only", "there is no depth"),
         ("list --where seconds", "is no condition (a comparison is needed): write it as"),

@@ -116,7 +116,7 @@ def test_no_text_of_a_narrow_picture_is_cut(name, size):
         ("where=wdth>3", "there is no wdth: did you mean 'width'"),
         ("where=width <= 0", "no row meets this condition"),
         ("where=width", "a comparison is needed"),
-        ("header=no", "header=no: true or false"),
+        ("header=no", "header=no must be true or false"),
         ("out=a.jpg", "must end in .png, .pdf or .svg"),
         ("sise=page", "did you mean 'size'"),
     ],
@@ -129,7 +129,7 @@ def test_a_wrong_word_for_a_picture_is_named_in_a_line(word, message, tmp_path):
 
 
 def test_a_part_that_cannot_be_drawn_is_named():
-    with pytest.raises(InputError, match="rank-starts needs more rows than where init=pytorch"):
+    with pytest.raises(InputError, match="rank-starts cannot be drawn with where init=pytorch"):
         KeptFigure.of(REFERENCE / "quick" / "rank-starts").draw(where="init=pytorch")
 
 

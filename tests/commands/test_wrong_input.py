@@ -48,7 +48,7 @@ def test_a_separate_configuration_serves_single_commands(monkeypatch, capsys, tm
     words = ["--config-dir=.", "--config-name=mine"]
     assert check_only(words, monkeypatch) == 0
     assert check_only([*words, "figure=fig4"], monkeypatch) == 2
-    assert "composed from config alone" in capsys.readouterr().err
+    assert "the program's own configuration" in capsys.readouterr().err
 
 
 SMALLEST = "study=example20 scale=smoke threads=1"

@@ -223,7 +223,7 @@ def test_an_experiment_may_sweep_alone_and_not_beside_others(own):
     (own / "experiment" / "plain.yaml").write_text(EXPERIMENT)
     assert [job.config.seed for job in order_of("experiment=sweeps").jobs] == [1, 2, 3]
     assert [job.config.seed for job in order_of("experiment=sweeps", "seed=7").jobs] == [7]
-    with pytest.raises(InputError, match="run each alone"):
+    with pytest.raises(InputError, match="run each experiment alone"):
         order_of("experiment=sweeps,plain", multirun=True)
 
 

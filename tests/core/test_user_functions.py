@@ -135,5 +135,5 @@ def test_a_stored_run_of_a_name_that_is_not_registered_says_where_names_come_fro
     (run.folder / "config.yaml").write_bytes(run.config_text())
     assert read_config(run.folder) == run.config
     choices.REGISTERED.clear()
-    with pytest.raises(InputError, match="config.yaml: .*halved is unknown.*: --config-dir"):
+    with pytest.raises(InputError, match="config.yaml: .*halved is unknown.*--config-dir"):
         read_config(run.folder)

@@ -87,7 +87,7 @@ WITH_NAN = np.where(np.arange(30).reshape(6, 5) == 7, np.nan, IMAGES)
         ({"labels": LABELS * 0}, r"one class only \(0\)"),
         ({"labels": LABELS + 0.5}, "labels are float64: whole numbers"),
         ({"labels": np.eye(3)[LABELS]}, r"labels has the shape \(30, 3\)"),
-        ({"images": IMAGES[:4], "labels": LABELS[:4]}, "too few images to put some aside"),
+        ({"images": IMAGES[:4], "labels": LABELS[:4]}, "too few images to use some as test images"),
         ({"test_images": IMAGES}, "test_images and test_labels are needed together"),
         ({"test_images": IMAGES, "test_labels": LABELS[:20]}, "30 images, 20 labels"),
         ({"test_images": IMAGES, "test_labels": LABELS + 1}, "has 3, which no training image"),
@@ -161,8 +161,8 @@ def test_a_run_on_three_classes_and_a_file_that_changes(tmp_path, monkeypatch, c
     [
         (("data=nowhere/a.npz",), "data=nowhere/a.npz: there is no file nowhere/a.npz"),
         (("data=b.npz", "data_folder=c"), "there is no file b.npz or c/b.npz"),
-        (("data=a.npz", "data=digits"), "give no other data, and no checksums"),
-        (("data=a.npz", "checksums=[a]"), "give no other data, and no checksums"),
+        (("data=a.npz", "data=digits"), "needs no other data=... and no checksums"),
+        (("data=a.npz", "checksums=[a]"), "needs no other data=... and no checksums"),
         (("data=images",), "or your own images, as stripes.npz"),
         (
             ("study=invariances", "data=a.npz"),

@@ -276,10 +276,10 @@ def test_an_unknown_name_is_answered_with_the_nearest(
 
 
 def test_runs_of_one_study_are_needed_and_one_of_them_complete(outputs):
-    with pytest.raises(InputError, match="one study: 4 of bn_only, example20"):
+    with pytest.raises(InputError, match="one study; there are 4 of bn_only, example20"):
         Sweep(info.run for info in find(outputs))
     folder = say(one(outputs, target_width=2, methods=METHODS), "failed")
-    with pytest.raises(InputError, match="not complete runs of one study: 0 of bn_only"):
+    with pytest.raises(InputError, match="complete runs of one study; there are 0 of bn_only"):
         Sweep([run_in(folder)])
 
 

@@ -117,7 +117,7 @@ DAMAGES = [
     (written(lambda old: old[:-100]), "cannot be used"),
     (written(lambda old: b"not a checkpoint"), "cannot be used"),
     (written(lambda old: b""), "cannot be used"),
-    (digit, "curves.csv is not what it was"),
+    (digit, "curves.csv has changed"),
     (changed(run="another"), "its run is another"),
     (changed(code="0" * 16), "its code is 0000"),
     (changed(seconds="many"), "cannot be used"),

@@ -13,9 +13,9 @@ FLAGS = "--headless --no-sandbox --disable-gpu --no-first-run --disable-sync --h
 
 
 class Browser:
-    """One page of a Chromium that is started here and must be closed.
+    """A page in a new process of Chromium, which the caller must close.
 
-    folder: its profile, which is created.
+    folder: the folder of Chromium's profile, which is created.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -60,7 +60,8 @@ class Browser:
     def open(self, address: str, width=1280, height=800, script=True, **media: str) -> None:
         """Open a page.
 
-        script: whether the page's scripts run. media: `media="print"`, or features.
+        address: its URL. width, height: of the window in pixels. script: whether the page's scripts
+        run. media: the kind of medium, `media="print"`, or media features.
         """
         kind = media.pop("media", "")
         features = [{"name": k.replace("_", "-"), "value": v} for k, v in media.items()]
@@ -73,7 +74,7 @@ class Browser:
             self._wait(lambda said: said.get("method") == "Page.loadEventFired")
 
     def run(self, script: str) -> Any:
-        """Return the value of a JavaScript expression, awaited, on the open page."""
+        """Return the value of a JavaScript expression on the open page. A promise is awaited."""
         done = self.send(
             "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
         )

@@ -1,6 +1,6 @@
-"""Compilation of all compiled loops before memory is measured.
+"""Compilation of all compiled loops, before memory is measured.
 
-A new clone compiles them once, which takes memory that later runs do not need.
+Compiling takes memory that later runs do not need. It happens once in a new clone.
 """
 
 import torch

@@ -39,12 +39,18 @@ def kept_tables(figure: str, scale: str = "quick") -> dict[str, pd.DataFrame]:
 
 
 def judged(figure: str, tables: dict[str, pd.DataFrame], *names: str) -> pd.DataFrame:
-    """Return what claims of a figure say of tables. names: of the claims, or none for all."""
+    """Return the judged claims about a figure, from these tables.
+
+    names: the claims; without names, all claims.
+    """
     claims = claims_of(figure, figure_study(figure))
     claims = [claim for claim in claims if not names or claim.name in names]
     return judge(figure, claims, tables).set_index("claim")
 
 
 def verdicts(figure: str, tables: dict[str, pd.DataFrame], *names: str) -> dict[str, str]:
-    """Return the verdicts of a figure's claims on tables, as `judged`."""
+    """Return the verdicts on a figure's claims from these tables, by the claims' names.
+
+    The arguments are as in `judged`.
+    """
     return judged(figure, tables, *names)["verdict"].to_dict()

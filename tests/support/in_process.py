@@ -1,4 +1,4 @@
-"""The command line within the test's process: complete, or only the check of its input."""
+"""The command line within the process of the test: in full, or only the check of its input."""
 
 import logging
 import sys
@@ -14,19 +14,19 @@ from runner.runs.jobs import Job
 
 
 def order_of(*words: str, multirun: bool = False) -> Order:
-    """Return the parsed order of these arguments."""
+    """Return the order that these arguments ask for."""
     with hydra_ready(words):
         return compose_order(list(words), multirun)
 
 
 def job_of(*words: str) -> Job:
-    """Return the only job of these arguments."""
+    """Return the only job that these arguments ask for."""
     (job,) = order_of(*words).jobs
     return job
 
 
 def composed(*words: str) -> tuple[Settings, StudyConfig]:
-    """Return the settings and the parameters of the only job of these arguments."""
+    """Return the settings and the parameters of the only job that these arguments ask for."""
     job = job_of(*words)
     return job.settings, job.config
 

@@ -2,8 +2,9 @@
 
     python killed_again_and_again.py <study> <outputs> <kills>
 
-Prints one JSON object: the number of kills that hit a running run, and the number of continuations
-from a checkpoint. Each attempt is a forked child, so kills hit the run and not the imports.
+Prints a JSON object with the number of kills that hit a running run, and the number of
+continuations from a checkpoint. Each attempt is a forked child, so kills hit the run and not the
+imports.
 """
 
 import json
@@ -25,7 +26,7 @@ torch.set_num_threads(1)
 
 
 def attempt(run: Run, settings: Settings, seconds: float | None) -> bool:
-    """Compute the run in a child for at most `seconds`; return whether the child was killed."""
+    """Compute the run in a child process for at most `seconds`; return whether it was killed."""
     child = os.fork()
     if child == 0:
         try:

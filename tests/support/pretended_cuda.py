@@ -2,8 +2,8 @@
 
 Tensors on CUDA stay in the host's memory and only claim to be on CUDA. Errors are raised as by
 CUDA: for operands on two devices, views of CUDA tensors by NumPy, and generators of another device.
-Copies from or to the host are errors while a CUDA graph is captured. All arithmetic is done by the
-CPU, to the last bit.
+Copies from or to the host are errors while a CUDA graph is captured. The CPU does all arithmetic,
+so all bits are equal.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Python in a copy of the repository, whose code has priority over the installed code."""
+"""Python in a copy of the repository. The code of the copy is used, not the installed code."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ __all__ = ["REPOSITORY", "in_copy", "lint"]
 
 
 def in_copy(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
-    """Run `python -m <module> <arguments>` in the folder of the copy."""
+    """Run `python -m <arguments>` in the folder of the copy; return the ended process."""
     return warm.run("-m", *arguments, cwd=folder, env=_environment(folder))
 
 

@@ -1,4 +1,4 @@
-"""All figures at scale smoke, made once by the real command, by the first process that asks."""
+"""All figures at scale smoke, made once by the real command, in the first process that asks."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from repository import REPOSITORY
 
 
 class Made(NamedTuple):
-    """Folder of outputs and printed text of the command."""
+    """The folder of outputs and the printed text of the command."""
 
     outputs: Path
     returncode: int
@@ -21,7 +21,7 @@ class Made(NamedTuple):
 
 
 def make(factory: pytest.TempPathFactory) -> Made:
-    """Run `make figures SCALE=smoke`, in a folder that all test processes share."""
+    """Run `make figures SCALE=smoke` once, in a folder that all test processes share."""
     base = factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     outputs, told = shared / "smoke", shared / "smoke.json"

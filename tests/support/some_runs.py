@@ -1,4 +1,4 @@
-"""Four small runs, one of several, and one whose status is set by a test."""
+"""Four small runs, how to find one of them, and how to change its status."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ CONFIGS = (
 )
 
 METHODS = "sgd+teacher_construction+dense+student_construction"
-"""Of those that leave them as they are."""
+"""The methods of the runs that do not name methods."""
 
 
 def compute(outputs: Path) -> Path:
@@ -33,20 +33,20 @@ def compute(outputs: Path) -> Path:
 
 
 def described(table: Path) -> dict:
-    """Return the description of a table as in `result.json`."""
+    """Return the entry of a table in `result.json`: its number of bytes and its SHA-256."""
     content = table.read_bytes()
     return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def one(outputs: Path, **where: object) -> Path:
-    """The folder of the one run of bn_only with these parameters."""
+    """Return the folder of the only run of bn_only with these parameters."""
     conditions = [f"{key} == {value!r}" for key, value in where.items()]
     (found,) = chosen(find(outputs), ["bn_only"], where=conditions)
     return found.folder
 
 
 def say(folder: Path, status: str) -> Path:
-    """Make a complete run look as if it had only reached a status; return its folder."""
+    """Change the files of a complete run as if it had only reached a status; return its folder."""
     (folder / "result.json").unlink(missing_ok=True)
     path = folder / "provenance.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "status": status}))

@@ -34,9 +34,9 @@ def compute_with_stops(
     device: str = "cpu",
     keep_weights: bool = False,
 ) -> int:
-    """Compute a run that is interrupted after each number of checkpoints in `stops`.
+    """Compute a run, interrupted after each number of checkpoints in `stops`; return their number.
 
-    Returns the number of checkpoints written in all.
+    The returned number counts all checkpoints that were written.
     """
     settings = Settings(
         outputs=str(run.folder.parents[2]),

@@ -40,7 +40,7 @@ MORE = {
 
 
 def tiny(study: str, **changes: object) -> StudyConfig:
-    """Return a configuration that takes a moment, with other values for some parameters."""
+    """Return a configuration of a study that takes a moment. changes: values of parameters."""
     known = {field.name for field in fields(configs()[study])}
     shared = {name: value for name, value in SHARED.items() if name in known}
     return configs()[study](**{**shared, **TINY.get(study, {}), **MORE.get(study, {}), **changes})
@@ -53,7 +53,7 @@ def choices(study: str, name: str) -> list[str]:
 
 
 def each(study: str, name: str, **more: object) -> list[dict[str, object]]:
-    """Return one setting for each value of a parameter."""
+    """Return a setting for each possible value of a parameter. more: further parameters of each."""
     return [{name: value, **more} for value in choices(study, name)]
 
 

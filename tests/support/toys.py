@@ -36,7 +36,10 @@ def run(config, context):
 
 
 def toys(folder: Path, **bodies: str) -> Path:
-    """Write the studies and return their folder: each yields its value, after a line of Python."""
+    """Write small studies into the folder `toys` in a folder; return its path.
+
+    bodies: for each study a line of Python, which its `run` executes before it yields its value.
+    """
     place = folder / "toys"
     for kind in ("study", "size"):
         (place / "conf" / kind).mkdir(parents=True, exist_ok=True)

@@ -39,9 +39,9 @@ PRELOADED = (
 
 
 class Process:
-    """A started process, with the methods of `subprocess.Popen` that the tests use.
+    """A started Python process, with the methods of `subprocess.Popen` that the tests use.
 
-    arguments: arguments of `python`, `-m module ...` or `script.py ...`.
+    arguments: the arguments of `python`: `-m module ...` or `script.py ...`.
     """
 
     def __init__(self, *arguments: str, cwd: Path = REPOSITORY, env: dict | None = None):
@@ -61,7 +61,10 @@ class Process:
         return self.returncode
 
     def wait(self, timeout: float) -> int:
-        """Return the exit code. After `timeout` seconds kill the process, raise TimeoutExpired."""
+        """Return the exit code, once the process has ended.
+
+        After `timeout` seconds the process is killed, and TimeoutExpired is raised.
+        """
         if self.returncode is None and not self.server.poll(timeout):
             os.kill(self.pid, signal.SIGKILL)
             raise subprocess.TimeoutExpired(self.arguments, timeout, *self.texts())
@@ -80,7 +83,11 @@ class Process:
 def run(
     *arguments: str, cwd: Path = REPOSITORY, env: dict | None = None, timeout: float = 600
 ) -> subprocess.CompletedProcess:
-    """Run as `subprocess.run([sys.executable, *arguments], capture_output=True, text=True)`."""
+    """Run a Python process like `subprocess.run` with captured text; return the ended process.
+
+    arguments: the arguments of `python`. cwd: its working directory. env: its environment
+    variables.
+    """
     process = Process(*arguments, cwd=cwd, env=env)
     code = process.wait(timeout)
     return subprocess.CompletedProcess(arguments, code, *process.texts())

@@ -86,7 +86,7 @@ def test_an_activation_that_the_kernels_do_not_know_is_not_taken_for_another():
     for layer in range(1, 4):
         H = torch.tanh(p[f"W{layer}"] @ H + p[f"b{layer}"][..., None])
     torch.testing.assert_close(network.logits(x), p["W4"] @ H + p["b4"][..., None])
-    with pytest.raises(InputError, match="activation=tanh is not written out"):
+    with pytest.raises(InputError, match="activation=tanh has no compiled gradient"):
         backpropagation.step(network.map(torch.clone), x, labels, RATES)
     ours, theirs = network.map(torch.clone), network.map(torch.clone)
     descend(ours, x, labels, RATES)

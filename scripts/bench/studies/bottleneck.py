@@ -54,7 +54,7 @@ def plain_descent(network: Network, problem: Problem, iterations: int) -> float:
 def compare_descents(depth: int = 14, width: int = 10, iterations: int = 150) -> Comparison:
     """Return the seconds of one descent of a small network, by torch and compiled.
 
-    The compiled descent ends after `iterations` too, because no decrease of its loss is enough.
+    The compiled descent also ends after `iterations`, because no decrease of its loss is enough.
     """
     stream = generator(0, 0, "bench")
     x, y = (torch.randn(20, 200, generator=stream, dtype=torch.float64) for _ in range(2))

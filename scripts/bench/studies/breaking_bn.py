@@ -20,7 +20,7 @@ from runner.training.images import ConvolutionalTrainer, on_device
 
 BATCH = 128
 STEPS = {"cuda": 100, "cpu": 4}
-"""Minibatches of an epoch; few on a CPU, since already these exceed its caches."""
+"""The number of minibatches in an epoch. On a CPU few are enough, since they exceed its caches."""
 MULTIPLIER = {"cuda": 1.0, "cpu": 0.125}
 SHAPE = (3, 32, 32)  # shape of CIFAR-10
 
@@ -55,7 +55,7 @@ def arithmetic(network: nn.Module, device: torch.device) -> float:
 
 
 def require_same_step(network: ConvolutionalClassifier, data: Dataset) -> None:
-    """Take one step in both ways from equal weights. Raises AssertionError if results differ."""
+    """Raise AssertionError unless both programs take the same step from equal weights."""
     ours, plain = deepcopy(network), deepcopy(network)
     first = torch.arange(BATCH, device=data.train.labels.device)
     ConvolutionalTrainer(
@@ -71,7 +71,7 @@ def require_same_step(network: ConvolutionalClassifier, data: Dataset) -> None:
 def compare() -> Iterator[Comparison]:
     """Yield comparisons on one epoch of random pixels, for each network with batch normalization.
 
-    The floor is computed from the rate of a large matrix product.
+    The floor is computed from the speed of a large matrix product.
     """
     where = device()
     steps, multiplier = STEPS[where.type], MULTIPLIER[where.type]

@@ -1,8 +1,8 @@
 """Benchmark of study `constructions`: the scales of Theorem 1 at m = 2 d^2.
 
 The baseline forms the Khatri-Rao matrix of the first d^2 hidden units and calls a dense LU solver,
-O(d^6). Ours never forms it and takes about 100 iterations of O(d^4) at any d. It returns the
-solution of least norm, and the condition number of all m columns; LU does not.
+O(d^6). This project never forms the matrix, and takes about 100 iterations of O(d^4) at any d. It
+returns the solution of least norm, and the condition number of all m columns; LU does not.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ WIDTHS = (30, 50, 70, 100)
 
 
 def baseline(W1: torch.Tensor, W2: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-    """Return the scales of the first d^2 units by LU, zero for the others."""
+    """Return the scales of the first d^2 units by LU, and zero for the others."""
     n = target.numel()
     gamma = torch.zeros(len(W1), dtype=W1.dtype)
     gamma[:n] = torch.linalg.solve(khatri_rao(W2[:, :n], W1[:n]), target.reshape(-1))
@@ -29,9 +29,9 @@ def baseline(W1: torch.Tensor, W2: torch.Tensor, target: torch.Tensor) -> torch.
 
 
 def compare_width(d: int, rate: float) -> Comparison:
-    """Return the comparison at one width; both ways must reach the target matrix to 1e-8.
+    """Return the comparison at one width. Both programs must reach the target matrix to 1e-8.
 
-    rate: float64 FLOP per second.
+    d: the width. rate: float64 FLOP per second of the machine.
     """
     stream = torch.Generator().manual_seed(d)
     target = random_target(d, 1, stream, d)

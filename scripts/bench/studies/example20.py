@@ -16,7 +16,7 @@ L = 128
 
 
 def plain_lipschitz(network: Network, x: Tensor) -> tuple[float, float]:
-    """Return the largest Jacobian norms to and from every layer, by automatic differentiation."""
+    """Return the largest Jacobian norms to and from the layers, by automatic differentiation."""
     inner, outer, activations = [1.0], [], network.activations(x)
 
     def through(first: int, last: int) -> Callable[[Tensor], Tensor]:

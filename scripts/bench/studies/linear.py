@@ -38,9 +38,9 @@ def baseline(T: Tensor, iterations: int) -> Tensor:
 
 
 def compare() -> Iterator[Comparison]:
-    """Yield the comparison at depth 6; the squared norms must be equal to 1e-5.
+    """Yield the comparison at depth 6. The squared norms of both solutions must be equal to 1e-5.
 
-    The floor is one evaluation, since the number of evaluations depends on the method.
+    The floor is one evaluation of the loss, since the number of evaluations depends on the method.
     """
     config = Linear(depths=[L], ridges=[RIDGE])
     T = draw_target(config, 0)

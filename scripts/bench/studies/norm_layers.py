@@ -1,7 +1,7 @@
 """Benchmark of study `norm_layers`: the scales of the normalization layers.
 
-The baseline solves the Khatri-Rao system by least squares and computes its singular values. Ours
-factorizes the system once, and takes two steps of refinement.
+The baseline solves the Khatri-Rao system by least squares and computes its singular values. This
+project factorizes the system once, and takes two steps of refinement.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def baseline(W1: Tensor, W2: Tensor, W: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def compare() -> Iterator[Comparison]:
-    """Yield comparisons for d = 20 and 30; both ways must reach the target matrix to 1e-8."""
+    """Yield comparisons for d = 20 and 30. Both programs must reach the target matrix to 1e-8."""
     rate = matrix_rate(torch.float64)
     for d in (20, 30):
         stream = torch.Generator().manual_seed(d)

@@ -18,14 +18,14 @@ REPLICATES, WIDTH, SAMPLES, STEPS, STEP = 5, 64, 64, 40, 0.001
 
 
 def networks(depth: int) -> MLP:
-    """Return networks at PyTorch's initialization, with as many inputs as units."""
+    """Return networks with PyTorch's initialization, and with as many inputs as units."""
     sizes = [WIDTH] * (depth + 1) + [10]
     weights, biases = draw("pytorch", sizes, generators(0, REPLICATES, "bench"))
     return MLP(weights, biases)
 
 
 def stacked(start: MLP, X: torch.Tensor) -> MLP:
-    """Descend on all networks at once; return them."""
+    """Pre-train all networks at once; return them. X: their inputs."""
     network = start.map(lambda tensor: tensor)
     for _ in range(STEPS):
         descend(network, X, network.depth, -0.5, STEP, activated=True)
@@ -33,7 +33,10 @@ def stacked(start: MLP, X: torch.Tensor) -> MLP:
 
 
 def baseline(start: MLP, X: torch.Tensor) -> list[list[nn.Linear]]:
-    """Descend on one network after another, with torch's layers, gradients and optimizer."""
+    """Pre-train one network after another with torch's optimizer; return the layers of each.
+
+    X: the inputs of all networks.
+    """
     trained = []
     for r in range(len(start)):
         layers = []
@@ -55,7 +58,7 @@ def baseline(start: MLP, X: torch.Tensor) -> list[list[nn.Linear]]:
 
 
 def require_same_descent(start: MLP, X: torch.Tensor) -> None:
-    """Raise AssertionError unless both ways give equal weights, in float64."""
+    """Raise AssertionError unless both programs give equal weights, in float64."""
     work = (start.map(torch.Tensor.double), X.double())
     for r, layers in enumerate(baseline(*work)):
         W = stacked(*work).parameters[f"W{len(layers)}"][r]

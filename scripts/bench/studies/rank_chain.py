@@ -1,6 +1,6 @@
 """Benchmark of study `rank_chain`: the compiled engine, one plain chain, and the torch engines.
 
-The plain chain computes a rank at every layer. The torch engines are used on GPUs.
+The plain chain computes a rank at every layer. The torch engines are for GPUs.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,8 @@ LAYERS = 100_000
 def plain_chain(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
     """Return the means of rank_tau and r over the layers of one chain, (2,).
 
-    The code follows (1) with N = d and gamma = inf, and computes singular values at each layer.
+    The code follows paper B's Eq. (1) with N = d and gamma = inf, and computes singular values at
+    each layer.
     """
     H = torch.randn(width, width, dtype=torch.float64)
     total = torch.zeros(2, dtype=torch.float64)
@@ -62,7 +63,11 @@ def compiled_chains(
 
 
 def columns_of(width: int, law: str) -> int:
-    """Return the columns of the state: only Gaussian weights allow for fewer than samples."""
+    """Return the number of columns in the chain's state.
+
+    Only with Gaussian weights it can be smaller than the number of samples. law: the distribution
+    of the weights.
+    """
     return columns(width) if law == "gaussian" else width
 
 
@@ -78,7 +83,7 @@ def torch_chains(width: int, layers: int, burn_in: int = 0, law: str = "gaussian
 
 
 def require_same_ranks(width: int) -> None:
-    """Raise AssertionError unless all ways have the same mean of r, to 5 %."""
+    """Raise AssertionError unless all programs have the same mean of r, to 5 %."""
     plain = plain_chain(width, layers=max(300, 16_000 // width), burn_in=100)
     r = OBSERVABLES.index("rank_bound")
     for engine in (compiled_chains, torch_chains):
@@ -89,8 +94,9 @@ def require_same_ranks(width: int) -> None:
 def compare() -> Iterator[Comparison]:
     """Yield the seconds for 1e5 layers on one core, by width.
 
-    The floor of a layer is the 2 d K^2 flops of two triangular products. It excludes the d K normal
-    numbers: the engine draws them faster than torch, so there is no rate for comparison.
+    The floor of a layer is the 2 d K^2 floating-point operations of two triangular products. It
+    excludes drawing the d K normal numbers. The engine draws them faster than torch, so there is no
+    rate for comparison.
     """
     flops = matrix_rate(torch.float64)
     for width in (8, 16, 32, 64, 128, 256):

@@ -21,7 +21,7 @@ SHAPES = [(width, depth) for depth in (8, 32) for width in (32, 64, 128)]
 
 
 def module(data: Dataset, width: int, depth: int, normalized: bool) -> nn.Sequential:
-    """Return one network of torch's modules."""
+    """Return one network as a torch module."""
     sizes = [data.train.flat().shape[1], *[width] * depth]
     layers: list[nn.Module] = []
     for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True):
@@ -46,7 +46,7 @@ def usual_loop(data: Dataset, networks: list[nn.Sequential], rate: float) -> Non
 
 
 def stack(data: Dataset, width: int, depth: int, normalized: bool) -> Group:
-    """Return all networks, each replicate at each learning rate."""
+    """Return the group of all networks: each replicate at each learning rate."""
     sizes = [data.train.flat().shape[1], *[width] * depth, data.classes]
     weights, biases = draw("pytorch", sizes, generators(0, REPLICATES, "bench"))
     network = MLP(weights, biases, "relu", "batch" if normalized else "none")
@@ -65,9 +65,9 @@ def stacked(data: Dataset, group: Group) -> None:
 
 
 def require_same_step(data: Dataset, group: Group, width: int, depth: int) -> None:
-    """Compare one step of SGD of the first network with the same step of torch's modules.
+    """Raise AssertionError unless one step of SGD gives the same weights as with torch's modules.
 
-    In float64; raises AssertionError if the weights differ.
+    The first network of the group is compared, in float64.
     """
     network = group.network.select(torch.zeros(1, dtype=torch.int64)).map(torch.Tensor.double)
     plain = module(data, width, depth, network.normalization == "batch").double()
@@ -87,7 +87,7 @@ def require_same_step(data: Dataset, group: Group, width: int, depth: int) -> No
 
 
 def batched_rate(width: int, device: torch.device) -> float:
-    """Return the FLOP per second of the batched products of this shape, forward and backward."""
+    """Return the FLOP per second of batched matrix products of this width, forward and backward."""
     R = REPLICATES * len(RATES)
     W = torch.randn(R, width, width, device=device)
     H = torch.randn(R, width, BATCH, device=device)

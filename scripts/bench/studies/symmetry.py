@@ -21,9 +21,10 @@ def compare() -> Iterator[Comparison]:
 
 
 def compare_thinning(depth: int = 25, width: int = 64, alive: int = 20) -> Comparison:
-    """Return the seconds for `STEPS` steps with all neurons and without the dead ones.
+    """Return the seconds for `STEPS` steps with all neurons, and without the dead ones.
 
-    alive: number of neurons in each hidden layer but the first and last that are not dead.
+    alive: the number of neurons that are not dead in each hidden layer except the first and the
+    last.
     """
     stream = generator(0, 0, "bench")
     x, y = (torch.randn(3, 250, 20, generator=stream) for _ in range(2))

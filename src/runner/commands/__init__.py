@@ -1,1 +1,1 @@
-"""One module for each subcommand; none knows Hydra."""
+"""A module for each subcommand. None of them uses Hydra directly."""

@@ -1,4 +1,4 @@
-"""All claims with their rules, digests and seeds, before anything is computed."""
+"""The command `runner claims`: all claims with their rules, digests and seeds. Computes nothing."""
 
 import argparse
 import inspect
@@ -28,7 +28,8 @@ REPEATED = ("replicates", "selection_replicates", "chains", "layers")
 def plan(name: str, typed: list[str]) -> str:
     """Return as text the claims about a figure, their rules, and the runs that will judge them.
 
-    typed: further arguments, such as `scale=paper`. Raises InputError if they do not compose.
+    name: the figure's name. typed: further arguments, such as `scale=paper`. Raises InputError if
+    the arguments do not fit the figure.
     """
     figure = paper_figure(name, typed)
     letter = paper_of(paper_folder(figure.study)).letter
@@ -68,14 +69,14 @@ def _runs_in_words(configs: list[StudyConfig]) -> str:
 
 
 def needed(claim: Claim) -> str:
-    """Return in words how many values of which columns a claim needs."""
+    """Return in words how many different values of which columns a claim needs."""
     return ", ".join(f"{count} values of {name}" for name, count in claim.needs.items())
 
 
 def rules(figures: Iterable[str] = ()) -> pd.DataFrame:
-    """Return a row for each claim: figure, name, printed rule, needs and digest.
+    """Return a table with a row for each claim: figure, name, printed rule, needs and digest.
 
-    This is the table `outputs/reference/rules.csv`. figures: their names; empty: all figures.
+    It is the content of `outputs/reference/rules.csv`. figures: their names; empty: all figures.
     """
     rows = [
         (name, claim.name, claim.printed, needed(claim), claim.digest)
@@ -86,15 +87,15 @@ def rules(figures: Iterable[str] = ()) -> pd.DataFrame:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the claims about the named figures, or about all, without computing; return 0.
+    """Print the claims about the named figures, or about all figures; compute nothing; return 0.
 
     Raises InputError if a figure does not exist or an argument is wrong.
     """
     parser = argparse.ArgumentParser(
         prog="runner claims",
-        description="All statements with their rules, the digests of these, seeds and planned"
-        " numbers; computes nothing. One test for all: a claim holds, or fails, when that verdict"
-        " is wrong with a probability of at most 5 %; otherwise it is undecided.",
+        description="List all statements with their rules, digests of the rules, seeds and planned"
+        " numbers; compute nothing. All claims are tested alike: the verdict holds or fails is"
+        " given if it is wrong with a probability of at most 5 %; otherwise a claim is undecided.",
     )
     parser.add_argument("words", nargs="*", metavar="figure or key=value", help="fig4, scale=paper")
     names, typed = named_figures(parser.parse_args(arguments).words)

@@ -1,4 +1,4 @@
-"""Compare a user's results with the reference: where they differ by more than chance."""
+"""The command `runner compare`: where results differ from the reference by more than chance."""
 
 import argparse
 from pathlib import Path
@@ -19,24 +19,28 @@ from runner.runs.run import stale_note
 SHOWN = ["table", "column", "beyond", "deviation", "where"]
 
 KINDS = {"runs": "runs on one side alone", "claims": "verdicts differ"}
-"""Differences by their table; all others are columns that differ by more than chance."""
+"""What is different, by the table of a line. All other lines are columns that differ by more than
+chance."""
 
 
 MOST_NAMED = 3
-"""Largest number of columns of one side alone that a note names."""
+"""How many columns that only one side has are named in a note."""
 
 
 def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None:
-    """Return where a user's runs of a figure differ from the reference, a line for each difference.
+    """Return how the user's runs of a figure differ from the reference, a line per difference.
 
     - A column that differs by more than chance has its line of `table_diff.compare`.
-    - A run that only one side has gives a line with the table `runs`.
-    - A claim with another verdict gives a line with the table `claims`.
+    - A run that is only the user's or only the reference's gives a line with the table `runs`.
+    - A claim with different verdicts gives a line with the table `claims`.
 
-    Only runs that both sides have are compared. Of the result, `attrs["alike"]` states how similar
-    the numbers are, and `attrs["notes"]` lists notes on runs of other code and on columns that are
-    not compared. The result is None if the reference lacks the figure or the user lacks a run.
-    Raises InputError if the arguments `typed` make another figure than the reference has.
+    Columns are compared over the runs of both. The result has two attributes. `attrs["alike"]` is a
+    text about how similar the numbers are. `attrs["notes"]` lists notes about runs of other code,
+    and about columns that are not compared. The result is None if the reference lacks the figure or
+    the user lacks a run.
+
+    name: the figure's name. typed: further arguments, such as `scale=paper`. reference: the folder
+    of the reference. Raises InputError if the arguments change the figure's parameters.
     """
     figure = canonical_figure(name, typed)
     kept_figure = KeptFigure.of(reference / figure.scale / name)
@@ -92,17 +96,16 @@ def _show(name: str, lines: pd.DataFrame) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Compare the named figures, or all, with the reference; return the exit status.
+    """Compare the named figures, or all, with the reference and print the differences.
 
-    It prints where they differ. The status is 1 if a figure differs: in a number by more than
-    chance, in a verdict, or in its runs. Otherwise it is 0. Figures that are not made, or not in
-    the reference, are listed, but do not count as different. Raises InputError if an override is
-    wrong.
+    Returns the exit status. It is 1 if a figure differs: in a number by more than chance, in a
+    verdict, or in its runs. Otherwise it is 0. Figures that are not made, or not in the reference,
+    are listed, but do not count as different. Raises InputError if an argument is wrong.
     """
     parser = argparse.ArgumentParser(
         prog="runner compare",
         description="Say where your results differ from the reference by more than chance. The"
-        " yardstick is the spread of the reference's own replicates, and its stated errors.",
+        " comparison uses the spread of the reference's replicates and its stated errors.",
     )
     parser.add_argument(
         "words",

@@ -1,7 +1,7 @@
 """The commands `runner study=...` and `runner figure=...`: compute runs, draw, judge, print.
 
-`compute` composes the jobs of the arguments (`compose.orders`). `carry_out` computes the missing
-runs (`compose.launching`, `runs.execution`), makes the figures (`results.figure`) and prints the
+`compute` makes jobs from the arguments (`compose.orders`). `carry_out` computes the missing runs
+(`compose.launching`, `runs.execution`), makes the figures (`results.figure`) and prints the
 results.
 """
 
@@ -21,9 +21,9 @@ log = logging.getLogger("runner")
 def compute(words: list[str]) -> int:
     """Carry out the command `runner study=...` or `runner figure=...`; return 0.
 
-    words: its arguments. Hydra itself carries out commands with its other flags (`--cfg job`,
-    `-sc`), or with a sweeper that chooses jobs by earlier results. Raises InputError for wrong
-    arguments, and RunFailed if a run failed.
+    words: the arguments. Commands with other flags of Hydra (`--cfg job`, `-sc`) are passed on to
+    Hydra. So are commands with a sweeper that chooses jobs by earlier results. Raises InputError
+    for wrong arguments, and RunFailed if a run failed.
     """
     log_to_terminal(words)
     is_dry = "--dry-run" in words
@@ -49,12 +49,15 @@ def compute(words: list[str]) -> int:
 
 
 def tell(order: orders.Order) -> int:
-    """Print which runs a command would compute, and how long they take; return 0.
+    """Print which runs a command would compute, and how long they would take; return 0.
 
-    Raises InputError if the sweeper chooses jobs by the results of earlier ones.
+    order: the jobs of the command. Raises InputError if the sweeper chooses jobs by the results of
+    earlier jobs.
     """
     if order.searches:
-        raise InputError("--dry-run: this sweeper chooses each run by the results of earlier ones")
+        raise InputError(
+            "--dry-run cannot list these runs: the sweeper chooses each run by earlier results"
+        )
     jobs, note = plan(order)
     lines = [*map(str, (job.run for job in jobs)), note or "complete already" * (not jobs)]
     print(*filter(None, lines), sep="\n")
@@ -64,9 +67,9 @@ def tell(order: orders.Order) -> int:
 def carry_out(order: orders.Order, redraw: bool = True) -> int:
     """Compute the missing runs of an order, make its figures, and print the results; return 0.
 
-    redraw: whether to draw figures that were drawn from the same runs before. After a failed run
-    the other runs go on. Raises InputError as `launch` does, and RunFailed at the end if a run or a
-    figure failed.
+    redraw: whether to draw figures again that were drawn from the same runs before. If a run fails,
+    all other runs are still computed. Raises InputError as `launch` does, and RunFailed at the end
+    if a run or a figure failed.
     """
     start, figures = time.monotonic(), order.figures
     for figure in figures:
@@ -81,7 +84,7 @@ def carry_out(order: orders.Order, redraw: bool = True) -> int:
         state = "drawn" if redraw or not figure.is_current() else "unchanged"
         try:
             report = figure.make() if state == "drawn" else f"{figure.name}: unchanged"
-        except Exception as error:  # of any kind: the other figures are drawn all the same
+        except Exception as error:  # of any kind: all other figures are drawn nevertheless
             if len(figures) == 1 and isinstance(error, InputError):
                 raise
             show_traceback()

@@ -1,4 +1,4 @@
-"""The tables of several runs as one table, as means over replicates, and in LaTeX."""
+"""The tables of several runs as one table, also as means over replicates, and in LaTeX."""
 
 import json
 import math
@@ -20,8 +20,9 @@ from runner.runs.run import Run, load, shown
 def joined(runs: Sequence[Run], table: str | None = None) -> tuple[str, pd.DataFrame]:
     """Return the name and the rows of one table, joined over complete runs of one study.
 
-    table: its name. None means `metrics`, or the first table if there is no `metrics`. A parameter
-    that is a list, or null in a run, becomes text. Raises InputError if no run has the table.
+    table: the name; None: `metrics`, or the first table if there is no `metrics`. Parameters of the
+    runs are columns. A parameter that is a list, or null in a run, becomes text. Raises InputError
+    if no run has the table.
     """
     tables = load(runs)
     name = table or ("metrics" if "metrics" in tables else next(iter(tables)))
@@ -37,15 +38,16 @@ def joined(runs: Sequence[Run], table: str | None = None) -> tuple[str, pd.DataF
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return the values of a parameter as text."""
+    """Return the values of a parameter as texts, by the run's name."""
     return {run: shown(value) for run, value in values.items()}
 
 
 def with_empty_cells(rows: pd.DataFrame, table: str, runs: Sequence[Run]) -> pd.DataFrame:
-    """Return the rows with empty cells where nothing was measured, while NaN is a measured number.
+    """Return the rows with empty cells where nothing was measured.
 
-    A run has not measured the columns that its table lacks. In columns whose default is NaN, no NaN
-    was measured.
+    A NaN that was measured stays. A run has not measured the columns that its table lacks. In a
+    column whose default is NaN, every NaN means that nothing was measured. table: the table's name.
+    runs: the runs behind the rows.
     """
     row_class = rows_of(runs[0].config.study).get(table)
     columns = {
@@ -62,21 +64,27 @@ def with_empty_cells(rows: pd.DataFrame, table: str, runs: Sequence[Run]) -> pd.
 
 
 def without_shared(rows: pd.DataFrame, run: Run) -> pd.DataFrame:
-    """Return the rows without the column `run` and the parameters that all rows share."""
+    """Return the rows without the column `run`, and without parameters that are equal in all rows.
+
+    run: any of the runs; only the names of its parameters are used.
+    """
     keys = [key for key in vars(run.config) if key in rows]
     shared = [key for key in keys if rows[key].nunique(dropna=False) < 2]
     return rows.drop(columns=["run", *shared])
 
 
 def means(rows: pd.DataFrame, runs: Sequence[Run], table: str) -> pd.DataFrame:
-    """Return the mean of each measurement over the replicates and seeds of a configuration.
+    """Return the mean of each measurement over replicates and seeds.
 
-    rows: from `joined`. table: its name. There is a row for each combination of the other keys and
-    parameters that vary, with their number of replicates `n`. A measurement `x` has `x_mean`,
-    `x_std` (nan for one value) and `x_n`, its number of finite values. If any are not finite,
-    `x_diverged` names their replicates. A parameter that differs between runs replaces a measured
-    column of the same name, for example the learning rate. A key that is a replicate's own outcome,
-    for example the learning rate that was chosen for it, is a measurement.
+    The result has a row for each combination of the other keys and parameters that vary, and the
+    number of replicates `n`. A measurement `x` has the columns `x_mean`, `x_std` (nan for one
+    value) and `x_n`, the number of its finite values. If some values are not finite, the column
+    `x_diverged` lists their replicates.
+
+    A parameter that differs between runs replaces a measured column of the same name, for example
+    the learning rate. A key may be the outcome of a replicate, such as a learning rate that was
+    chosen for this replicate. It is then averaged like a measurement. rows: the result of `joined`.
+    table: the table's name.
     """
     row_class = rows_of(runs[0].config.study).get(table)
     row_keys, columns = (row_class.keys, column_types(row_class)) if row_class else ((), {})
@@ -111,7 +119,7 @@ def means(rows: pd.DataFrame, runs: Sequence[Run], table: str) -> pd.DataFrame:
 
 
 def _without_seed(run: Run) -> str:
-    """Return the parameters of a run but for its seed, as text."""
+    """Return the parameters of a run as text, without its seed."""
     return json.dumps({**run.config.identity(), "seed": None}, sort_keys=True)
 
 
@@ -128,10 +136,10 @@ def _is_outcome(rows: pd.DataFrame, key: str, keys: Sequence[str]) -> bool:
 
 
 def means_in_tex(found: pd.DataFrame) -> str:
-    """Return means as a LaTeX table, with `$mean \\pm deviation$` in a cell.
+    """Return means as a LaTeX table, with `$mean \\pm standard deviation$` in each cell.
 
-    found: from `means`. A cell says how many values it has if these are not all, and comments at
-    the top name the replicates that diverged.
+    found: the result of `means`. If some values are not finite, the cell says how many are, and
+    comments at the top name the replicates that diverged.
     """
     averaged = [name for name in found if name.endswith("_mean")]
     numbers = [name[:-5] for name in averaged if f"{name[:-5]}_std" in found]
@@ -157,7 +165,7 @@ def _cell_in_tex(mean: float, deviation: float, n: int, total: int, diverged: st
 
 
 def latex(rows: pd.DataFrame, notes: Sequence[str] = ()) -> str:
-    """Return rows as a LaTeX table (booktabs). Formulas between dollars stay as they are.
+    """Return rows as a LaTeX table (booktabs). Formulas between dollar signs are not changed.
 
     notes: comments above the table.
     """
@@ -167,9 +175,9 @@ def latex(rows: pd.DataFrame, notes: Sequence[str] = ()) -> str:
 
 
 def mean_in_tex(mean: float, deviation: float) -> str:
-    """Return a mean with as many digits as its deviation justifies: `$13.6 \\pm 0.2$`.
+    """Return a mean with as many digits as its standard deviation justifies: `$13.6 \\pm 0.2$`.
 
-    A deviation has one digit, or two if the first is 1. Without a deviation (nan), the mean has
+    The deviation has one digit, or two if the first is 1. Without a deviation (nan), the mean has
     four digits. Large and small numbers have a power of ten: `$(4.4 \\pm 0.3) \\times 10^{-16}$`.
     """
     if math.isnan(deviation):
@@ -188,9 +196,13 @@ def mean_in_tex(mean: float, deviation: float) -> str:
 
 
 def number_in_tex(value: Any, digits: int = 4) -> Any:
-    """Return a float as `1.234`, `$1.2 \\times 10^{-16}$`, `$\\infty$` or `nan`; else the value."""
+    """Return a float in LaTeX: `1.234`, `$1.2 \\times 10^{-16}$`, `$\\infty$` or `nan`.
+
+    digits: how many significant digits. A text that is a number in scientific notation is
+    converted, too. Any other value is returned unchanged.
+    """
     if isinstance(value, str) and re.fullmatch(r"-?\d+(\.\d+)?e[+-]\d+", value):
-        value = float(value)  # of a parameter with several values
+        value = float(value)  # a parameter with several values is text
     if not isinstance(value, float):
         return value
     if math.isinf(value):

@@ -1,4 +1,4 @@
-"""The command `runner figures`: make all figures, or those named, with all runs in one pool."""
+"""The command `runner figures`: make all figures, or the named ones, and compute their runs."""
 
 import argparse
 

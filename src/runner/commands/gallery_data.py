@@ -1,6 +1,6 @@
 """What the gallery shows of each figure: the user's results, the reference's, and all claims.
 
-The user's results are the files in `<outputs>/figures/`. Links are relative to the pages in
+The user's results are the files in `<outputs>/figures/`. Links start from the pages in
 `<outputs>/report/`.
 """
 
@@ -25,19 +25,20 @@ from runner.results.claims import MOST_LEFT_OUT
 from runner.runs.provenance import code_of
 
 SCALES = ("paper", "medium", "quick", "smoke")
-"""From the largest."""
+"""The scales, the largest first."""
 
 LINKED = ("csv", "claims.csv", "provenance.json", "png", "pdf", "svg")
 """Files of the user's figures that the pages link to."""
 
 COLUMNS = [*JUDGED, "standing"]
-"""Columns of a result's claims. The standing is empty for the user's own results."""
+"""The columns of a result's claims. `standing` is empty for the user's results."""
 
 ALL_COLUMNS = [*COLUMNS, "scale", "whose", "is_canonical", "is_main"]
-"""Columns of `claims_of`: they name the result of each claim. The main one speaks for a figure."""
+"""The columns of `claims_of`. `whose`, `scale` and `figure` name the result of a claim. `is_main`
+marks the claims of the result that is shown first."""
 
 UNREADABLE = (InputError, OSError, ValueError, KeyError, TypeError, AttributeError)
-"""Errors that damaged files cause."""
+"""The errors that damaged files cause."""
 
 
 @dataclass
@@ -51,18 +52,18 @@ class Result:
     about: Mapping[str, Any]
     """The provenance of the figure."""
     facts: Mapping[str, list[str]]
-    """The different commits, machines and versions that computed the runs."""
+    """The different commits, machines and versions with which the runs were computed."""
     claims: pd.DataFrame
-    """The claims, a row for each with the columns COLUMNS, all as text."""
+    """A row for each claim, with the columns COLUMNS, all as text."""
     caption: str
     runs: Mapping[str, str]
-    """A link to the folder of each run, by its name; empty if the folder does not exist."""
+    """A link to the folder of each run, by the run's name; an empty text if there is no folder."""
     words: Mapping[str, str]
-    """The texts of the picture's header: `what` the picture is, and the `finding`."""
+    """The texts of the picture's header: `what` is shown, and the `finding`."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Links to the result's files, by name."""
     picture: Path | None = None
-    """The PNG without its header; None if it cannot be drawn."""
+    """The path of the PNG without the header; None if it cannot be drawn."""
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -72,22 +73,27 @@ class Result:
 
     @property
     def stem(self) -> str:
-        """Return the name of the picture's file in the gallery, without its ending."""
+        """Return the name of the picture's file in the gallery, without the ending."""
         return f"{self.name}.{self.scale}.{self.whose}"
 
     @cached_property
     def rows(self) -> dict[str, dict[str, str]]:
-        """Return the row of each claim, by the claim's name."""
+        """Return each claim's row as a dictionary, by the claim's name."""
         return {row["claim"]: row for row in self.claims.to_dict("records")}
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A figure of the gallery, with its results. A variant of a figure is an entry, too.
+    """A figure of the gallery with its results, or a variant of a figure.
 
-    results: one for each scale and source. The user's come before the reference's, and larger
-    scales before smaller ones. Scale `smoke` comes last, since it only shows that everything works.
-    is_canonical: false for a variant, which was made with other parameters.
+    A variant was made with other parameters than the paper's figure.
+
+    - name: the figure's name;
+    - headline: its title: "paper A, figure 4: ...";
+    - results: one for each scale and source. The user's results come first, then the reference's,
+      each with larger scales first. Scale `smoke` comes last, since it only shows that everything
+      works.
+    - is_canonical: false for a variant.
     """
 
     name: str
@@ -98,14 +104,14 @@ class Entry:
 
     @property
     def title(self) -> str:
-        """Return the number of the figure: `Figure 4`, or `Supplementary to paper A, figure 4`."""
+        """Return the start of the headline: `Figure 4`, or `Supplementary to paper A, figure 4`."""
         number = self.headline.partition(": ")[0]
         number = number.removeprefix(f"paper {self.paper.letter}").strip(", ")
         return number[:1].upper() + number[1:] or self.name
 
     @property
     def what(self) -> str:
-        """Return what the figure shows, the part of its headline after the number."""
+        """Return what the figure shows: the part of the headline after the colon."""
         return self.headline.partition(": ")[2] or self.headline
 
     @property
@@ -115,18 +121,18 @@ class Entry:
 
     @property
     def by_scale(self) -> list[Result]:
-        """Return the results, smallest scale first; at equal scale the user's come first."""
+        """Return the results, smallest scale first. At equal scale, the user's comes first."""
         order = SCALES[::-1].index
         return sorted(self.results, key=lambda result: (order(result.scale), not result.is_own))
 
     @property
     def rows(self) -> dict[str, dict[str, str]]:
-        """Return a row for each claim, by its name, from the first result that has the claim."""
+        """Return a row for each claim by its name, from the first result that has the claim."""
         return {name: row for result in reversed(self.results) for name, row in result.rows.items()}
 
 
 def claims_of(entries: Iterable[Entry]) -> pd.DataFrame:
-    """Return all claims of all results of the figures, in a table with the columns ALL_COLUMNS."""
+    """Return all claims of all results in a table with the columns ALL_COLUMNS."""
     parts = [
         result.claims.assign(
             figure=entry.name,
@@ -143,9 +149,9 @@ def claims_of(entries: Iterable[Entry]) -> pd.DataFrame:
 
 
 def reason(row: Mapping[str, str]) -> str:
-    """Return why a claim is undecided, if its note does not give the reason; else an empty text.
+    """Return why a claim is undecided, if its note does not say so; otherwise an empty text.
 
-    row: the claim's row. Its note gives the reason if nothing was judged, or if too many
+    row: a row of judged claims. The note has the reason if nothing was judged, or if too many
     measurements were excluded.
     """
     judged = bool(row["measured"]) and float(row["left_out"] or 0) <= MOST_LEFT_OUT
@@ -156,9 +162,14 @@ def reason(row: Mapping[str, str]) -> str:
 def collect(outputs: Path, scale: str | None, reference: Path, draws: bool = True) -> list[Entry]:
     """Return all figures with their results, each followed by its variants.
 
-    scale: collect results at this scale only; None: at all scales. draws: whether to draw missing
-    pictures of the reference, into `<outputs>/figures-from-reference/`. Raises InputError if a file
-    of the user's figures is damaged. A damaged figure of the reference is skipped with a message.
+    - outputs: the folder of the user's results;
+    - scale: the only scale at which results are collected; None: all scales;
+    - reference: the folder of the reference;
+    - draws: whether to draw missing pictures of the reference, into
+      `<outputs>/figures-from-reference/`.
+
+    Raises InputError if a file of the user's figures is damaged. A damaged figure of the reference
+    is skipped with a message.
     """
     entries: list[Entry] = []
     names, scales = figure_names(), [scale] if scale else SCALES
@@ -170,7 +181,7 @@ def collect(outputs: Path, scale: str | None, reference: Path, draws: bool = Tru
 
 
 def _order(entry: Entry) -> tuple:
-    """Sort by paper, the user's studies last; a paper's figures before supplementary ones."""
+    """Return a key for `sorted`: papers before the user's studies, supplementary figures last."""
     paper = entry.paper
     return not paper.letter, paper, not entry.title.startswith("Figure"), natural_order(entry.name)
 
@@ -230,16 +241,17 @@ def _kept_result(outputs: Path, folder: Path, entry: Entry, draws: bool) -> Iter
         if draws:
             result.picture = figure.picture("body.png")
             result.words = _words(figure.path("header.json"))
-    except Exception as error:  # of any kind: old tables, and the drawing of today
+    except Exception as error:  # of any kind: the tables may be too old for the drawing
         what = f"{type(error).__name__}: {error}"
         result.notes.append(f"the code of today cannot draw these tables ({what})")
     yield result
 
 
 def _read(whose: str, name: str, scale: str, folder: Path, prefix: str = "") -> Result:
-    """Return a result with its provenance, claims and caption; prefix: of the files' names.
+    """Return a result with its provenance, claims and caption.
 
-    Raises one of UNREADABLE if a file is damaged or lacks something that the pages show.
+    prefix: the beginning of the files' names. Raises one of UNREADABLE if a file is damaged or
+    lacks something that the pages show.
     """
     about = read_json(folder / f"{prefix}provenance.json")
     about |= {"seconds": float(about["seconds"]), "command": about["command"]}
@@ -264,7 +276,7 @@ def _facts(runs: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
 
 
 def _words(path: Path) -> dict[str, str]:
-    """Return the header of a picture."""
+    """Return the texts in the header of a picture."""
     words = read_json(path)
     return {"what": words["what"], "finding": words["finding"]}
 

@@ -37,7 +37,7 @@ Name a study or a figure to compute something.
   runner figure=rank-fig3b     compute a small figure (seconds)
   runner study=rank_collapse   run a study with its defaults
   runner --help                list everything"""
-"""Text that `runner` prints without arguments."""
+"""The text that `runner` prints if it is called without arguments."""
 
 SHARED = {
     "replicate": "number of the replicate (independent repetition), from 0",
@@ -50,7 +50,7 @@ HYDRA = {
     "-m, --multirun": "compute a sweep: one run for each value (key=1,2,3)",
     "--dry-run": "list the runs that a command would compute, and how long they take",
     "--config-dir FOLDER": "folder with your own studies and experiments",
-    "-sc install=bash": "print the completion script for bash (zsh, fish likewise)",
+    "-sc install=bash": "print the completion script for bash (or zsh, fish)",
     "--version": "print the version of this program",
     "--columns": "with study=...: list the columns of its tables with type and meaning",
     "--cfg job": "print the configuration without computing",
@@ -59,10 +59,11 @@ HYDRA = {
 
 
 def text(words: list[str], subcommands: Mapping[str, str]) -> str:
-    """Return the help text of a study, of a figure's study, or of the whole command.
+    """Return the help text of the study that the arguments name, or of the whole command.
 
-    words: the arguments. subcommands: the purpose of each subcommand, by name. Raises InputError if
-    there is no such study or figure.
+    words: the arguments. For a figure, the help is about its study. With `--columns`, the columns
+    of the study's tables are described. subcommands: what each subcommand does, by its name. Raises
+    InputError if there is no such study or figure.
     """
     chosen = dict(word.partition("=")[::2] for word in words)
     study = figure_study(chosen["figure"]) if "figure" in chosen else chosen.get("study")
@@ -72,7 +73,10 @@ def text(words: list[str], subcommands: Mapping[str, str]) -> str:
 
 
 def meant(word: str, subcommands: Iterable[str]) -> InputError:
-    """Return the error for a first argument that is no command, with a hint on what to type."""
+    """Return the error for a first argument that is not a command, with a hint on what to type.
+
+    word: the argument. subcommands: the names of all subcommands.
+    """
     if word in figure_names():
         see, compute = f"runner show {word}", f"runner figure={word}"
         return InputError(f"{word} is a figure. To see it: {see}. To compute it: {compute}")
@@ -90,8 +94,8 @@ def meant(word: str, subcommands: Iterable[str]) -> InputError:
 def of_study(study: str, words: Iterable[str] = ()) -> str:
     """Return the help text of a study: each key with its type, default, range and meaning.
 
-    words: settings; parameters without effect in them, or in the defaults, are only named. Raises
-    InputError if there is no such study.
+    words: settings `key=value`, in addition to the defaults. Parameters that have no effect with
+    them are only named. Raises InputError if there is no such study.
     """
     config = config_of(study)
     values = {item.name: str(default_of(item)) for item in dataclasses.fields(config)}
@@ -138,7 +142,7 @@ def columns(study: str) -> str:
 
 
 def _comments(row_class: type[Row]) -> dict[str, str]:
-    """Return the comments beside the fields of a row class and its base classes, by field."""
+    """Return the comments next to the fields of a row class and its base classes, by field."""
     comments: dict[str, str] = {}
     for base in filter(dataclasses.is_dataclass, reversed(row_class.__mro__)):
         name = ""
@@ -160,7 +164,7 @@ def _keys(dataclass: type, sizes: dict[str, dict[str, Any]], without: Iterable[s
 
 
 def _facts(item: dataclasses.Field, sizes: dict[str, dict[str, Any]]) -> Iterator[str]:
-    """Yield type, default, values that scales set, and range of one key."""
+    """Yield facts about a key: type, default, values at the scales, and range."""
     yield item.type.__name__ if isinstance(item.type, type) else str(item.type)
     yield f"default {_value(default_of(item))}"
     sized = {scale: sizes[scale][item.name] for scale in sizes if item.name in sizes[scale]}

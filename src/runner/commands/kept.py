@@ -1,4 +1,4 @@
-"""A figure of the reference: its tables, claims and provenance lie in a folder that git keeps."""
+"""Figures of the reference. Their tables, claims and provenance are in folders under git."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ from runner.runs.files import write_atomically
 from runner.runs.provenance import REFERENCE, fingerprint
 
 FROM_REFERENCE = "figures-from-reference"
-"""The folder, in the outputs folder, where figures of the reference are drawn."""
+"""The folder for pictures of the reference, within the folder of outputs."""
 
 
 def kept_folders(reference: Path) -> list[Path]:
@@ -35,7 +35,7 @@ def kept_folders(reference: Path) -> list[Path]:
 class KeptFigure(Figure):
     """A figure of the reference. Its tables are read from a folder, since it has no runs.
 
-    Methods raise InputError if a file of the folder is damaged.
+    All methods raise InputError if a file of the folder is damaged.
     """
 
     folder: Path = REFERENCE
@@ -49,7 +49,7 @@ class KeptFigure(Figure):
     ) -> "KeptFigure":
         """Return the figure that is stored in a folder of the reference.
 
-        outputs: the folder of outputs that gets its picture.
+        outputs: the folder of outputs, into which the picture is drawn.
         """
         return cls(folder.name, folder.parent.name, (), (), outputs, style, folder)
 
@@ -58,19 +58,22 @@ class KeptFigure(Figure):
         return read_tables(self.folder)
 
     def claims(self) -> pd.DataFrame:
-        """Return the stored claims and their verdicts, a row for each claim."""
+        """Return the stored claims with their verdicts, a row for each claim."""
         return read_csv(self.folder / "claims.csv", keep_default_na=False)
 
     def header(self, tables: Tables | None = None, judged: pd.DataFrame | None = None) -> Header:
-        """Return the lines above the picture. judged: the claims; None: the stored ones."""
+        """Return the three lines above the picture.
+
+        judged: the judged claims; None: the stored claims.
+        """
         return super().header(tables, self.claims() if judged is None else judged)
 
     def picture(self, end: str = "png") -> Path:
         """Draw the picture unless there is an up-to-date one; return its path.
 
-        end: `png`, or `body.png` for the picture without its header. The texts of the header are in
-        `<figure>.header.json`. If today's code cannot draw the stored tables, the exception of the
-        drawing is raised.
+        end: `png`, or `body.png` for the picture without its header. The texts of the header are
+        written into `<figure>.header.json`. Raises the exception of the drawing if today's code
+        cannot draw the stored tables.
         """
         path, words, source = map(self.path, (end, "header.json", "drawn-from"))
         digits = drawn_from(self.folder)
@@ -89,7 +92,7 @@ class KeptFigure(Figure):
 
 
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
-    """Return the stored tables of a figure, by name. folder: the figure's in the reference.
+    """Return the stored tables of a figure, by name. folder: the figure's folder in the reference.
 
     Raises InputError if a file is damaged.
     """
@@ -100,7 +103,7 @@ def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
 
 
 def read_csv(path: Path, **options: Any) -> pd.DataFrame:
-    """Return a stored table, from a CSV file that may be compressed (`.xz`).
+    """Return a stored table. path: a CSV file, which may be compressed (`.xz`).
 
     options: for `pandas.read_csv`. Raises InputError if the file is damaged.
     """
@@ -108,7 +111,7 @@ def read_csv(path: Path, **options: Any) -> pd.DataFrame:
         content = path.read_bytes()
         content = lzma.decompress(content) if path.suffix == ".xz" else content
         if not content.endswith(b"\n"):  # each written line has an end
-            raise ValueError("it has no end")
+            raise ValueError("its last line is cut off")
         return pd.read_csv(BytesIO(content), **options)
 
 
@@ -117,7 +120,7 @@ def read_json(path: Path) -> dict[str, Any]:
     with _damage_named(path):
         content = json.loads(path.read_bytes())
         if not isinstance(content, dict):
-            raise ValueError("it is no mapping")
+            raise ValueError("it has no keys and values")
         return content
 
 
@@ -131,9 +134,9 @@ def _damage_named(path: Path) -> Iterator[None]:
 
 
 def drawn_from(folder: Path) -> str:
-    """Return digits that change when a figure's stored tables, its claims or its drawing change.
+    """Return a text of digits that changes with a figure's stored tables, claims or drawing.
 
-    folder: the figure's folder in the reference. The file `<figure>.drawn-from` next to a picture
+    folder: the figure's folder in the reference. For each picture, the file `<figure>.drawn-from`
     has the digits with which it was drawn.
     """
     digest = hashlib.sha256()

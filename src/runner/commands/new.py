@@ -1,4 +1,4 @@
-"""The command `runner new study`: write a working study with figure, claim and test."""
+"""The command `runner new study`: write a study that works, with a figure, a claim and a test."""
 
 import argparse
 import keyword
@@ -11,22 +11,23 @@ from runner.core.catalogue import studies
 from runner.core.errors import InputError
 
 TEMPLATE = "template"
-"""Folder of the files. `{package}`, `{study}` and `{figure}` in their names are replaced."""
+"""The folder of the template's files. `{package}`, `{study}` and `{figure}` in their names are
+replaced."""
 
 
 def main(arguments: list[str]) -> int:
-    """Write the files of a new study that works, into a package of the user; return 0.
+    """Write the files of a new study that works into a package of the user; return 0.
 
     Raises InputError if a name cannot be used, or a file exists already.
     """
     parser = argparse.ArgumentParser(
         prog="runner new",
-        description="Write a working study with a figure, a claim and a test, to be changed.",
+        description="Write a working study with a figure, a claim and a test; you can change all.",
     )
     parser.add_argument("what", choices=("study",))
-    parser.add_argument("name", help="of the study: a word of Python, as my_study")
+    parser.add_argument("name", help="name of the study, a Python name such as my_study")
     parser.add_argument(
-        "--package", default="my_studies", help="package for it, made here if needed"
+        "--package", default="my_studies", help="package of the study (default: my_studies)"
     )
     options = parser.parse_args(arguments)
     study, package = options.name, options.package
@@ -43,13 +44,16 @@ def main(arguments: list[str]) -> int:
 def write(study: str, package: str, folder: Path) -> list[Path]:
     """Write the files of a new study into a folder; return their paths, relative to the folder.
 
-    The files are in `<package>/<study>/` and `<package>/conf/`, and there is a test. A missing
-    `pyproject.toml` is written, too. Raises InputError if a name cannot be the name of a Python
+    study, package: the names of the new study and of its package. The files are in
+    `<package>/<study>/` and `<package>/conf/`; a test is in `tests/`. If there is no
+    `pyproject.toml`, it is written, too. Raises InputError if a name cannot be the name of a Python
     package, or if the study or one of its files exists already.
     """
     for name in (study, package):
         if not name.isidentifier() or keyword.iskeyword(name) or name == "conf":
-            raise InputError(f"{name!r} cannot be the name of a Python package: say my_study")
+            raise InputError(
+                f"{name!r} cannot be the name of a Python package: choose a name like my_study"
+            )
     if study in studies():
         raise InputError(f"there is already a study {study}: choose another name")
     names = {

@@ -1,8 +1,8 @@
-"""Reference results: the tables behind every figure, kept in git.
+"""The command `runner reference`: the tables behind every figure, stored in git.
 
-`outputs/reference/<scale>/<figure>/` holds the tables of the figure's runs, the parameters that all
-runs share, the claims and the provenance. Every figure can be drawn from them, and a user's results
-be compared with them.
+`outputs/reference/<scale>/<figure>/` has the tables of the figure's runs, the parameters that all
+runs share, the claims and the provenance. Every figure can be drawn from these files. A user's
+results can be compared with them.
 """
 
 import argparse
@@ -44,44 +44,46 @@ from runner.runs.files import write_atomically
 from runner.runs.provenance import INSTALLED, REFERENCE
 
 RULES, JUDGED = "rules.csv", "judged.csv.xz"
-"""Files beside the figures: the printed rules with their digests, and the numbers they judge."""
+"""Two files of the reference: the printed rules with their digests, and the numbers that they
+judge."""
 
 NO_NUMBERS = pd.DataFrame(
     columns=["scale", "figure", "claim", "number", "point",
              "replicate", "value", "error", "n", "count"],
     dtype=float,
 )  # fmt: skip
-"""An empty JUDGED."""
+"""The table JUDGED without rows."""
 
 RELATIVE, ABSOLUTE = 1e-5, 1e-12
-"""Differences up to which two numbers are the same: numbers are stored with six digits, and below
-1e-12 they are rounding errors themselves, which differ between machines."""
+"""Relative and absolute differences up to which two numbers are equal. Numbers are stored with six
+digits. Those below 1e-12 are rounding errors, which differ between machines."""
 
 LARGE = 200_000
-"""Bytes from which a table is stored compressed."""
+"""A table with more bytes is stored compressed."""
 
 
 def canonical_figure(name: str, typed: list[str]) -> Figure:
     """Return a figure without changed parameters, as the reference has it.
 
-    typed: further arguments, such as `scale=paper`. Raises InputError if they change the figure, or
-    do not compose.
+    typed: further arguments, such as `scale=paper`. Raises InputError if they change the figure's
+    parameters, or do not fit the figure.
     """
     figure = paper_figure(name, typed)
     if not figure.is_canonical:
         overrides = " ".join(figure.overrides)
         raise InputError(
-            f"the reference has figures with the parameters of their files alone: omit {overrides}"
+            f"figures of the reference have the parameters of their YAML files: omit {overrides}"
         )
     return figure
 
 
 def keep(name: str, typed: list[str], reference: Path) -> Path:
-    """Store a figure that was drawn in the reference: tables, claims, caption and provenance.
+    """Store a figure in the reference: tables, claims, caption and provenance; return its folder.
 
-    Returns the figure's folder in the reference. Raises InputError if the figure has changed
-    parameters, is not drawn from its present runs, or has missing or doubled rows. Also raises
-    InputError if the verdicts do not follow from the tables.
+    name: the name of a figure that is drawn. typed: further arguments, such as `scale=paper`.
+    reference: the folder of the reference. Raises InputError if the figure has changed parameters,
+    is not drawn from its present runs, or has missing or doubled rows. Also raises InputError if
+    the verdicts do not follow from the tables.
     """
     figure = canonical_figure(name, typed)
     if not figure.is_current():
@@ -124,8 +126,9 @@ def _write_tables(figure: Figure, folder: Path) -> None:
 def _write_claims(figure: Figure, folder: Path, replaced: Path) -> None:
     """Write the caption of a figure, its claims with their standing, and its provenance.
 
-    The claims are judged on the stored tables in the folder. replaced: the folder that will be
-    replaced. Raises InputError if rows are missing or doubled, or a verdict is another than drawn.
+    The claims are judged on the stored tables in the folder. replaced: the folder of the earlier
+    result, which this one will replace. Raises InputError if rows are missing or doubled, or if a
+    verdict differs from the drawn figure's.
     """
     tables = read_tables(folder)
     for table, row_class in rows_of(figure.study).items():
@@ -134,7 +137,7 @@ def _write_claims(figure: Figure, folder: Path, replaced: Path) -> None:
     judged, drawn = figure.judge(tables), pd.read_csv(figure.path("claims.csv"))
     for now, before in zip_longest(judged["verdict"], drawn["verdict"]):
         if now != before:
-            raise InputError(f"{figure.name}: the kept tables give {now}, the figure says {before}")
+            raise InputError(f"{figure.name}: its tables now give the verdict {now}, not {before}")
     about = json.loads(figure.path("provenance.json").read_text())
     stored = {
         path.parent: (read_json(path), read_csv(path.with_name("claims.csv")))
@@ -152,7 +155,7 @@ def _write_claims(figure: Figure, folder: Path, replaced: Path) -> None:
 def keep_benchmarks(measured: Path, reference: Path) -> list[Path]:
     """Copy the files of measured benchmarks into the reference; return the copies' paths.
 
-    measured: the folder of the files.
+    measured: the folder with these files.
     """
     folder = reference / "bench"
     folder.mkdir(parents=True, exist_ok=True)
@@ -163,8 +166,9 @@ def keep_benchmarks(measured: Path, reference: Path) -> list[Path]:
 def draw_all(reference: Path, outputs: Path, style: str = "screen") -> Iterator[Path]:
     """Draw every figure of the reference, at every scale; yield the path of each PNG file.
 
-    style: `screen` or `paper`. Raises InputError if a file is damaged, or if a claim has another
-    verdict now than the stored one.
+    outputs: the folder of outputs, for the pictures. style: `screen`, `paper`, or the path of a
+    style file. Raises InputError if a file is damaged, or if a claim has another verdict now than
+    the stored one.
     """
     for folder in kept_folders(reference):
         figure = KeptFigure.of(folder, outputs, style)
@@ -180,9 +184,9 @@ def draw_all(reference: Path, outputs: Path, style: str = "screen") -> Iterator[
 def judge_all(reference: Path) -> None:
     """Judge all claims of the reference again on the stored tables; print the files that change.
 
-    Captions are written again, and so are the files RULES and JUDGED. A verdict stays
-    pre-registered if its rule and all numbers that the rule judges are unchanged. Numbers that
-    differ by rounding count as unchanged, and the stored ones are not replaced.
+    Captions and the files RULES and JUDGED are written again. A verdict stays pre-registered if its
+    rule and all numbers that the rule judges are unchanged. Numbers that differ only by rounding
+    count as unchanged, and the stored numbers are not replaced.
     """
     all_numbers, frames, any_changed = _read_numbers(reference), [], False
     for folder in kept_folders(reference):
@@ -214,8 +218,9 @@ def judge_all(reference: Path) -> None:
 def ignore_rounding(now: pd.DataFrame, stored: pd.DataFrame) -> tuple[pd.DataFrame, set[str]]:
     """Return a figure's rows with changes by rounding undone, and the names of changed claims.
 
-    A claim whose rows differ from the stored ones by rounding alone gets its stored rows. All other
-    claims keep their present rows. The set names these claims, and the stored claims that are gone.
+    A claim gets its stored rows if its present rows differ from them only by rounding. All other
+    claims have their present rows, and their names are in the set. The set also has the names of
+    stored claims that no longer exist. now, stored: tables with the column `claim`.
     """
     before = dict(list(stored.groupby("claim")))
     groups = dict(list(now.groupby("claim", sort=False)))
@@ -225,7 +230,7 @@ def ignore_rounding(now: pd.DataFrame, stored: pd.DataFrame) -> tuple[pd.DataFra
 
 
 def _are_close(now: pd.DataFrame, stored: pd.DataFrame) -> bool:
-    """Return whether two frames differ by rounding alone."""
+    """Return whether two frames differ only by rounding."""
     if list(now) != list(stored) or len(now) != len(stored):
         return False
     numeric = [name for name in now if all(is_numeric_dtype(rows[name]) for rows in (now, stored))]
@@ -244,7 +249,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a text and print the path, unless the file has this text."""
+    """Write a text and print the path. Do nothing if the file has this text already."""
     content = path.read_bytes() if path.exists() else b""
     if text.encode() != (lzma.decompress(content) if content and path.suffix == ".xz" else content):
         _write(path, text)
@@ -252,7 +257,7 @@ def _replace(path: Path, text: str) -> None:
 
 
 def _read_numbers(reference: Path) -> pd.DataFrame:
-    """Return the stored numbers of all rules; none if no file exists."""
+    """Return the stored numbers of all rules; an empty table if there is no file."""
     path = reference / JUDGED
     return read_csv(path, dtype={"point": str}) if path.exists() else NO_NUMBERS
 
@@ -269,8 +274,8 @@ def _is_of(numbers: pd.DataFrame, folder: Path) -> pd.Series:
 def numbers_judged(folder: Path, tables: Tables) -> pd.DataFrame:
     """Return the numbers that the rules of a figure's claims judge, one row for each number.
 
-    folder: the figure's folder in the reference. The column `number` is the index of the rule in
-    its claim, from 0.
+    folder: the figure's folder in the reference. tables: its stored tables. A claim may have
+    several rules; the column `number` is the index of the rule, from 0.
     """
     frames = []
     for claim in claims_of(folder.name, figure_study(folder.name)):
@@ -289,15 +294,16 @@ def numbers_judged(folder: Path, tables: Tables) -> pd.DataFrame:
 def main(arguments: list[str]) -> int:
     """Store the user's figures (keep), or draw or judge all figures of the reference; return 0.
 
-    Raises InputError if an argument is wrong, or a claim has another verdict than the stored one.
+    Raises InputError if an argument is wrong, a stored file is damaged, or a claim has another
+    verdict than the stored one.
     """
     parser = argparse.ArgumentParser(
         prog="runner reference",
-        description="keep: take what was made into the reference. draw: draw all figures from it."
-        " judge: judge all its claims anew, after a rule was changed.",
+        description="keep: store your figures in the reference. draw: draw all its figures. judge:"
+        " judge all its claims again, after a rule was changed.",
     )
     parser.add_argument("what", choices=("keep", "draw", "judge"))
-    keys = "scale=..., outputs=...; of draw: outputs=..., style=..."
+    keys = "for keep: scale=..., outputs=...; for draw: outputs=..., style=..."
     parser.add_argument("overrides", nargs="*", metavar="key=value", help=keys)
     options = parser.parse_args(arguments)
     if INSTALLED:
@@ -307,14 +313,14 @@ def main(arguments: list[str]) -> int:
     elif options.what == "draw":
         _draw_all(options.overrides)
     elif options.overrides:
-        raise InputError("`reference judge` judges all figures: it takes no words")
+        raise InputError("`reference judge` judges all figures: it takes no further words")
     else:
         judge_all(REFERENCE)
     return 0
 
 
 def _keep_all(typed: list[str]) -> None:
-    """Keep all figures that are drawn, and all benchmarks; say which figures are left out."""
+    """Store all figures that are drawn, and all benchmarks; print which figures are not stored."""
     require_readable(paper_figure(figure_names()[0], typed).outputs)
     for name in figure_names():
         try:

@@ -1,9 +1,9 @@
-"""The gallery: an index, a page for each figure, and one table of all claims.
+"""The command `runner report`: a gallery of all figures, and a table of all claims, as web pages.
 
-Writes what `commands.gallery_data` collects into `<outputs>/report/`: pages that need only the
-pictures beside them, and whose links lead to the tables behind the numbers. A figure that is
-neither made nor kept gives its command. Variants of a figure, made with overrides, follow it; they
-count in no total.
+The pages show what `commands.gallery_data` collects. They are written into `<outputs>/report/`,
+with copies of all pictures and links to the tables behind the numbers. For a figure without
+results, the command that makes it is shown. Variants of a figure, made with other parameters,
+follow the figure. They are not counted in totals.
 """
 
 import argparse
@@ -41,9 +41,9 @@ KINDS = {
     "ours": "Ours: controls, and what goes beyond the paper",
     "illustration": "Illustrations: statements that loose bounds, or these sizes, do not test",
 }
-"""Whose a claim is, and what the pages call those claims: the papers' own come first."""
+"""What the pages call each kind of claim. The paper's claims come first."""
 THUMBNAIL = 800
-"""Pixels across, two for each on the page."""
+"""The width of a thumbnail in pixels, two for each pixel of the page."""
 NBSP = "\u00a0"
 """A space at which no line is broken."""
 LETTERS = {"theta": "θ", "Theta": "Θ", "lambda": "λ", "gamma": "γ", "alpha": "α", "sigma": "σ"}
@@ -52,20 +52,23 @@ LETTERS |= {"delta": "δ", "epsilon": "ε", "eps": "ε", "eta": "η"}
 
 @dataclass(frozen=True)
 class PaperResults:
-    """What the index of the gallery shows of a paper."""
+    """The results for one paper, as the index of the gallery shows them."""
 
     paper: Paper
     entries: list[Entry]
     claims: pd.DataFrame
-    """All claims in all results of the paper's figures."""
+    """All claims in all results for the paper's figures."""
     counts: dict[str, Counter[str]]
-    """The number of main claims with each verdict, for each kind of claim."""
+    """For each kind of claim, the number of main claims with each verdict."""
     found: str
-    """The sentences about the paper whose claims have the needed verdicts, as one text."""
+    """Sentences about the paper, each shown only if its claims have the required verdicts."""
 
 
 def by_paper(entries: list[Entry], claims: pd.DataFrame) -> Iterator[PaperResults]:
-    """Yield what the index shows of each paper. claims: the table of `claims_of(entries)`."""
+    """Yield the results for each paper, as the index of the gallery shows them.
+
+    claims: the result of `claims_of(entries)`.
+    """
     main = claims[claims["is_main"]]
     decided = main[main["scale"] != "smoke"]
     verdicts = decided.set_index(decided["figure"] + "/" + decided["claim"])["verdict"]
@@ -85,12 +88,12 @@ def by_paper(entries: list[Entry], claims: pd.DataFrame) -> Iterator[PaperResult
 
 
 def papers() -> dict[str, Any]:
-    """Return texts about each paper, by its letter: authors, question, and possible findings."""
+    """Return texts about each paper, by its letter: authors, question, possible findings."""
     return yaml.safe_load((PAGES / "papers.yaml").read_text())
 
 
 def counts(claims: pd.DataFrame) -> dict[str, Counter[str]]:
-    """Return the number of claims with each verdict, for each kind of claim.
+    """Return for each kind of claim how many claims have each verdict.
 
     A statement that is repeated about the same numbers counts once.
     """
@@ -101,7 +104,8 @@ def counts(claims: pd.DataFrame) -> dict[str, Counter[str]]:
 def tallies(claims: pd.DataFrame) -> Iterator[tuple[str, str, int, dict[str, Counter[str]]]]:
     """Yield source, scale, number of figures and `counts` of claims, for each source and scale.
 
-    The source is `own` or `reference`. Variants of figures are not counted.
+    The source is `own` or `reference`. claims: a result of `claims_of`. Variants of figures are not
+    counted.
     """
     canonical = claims[claims["is_canonical"]]
     for (whose, scale), rows in canonical.groupby(["whose", "scale"], sort=False):
@@ -109,13 +113,13 @@ def tallies(claims: pd.DataFrame) -> Iterator[tuple[str, str, int, dict[str, Cou
 
 
 def capital(text: str) -> str:
-    """Return a text with a capital at its beginning, unless the first word is a symbol."""
+    """Return a text that begins with a capital, unless its first word is a symbol."""
     word = re.match(r"(a|[a-z]{2,})[ :,-]", text)
     return text[0].upper() + text[1:] if word and word[1] not in LETTERS else text
 
 
 def pretty(text: str) -> Markup:
-    """Return a text as HTML in which formulas are written as in mathematics.
+    """Return a text as HTML, with formulas as in mathematics.
 
     Examples are ‖θ‖² for ||theta||^2, and 1.2·10⁻⁵ for 1.2e-05.
     """
@@ -141,7 +145,7 @@ def _raised(match: re.Match[str]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time in s, min or h: `5 min`."""
+    """Return a time as text in seconds, minutes or hours, for example `5 min`."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
@@ -150,7 +154,8 @@ def duration(seconds: float) -> str:
 def pages(entries: list[Entry], **variables: Any) -> Environment:
     """Return a Jinja environment with the templates of the gallery's pages and their variables.
 
-    Text is escaped in HTML pages. variables: further variables of the templates.
+    entries: the figures. variables: further variables of the templates. In HTML pages text is
+    escaped.
     """
     loader = PackageLoader("runner.commands", "pages")
     options: Any = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
@@ -168,7 +173,7 @@ def pages(entries: list[Entry], **variables: Any) -> Environment:
 def write(entries: list[Entry], folder: Path) -> None:
     """Write all pages of the gallery, and the pictures that they show, into a folder.
 
-    Raises OSError if something cannot be written.
+    entries: the figures. Raises OSError if a file cannot be written.
     """
     pictures = folder / "pictures"
     pictures.mkdir(parents=True, exist_ok=True)
@@ -210,8 +215,8 @@ def main(arguments: list[str]) -> int:
     """
     parser = argparse.ArgumentParser(
         prog="runner report",
-        description="A gallery of every figure and every claim, yours next to the"
-        " stored ones: <outputs>/report/index.html. Computes nothing.",
+        description="Write a gallery of every figure and every claim, yours next to the stored"
+        " ones: <outputs>/report/index.html. Compute nothing.",
     )
     parser.add_argument("words", nargs="*", metavar="key=value", help="outputs=..., scale=...")
     words = parser.parse_args(arguments).words

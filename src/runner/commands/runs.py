@@ -1,4 +1,4 @@
-"""`runner runs`: the runs under an outputs folder, and what can be done with them."""
+"""The command `runner runs`: list, compare, export, plot or remove runs in a folder of outputs."""
 
 import argparse
 import json
@@ -31,9 +31,9 @@ from runner.runs.run import CHECKPOINT, OF_CODE, Run, stale_note
 
 
 def main(arguments: list[str]) -> int:
-    """Carry out the action that the first argument names; return the exit status.
+    """Carry out the action that the first argument names, such as `list`; return the exit status.
 
-    Without arguments the runs are listed. Raises InputError for wrong input.
+    Without an action, the runs are listed. Raises InputError for wrong arguments.
     """
     action, *rest = arguments or ["list"]
     if action in ("-h", "--help"):
@@ -55,9 +55,11 @@ def main(arguments: list[str]) -> int:
     given.words = [word for word in given.words if word not in typed]
     for word in given.words:
         if "=" in word and action != "diff":
-            raise InputError(f"{word} is not outputs=...; runs are chosen by --where '...'")
+            raise InputError(
+                f"{word}: only outputs=... is a key here; choose runs with --where '...'"
+            )
         if not arguments_of and word in studies() and not Path(word).is_dir():
-            raise InputError(f"{word} is a study: its runs are chosen by --study {word}")
+            raise InputError(f"{word} is a study: choose its runs with --study {word}")
     if not arguments_of:
         typed += given.words
     if len(typed) > 1:
@@ -74,7 +76,8 @@ def _chosen(
 def list_runs(options: argparse.Namespace, outputs: Path) -> int:
     """Print a line for each chosen run, and how many runs have each status; return 0.
 
-    Raises InputError if no run measures a number of `--columns`, or `-n` is not at least 1.
+    options: the parsed arguments, which choose the runs. outputs: the folder of outputs. Raises
+    InputError if a condition or a name is wrong, or `-n` is below 1.
     """
     if options.n is not None and options.n < 1:
         raise InputError(f"-n {options.n}: at least 1")
@@ -104,9 +107,10 @@ def list_runs(options: argparse.Namespace, outputs: Path) -> int:
 
 
 def _numbers(name: str, infos: Sequence[RunInfo]) -> dict[Path, float]:
-    """Return a measured number of each complete run: the median over its last rows, by folder.
+    """Return a measured number of each complete run, by the run's folder.
 
-    Raises InputError if no study of the runs measures it.
+    The number is the median over the run's last rows. name: the measurement. Raises InputError if
+    no run measures it.
     """
     by_study: dict[str, list[Run]] = {}
     for info in infos:
@@ -125,7 +129,10 @@ def _numbers(name: str, infos: Sequence[RunInfo]) -> dict[Path, float]:
 
 
 def _order(name: str, infos: Sequence[RunInfo]) -> Callable[[RunInfo], tuple[bool, Any]]:
-    """Return a sorting key: a column of the list, a parameter or a number; unknown values last."""
+    """Return a key for `sorted`. Runs with unknown values come last.
+
+    name: a column of the list, a parameter or a measurement, by which the runs are sorted.
+    """
     rows = listing(infos)
     if name in rows:
         values = dict(zip(rows["folder"].map(Path), rows[name], strict=True))
@@ -135,9 +142,10 @@ def _order(name: str, infos: Sequence[RunInfo]) -> Callable[[RunInfo], tuple[boo
 
 
 def show(options: argparse.Namespace, outputs: Path) -> int:
-    """Print one run: its numbers and files, the command that computed it, and one to change it.
+    """Print one run: numbers, files, the command that computed it, and a command to change it.
 
-    Returns 0. Raises InputError if the words name no run, or several.
+    Returns 0. options: `options.words` has one text that names the run. outputs: the folder of
+    outputs. Raises InputError if the text names no run, or several.
     """
     if len(options.words) != 1:
         raise InputError(f"runs show needs one run, not {len(options.words)}")
@@ -161,7 +169,10 @@ def show(options: argparse.Namespace, outputs: Path) -> int:
 
 
 def check(options: argparse.Namespace, outputs: Path) -> int:
-    """Check every file of every run, and print what is damaged; return 1 if a file is, else 0."""
+    """Check all files of all runs, and print what is damaged.
+
+    Returns 1 if a file is damaged, else 0. outputs: the folder of outputs.
+    """
     paths = folders(outputs)
     problems = [text for folder in paths if (text := problem(folder))]
     print("\n".join([*map(_printable, problems), f"{_count(paths)}, {len(problems)} damaged"]))
@@ -169,10 +180,10 @@ def check(options: argparse.Namespace, outputs: Path) -> int:
 
 
 def diff(options: argparse.Namespace, outputs: Path) -> int:
-    """Print in what two runs differ: parameters, code, machine and numbers; return the status.
+    """Print how two runs differ: in parameters, code, machine and numbers; return the exit status.
 
     The status is 1 if numbers differ by more than rounding, or cannot be compared. Otherwise it is
-    0. Raises InputError if the arguments are not two runs.
+    0. options: `options.words` names the two runs. Raises InputError if it does not.
     """
     if len(options.words) != 2:
         words = " ".join(options.words)
@@ -205,7 +216,7 @@ def _print_pairs(title: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> None
 
 
 def _origin(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how a run came about: code, commit, machine, data, versions, instructions."""
+    """Return with what a run was computed: code, commit, machine, data, versions, instructions."""
     origin = {name: provenance.get(name) for name in ("code", "device_name", "threads")}
     dirty = "+" if provenance.get("dirty") else ""
     origin["commit"] = f"{str(provenance.get('commit'))[:8]}{dirty}"
@@ -216,7 +227,7 @@ def _origin(provenance: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _difference(compared: pd.DataFrame) -> str:
-    """Return how two tables differ: rows, columns that differ, and in one line equal columns."""
+    """Return as text how two tables differ: in their rows, and in which columns."""
     rows, columns = compared.iloc[0], compared.iloc[1:]
     differ = columns["differ"] > 0
     lines = [f"{rows['equal']} rows matched{'; ' * bool(rows['at'])}{rows['at']}"]
@@ -233,14 +244,14 @@ def _difference(compared: pd.DataFrame) -> str:
 def export(options: argparse.Namespace, outputs: Path) -> int:
     """Write the joined tables of complete runs of one study, to a file or the terminal; return 0.
 
-    Conditions of `--where` that name columns of the table choose rows, all others runs. Raises
-    InputError if the file cannot be written, if options contradict each other, or if the complete
-    runs are of several studies or none.
+    A condition of `--where` on columns of the list of runs chooses runs. A condition on other
+    columns chooses rows of the table. Raises InputError if the file cannot be written, if options
+    contradict each other, or if the complete runs are of several studies or none.
     """
     if len(options.words) > 1:
         raise InputError(f"runs export writes one file, not {len(options.words)}: name one")
     if options.summary and (options.mean or options.table):
-        raise InputError("--summary is the table at the end of a sweep: without --mean and --table")
+        raise InputError("--summary has its own table: leave out --mean and --table")
     of_rows: list[str] = []
     asked, runs = _with_tables(options, outputs, of_rows)
     if left := len(asked) - len(runs):
@@ -279,10 +290,10 @@ def export(options: argparse.Namespace, outputs: Path) -> int:
 
 
 def plot(options: argparse.Namespace, outputs: Path) -> int:
-    """Draw measured numbers of the complete runs of one study against their parameters; return 0.
+    """Draw measured numbers of complete runs of one study against their parameters; return 0.
 
-    Writes the picture and prints its caption and path. With `--csv` it prints the drawn points
-    instead. Raises InputError if the file's ending is unknown, it cannot be written, or the
+    Writes the picture, and prints its caption and path. With `--csv` the drawn points are printed
+    instead. Raises InputError if the file's ending is unknown, if it cannot be written, or if the
     complete runs are of several studies or none.
     """
     if options.out and options.out.suffix not in (ends := (".png", ".pdf", ".svg")):
@@ -310,10 +321,10 @@ def plot(options: argparse.Namespace, outputs: Path) -> int:
 def _with_tables(
     options: argparse.Namespace, outputs: Path, of_rows: list[str]
 ) -> tuple[list[RunInfo], list[Run]]:
-    """Return the chosen runs, and the complete runs among them, of one study.
+    """Return the chosen runs, and the complete runs among them, all of one study.
 
-    of_rows: gets the conditions that name no column of the list of runs. Raises InputError if there
-    are no complete runs, or runs of several studies.
+    of_rows: a list to which conditions on other columns than the list's are added. Raises
+    InputError if there are no complete runs, or runs of several studies.
     """
     infos = find(outputs)
     asked = _chosen(options, infos, of_rows)
@@ -328,7 +339,7 @@ def _with_tables(
 
 
 def clean(options: argparse.Namespace, outputs: Path) -> int:
-    """Print which runs would be removed, or remove them with `--yes`; return 0.
+    """Print which runs would be removed. With `--yes`, remove them; return 0.
 
     Complete runs are removed only if the user chooses them by `--status` or `--stale`. Raises
     InputError for `--status running`.
@@ -372,12 +383,12 @@ def _none(infos: Sequence[RunInfo], outputs: Path) -> str:
 
 
 def _printable(text: object) -> str:
-    """Return a text in one line, with escapes for what no terminal shows: names are any bytes."""
+    """Return a text in one line. Characters that no terminal shows are escaped."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
 
 
 def _table(runs: Sequence[RunInfo], **more: list[str]) -> str:
-    """Return a table of runs; on a terminal the knobs are cut to its width."""
+    """Return a table of runs as text. On a terminal it is cut to the terminal's width."""
     table = listing(runs)[["study", "knobs", "hash", "status"]].map(_printable)
     words = {"other": "stale", "unknown": "unknown"}
     table["code"] = [words.get(info.code, "") for info in runs]
@@ -399,25 +410,25 @@ def _indented(text: str) -> str:
 
 SEVERAL: dict[str, Any] = {"action": "append", "default": []}
 FLAG: dict[str, Any] = {"action": "store_true"}
-WHERE = "depth=8, or as of pandas: 'depth in [8, 16] and seconds > 60'"
+WHERE = "depth=8, or a condition of pandas: 'depth in [8, 16] and seconds > 60'"
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "--study": SEVERAL | {"help": "runs of this study"},
     "--status": SEVERAL | {"help": f"in this status: {', '.join(STATUSES)}"},
     "--where": SEVERAL | {"metavar": "CONDITION", "help": WHERE},
-    "--stale": FLAG | {"help": "complete, by other code"},
+    "--stale": FLAG | {"help": "complete runs of older code"},
     "--columns": SEVERAL | {"metavar": "NUMBER", "help": "numbers of a table, as test_mse,rank"},
     "--sort": {"metavar": "NAME", "help": "by a column of the list, a parameter or a number"},
     "-n": {"type": int, "help": "list only the first N"},
-    "--json": FLAG | {"help": "with all parameters, for programs"},
-    "--table": {"help": "which table; by default metrics"},
+    "--json": FLAG | {"help": "as JSON with all parameters, for programs"},
+    "--table": {"help": "name of the table (default: metrics)"},
     "--mean": FLAG | {"help": "mean, standard deviation, number of replicates, by what varies"},
     "--csv": FLAG | {"help": "all numbers, as CSV"},
-    "--latex": FLAG | {"help": "a LaTeX table, without what all rows share"},
+    "--latex": FLAG | {"help": "a LaTeX table, without columns that are equal in all rows"},
     "--summary": FLAG | {"help": "the table at the end of a sweep: medians of headline numbers"},
-    "--x": {"help": "a parameter, or what a table follows: a layer, an epoch"},
+    "--x": {"help": "a parameter, or a column such as layer or epoch"},
     "--y": SEVERAL | {"help": "a number of any table"},
-    "--color": {"help": "a parameter, or what a table tells apart: a method"},
+    "--color": {"help": "a parameter, or a column such as method"},
     "--out": {"type": Path, "help": "the file: .png, .pdf or .svg"},
     "--yes": FLAG | {"help": "remove them"},
 }
@@ -427,12 +438,17 @@ EXPORT = [*CHOICE, "--table", "--mean", "--summary", "--csv", "--latex"]
 PLOT = [*CHOICE, "--x", "--y", "--color", "--out", "--csv"]
 
 ACTIONS: dict[str, tuple[Callable[[argparse.Namespace, Path], int], str, str, list[str]]] = {
-    "list": (list_runs, "all runs, or those chosen: knobs, status, time", "", LIST),
-    "show": (show, "one run: numbers, files, its command, and one with a change", "RUN", []),
-    "check": (check, "what is damaged: every file of every run is verified", "", []),
+    "list": (list_runs, "all runs, or the chosen ones: parameters, status, time", "", LIST),
+    "show": (show, "one run: numbers, files, its command, and a command with a change", "RUN", []),
+    "check": (check, "verify every file of every run, and list the damaged ones", "", []),
     "diff": (diff, "two runs side by side: parameters, code, numbers", "A B", []),
-    "export": (export, "the tables of runs as one: CSV or LaTeX", "[FILE]", EXPORT),
+    "export": (export, "the tables of runs as one table: CSV or LaTeX", "[FILE]", EXPORT),
     "plot": (plot, "a picture of numbers against parameters, layers or epochs", "", PLOT),
-    "clean": (clean, "failed, dead or interrupted runs; --yes removes", "", [*CHOICE, "--yes"]),
+    "clean": (
+        clean,
+        "list failed, dead or interrupted runs; --yes removes them",
+        "",
+        [*CHOICE, "--yes"],
+    ),
 }
-"""Function, description, arguments and options of each action."""
+"""The function, the description, the arguments and the options of each action."""

@@ -1,8 +1,8 @@
-"""`runner show`: the verdicts and the picture of a figure of the reference.
+"""The command `runner show`: the verdicts and the picture of a figure of the reference.
 
 The command computes nothing and imports no torch. It draws a missing picture from the stored tables
-into `<outputs>/figures-from-reference/<scale>/`. It also draws a part of a picture, or a picture in
-another size or style, for the user's paper.
+into `<outputs>/figures-from-reference/<scale>/`. For the user's paper it can also draw a part of a
+picture, or a picture in another size or style.
 """
 
 import argparse
@@ -40,7 +40,7 @@ KEYS = {
     "header": "header=false",
     "out": "out=FILE.pdf, .png or .svg",
 }
-"""Arguments that change the picture, and how they are typed."""
+"""The arguments that change the picture, and how to type them."""
 
 
 def describe(
@@ -48,10 +48,15 @@ def describe(
 ) -> str:
     """Return as text the stored verdicts, the caption and the path of the picture of a figure.
 
-    A missing picture is drawn into the folder of outputs. scale: None means the largest that the
-    reference has. changes: values of KEYS, which change the picture. Raises InputError if no such
-    figure exists, if the reference does not have it at this scale, if a value is wrong, or if a
-    file is damaged.
+    A missing picture is drawn.
+
+    - figure: the figure's name;
+    - scale: None means the largest scale at which the reference has the figure;
+    - outputs: the folder of outputs, for the picture;
+    - changes: values of arguments in KEYS, which change the picture.
+
+    Raises InputError if there is no such figure, or the reference does not have it at this scale.
+    Raises it also if a value is wrong or a file is damaged.
     """
     from runner.commands.kept import FROM_REFERENCE, KeptFigure  # late: the list needs no pandas
     from runner.results.verdicts import lines as verdict_lines
@@ -89,10 +94,11 @@ def describe(
 def draw_changed(
     kept: "runner.commands.kept.KeptFigure", changes: Mapping[str, str]
 ) -> tuple[Path, str]:
-    """Draw a changed picture; return its path, and its caption with its size.
+    """Draw a changed picture of a figure of the reference; return its path and its caption.
 
-    Without `out` the files are a PNG, a PDF and an SVG, and their name has the values of the other
-    keys. changes: values of KEYS. Raises InputError if a value is wrong, or a file cannot be
+    The caption also says the picture's size. changes: values of arguments in KEYS. Without `out`
+    the picture is written as PNG, PDF and SVG, and the path is of the PDF. The files' name has the
+    values of the other arguments. Raises InputError if a value is wrong, or a file cannot be
     written.
     """
     from runner.results.finishing import save  # late, as above
@@ -100,7 +106,7 @@ def draw_changed(
 
     given = {"style": "screen", "size": "", "series": "", "where": "", "header": "true", **changes}
     if given["header"] not in ("true", "false"):
-        raise InputError(f"header={given['header']}: true or false")
+        raise InputError(f"header={given['header']} must be true or false")
     form = Format(given["style"], given["size"], given["header"] == "true")
     names = re.findall(r"[^\[\],]+", given["series"])
     series = [name.strip() for name in names if name.strip()]
@@ -127,7 +133,7 @@ def draw_changed(
 
 
 def list_figures() -> str:
-    """Return as text a line for each figure of the reference, with its scales."""
+    """Return as text a line for each figure of the reference, with the scales that it has."""
     scales = {name: " ".join(kept_scales(name)) for name in figure_names()}
     width = max(map(len, scales))
     lines = [
@@ -139,18 +145,18 @@ def list_figures() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the verdicts on a figure of the reference, or list all figures; return 0.
+    """Print the verdicts on a figure of the reference, or list all its figures; return 0.
 
-    Raises InputError if no such figure exists, or the reference does not have it.
+    Raises InputError if there is no such figure, or the reference does not have it.
     """
     parser = argparse.ArgumentParser(
         prog="runner show",
-        description="A figure as it was kept: its verdicts and its picture. Computes nothing."
-        " Without a name: the figures that there are.",
+        description="Show a figure of the reference with its verdicts and its picture; compute"
+        " nothing. Without a name, list the figures.",
     )
     parser.add_argument("figure", nargs="?", help="fig4")
-    words = "scale=... (of those kept the largest, unless one is named), outputs=...; for a picture"
-    words = f"{words} of your own: {'; '.join(KEYS.values())}"
+    words = "scale=... (default: the largest that the reference has), outputs=...; for a picture of"
+    words = f"{words} your own: {'; '.join(KEYS.values())}"
     parser.add_argument("words", nargs="*", metavar="key=value", help=words)
     options = parser.parse_args(arguments)
     values = key_values(options.words, ["scale", "outputs", *KEYS])

@@ -1,1 +1,1 @@
-"""All that knows Hydra: from the words of a command to checked jobs, and their processes."""
+"""All code that uses Hydra: from a command's arguments to checked jobs and their processes."""

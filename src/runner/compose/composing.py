@@ -1,7 +1,8 @@
-"""From overrides to checked jobs: Hydra composes `conf/`, the dataclasses check.
+"""From arguments to checked jobs: Hydra composes the files of `conf/`, dataclasses check values.
 
-A job holds its overrides, as Hydra's launchers need them, and the parameters and settings that
-were read from the composed configuration. The process that computes the run receives these values.
+A job has its arguments, because Hydra's launchers need them. It also has the parameters and
+settings that were read from the composed configuration. The process that computes the run receives
+these values.
 """
 
 import copy
@@ -52,13 +53,13 @@ from runner.core.user_functions import function_at, place_of
 from runner.runs.jobs import Job
 
 PATHS = {"outputs", "data_folder"}
-"""Settings with one path in a command. Hydra needs quotes around most paths."""
+"""Settings that are paths. Hydra needs quotes around most paths."""
 
 DIGITS = 12
-"""Significant digits of the values of a range: 0.1 + 0.2 is 0.3."""
+"""Significant digits of the values in a range: 0.1 + 0.2 becomes 0.3."""
 
 HYDRA = threading.RLock()
-"""Lock for Hydra, which has one state for the whole process."""
+"""A lock for Hydra, which has one global state in the process."""
 
 
 @contextmanager
@@ -76,29 +77,34 @@ def hydras_errors_explained() -> Iterator[None]:
 def hydra_ready(words: Iterable[str] = ()) -> Iterator[None]:
     """Set up Hydra for composing configurations within the block.
 
-    Hydra then knows the files in `conf/`, and the parameters and sizes of the studies. Its earlier
-    state is restored at the end. Only one thread at a time enters the block. words: the arguments
-    that will be composed, as in `register`. Errors of Hydra become InputError.
+    Hydra then has the files in `conf/`, and the parameters and sizes of the studies. At the end its
+    earlier state is restored. Only one thread at a time can be in the block. words: the arguments
+    that will be composed, as in `register`. Raises InputError instead of Hydra's errors.
     """
     with HYDRA, hydras_errors_explained():
         hydra, config = GlobalHydra.instance().hydra, HydraConfig.instance().cfg
+        store = ConfigStore.instance()
+        nodes = store.repo
         GlobalHydra.instance().clear()
+        # Hydra copies all nodes whenever it composes, so those of other studies are left out.
+        store.repo = {group: nodes[group] for group in nodes.keys() - {"schema", "size"}}
         try:
             register(words)
             with initialize_config_dir(str(CONF), version_base="1.3"):
-                # A moment of the command: it gives no two runs of a sweep separate folders.
+                # The time of the command does not separate the folders of a sweep's runs.
                 OmegaConf.register_new_resolver("now", datetime.now().strftime, replace=True)
                 yield
         finally:
             GlobalHydra.instance().hydra = hydra
             HydraConfig.instance().cfg = config
+            store.repo = nodes
 
 
 def register(words: Iterable[str] = ()) -> None:
-    """Store in Hydra the parameters, scales and sizes of studies, which have no files in `conf/`.
+    """Give Hydra the parameters, scales and sizes of studies, which are not in files that it reads.
 
-    words: the command's arguments. If they name one study or figure, only its study is stored, so
-    that other studies need not be imported.
+    words: the command's arguments. If they name one study or figure, only its study is registered,
+    so that other studies need not be imported.
     """
     store = ConfigStore.instance().store
     for scale in SCALES:
@@ -121,9 +127,9 @@ def _named(words: Iterable[str]) -> list[str]:
 
 
 def as_whole_numbers(words: Iterable[str]) -> list[str]:
-    """Return arguments in which 1e3 is replaced by 1000 for parameters that are integers.
+    """Return the arguments with integers in full: `steps=1000` instead of `steps=1e3`.
 
-    Hydra does not accept 1e3 for an integer.
+    Only parameters that are integers are changed, since Hydra does not accept 1e3 for an integer.
     """
     words = list(words)
     classes: list[type] = [Settings, *map(config_of, _named(words))]
@@ -152,14 +158,14 @@ def _schema(study: str) -> type:
 def search_path() -> list[str]:
     """Return an argument that makes Hydra search the YAML files of the user's packages.
 
-    The list is empty if there are none.
+    The list is empty if the user has no packages.
     """
     folders = ",".join(json.dumps(f"file://{folder}") for folder in own_conf_folders())
     return [f"hydra.searchpath=[{folders}]"] if folders else []
 
 
 def read(composed: DictConfig) -> tuple[StudyConfig, Settings]:
-    """Return the parameters and the settings that a configuration holds.
+    """Return the parameters and the settings in a configuration.
 
     composed: the result of `bare`. Raises InputError if a key is unknown, a value is outside its
     range, or a user's function cannot be imported.
@@ -181,7 +187,7 @@ def read(composed: DictConfig) -> tuple[StudyConfig, Settings]:
 
 
 def bare(composed: DictConfig) -> DictConfig:
-    """Return a copy of a configuration with only parameters and settings, which keep their types.
+    """Return a copy of a configuration that has only parameters and settings, with their types.
 
     The keys `grids` and `hydra` are removed.
     """
@@ -195,8 +201,8 @@ def bare(composed: DictConfig) -> DictConfig:
 class Composer:
     """Makes jobs from arguments `key=value`, which Hydra calls overrides.
 
-    Composing takes Hydra 0.1 s. Jobs whose arguments choose the same YAML files therefore share one
-    configuration, in which only values are replaced.
+    Hydra needs 0.1 s to compose a configuration. Jobs whose arguments choose the same YAML files
+    therefore share one, in which only values are replaced.
     """
 
     def __init__(self) -> None:
@@ -209,8 +215,7 @@ class Composer:
     def parse(self, lines: list[str]) -> list[Override]:
         """Return Hydra's overrides for command-line arguments such as `width=64`, in their order.
 
-        lines: one argument each. An argument is parsed the first time only; after that its result
-        is reused, also for other jobs.
+        lines: the arguments. The result for each argument is stored, and used again for other jobs.
         """
         for line in lines:
             if line not in self.parsed:
@@ -218,9 +223,9 @@ class Composer:
         return [self.parsed[line] for line in lines]
 
     def compose(self, overrides: Iterable[Override]) -> DictConfig:
-        """Return Hydra's configuration for those of the overrides that choose YAML files.
+        """Return Hydra's configuration for the overrides that choose YAML files.
 
-        Values of parameters in the overrides are not used.
+        Overrides that give values to parameters are ignored.
         """
         key = files_of(overrides)
         if key not in self.composed:
@@ -229,9 +234,9 @@ class Composer:
         return self.composed[key]
 
     def job(self, overrides: list[str]) -> Job:
-        """Return the job of these arguments, the same that Hydra would compose from them.
+        """Return the job for these arguments: the same job as by composing them with Hydra.
 
-        Raises InputError as `read` does.
+        overrides: the arguments `key=value` of one job. Raises InputError as `read` does.
         """
         parsed = self.parse(overrides)
         files = files_of(parsed)
@@ -246,27 +251,29 @@ class Composer:
                 OmegaConf.update(composed, override.key_or_group, value)
                 if repr(value) != repr(override.value()):  # the launcher composes the line again
                     (line,) = overrides_of({override.key_or_group: value})
-            is_file = override.key_or_group == "data" and is_value(override)  # Hydra knows none
+            is_file = override.key_or_group == "data" and is_value(override)  # no option of Hydra
             if is_file and (keys.count("data") > 1 or "checksums" in keys):
-                raise InputError(f"{line}: give no other data, and no checksums")
-            if not override.is_hydra_override() and not is_file:  # a job gets its launcher's
+                raise InputError(
+                    f"{line}: a file of your own needs no other data=... and no checksums"
+                )
+            if not override.is_hydra_override() and not is_file:  # the launcher adds these
                 lines.append(line)
         return Job(*read(composed), tuple(lines))
 
     def common(self, words: list[str]) -> DictConfig:
         """Return the configuration that all jobs of a command share.
 
-        Arguments with several values (`key=1,2`) are not used.
+        words: the arguments. Arguments with several values (`key=1,2`) are ignored.
         """
         parsed = self.parser.parse_overrides(words)
         return self.compose(item for item in parsed if not item.is_sweep_override())
 
     def points(self, grids: Iterable[Mapping[str, str]], typed: list[str]) -> list[list[str]]:
-        """Return the arguments of each job of several grids, in order and without repetitions.
+        """Return the arguments of each job in several grids, in order and without repetitions.
 
-        grids: each is a product of values, by key, as a user types them (`1,2`). typed: the user's
-        arguments, which replace values of the grids. Raises InputError if there are no jobs or too
-        many.
+        grids: each maps keys to their values, as a user types them (`1,2`). A grid has a job for
+        each combination of values. typed: the user's arguments, which replace values of the grids.
+        Raises InputError if there are no jobs, or too many.
         """
         keys = {override.key_or_group for override in self.parser.parse_overrides(typed)}
         points: dict[tuple[str, ...], None] = {}
@@ -281,12 +288,12 @@ class Composer:
 
 
 def files_of(overrides: Iterable[Override]) -> tuple[str, ...]:
-    """Return the arguments that choose YAML files, as the user typed them."""
+    """Return the arguments that choose YAML files, in the user's words."""
     return tuple(str(item.input_line) for item in overrides if not is_value(item))
 
 
 def is_value(override: Override) -> bool:
-    """Return whether an argument gives a value to a key, and does not choose a YAML file."""
+    """Return whether an argument gives a value to a key. Otherwise it chooses a YAML file."""
     if override.key_or_group == "data" and names_images(override.value()):
         return override.package is None
     return (
@@ -314,7 +321,7 @@ def _whole(value: Any) -> Any:
 
 
 def _texts(override: Override) -> list[str]:
-    """Return the overrides of single jobs that one override of a sweep yields."""
+    """Return an override for each value of one override with several values."""
     key = override.get_key_element()
     if not override.is_sweep_override():
         return [str(override.input_line)]
@@ -331,7 +338,7 @@ def _texts(override: Override) -> list[str]:
 
 
 def with_quoted_paths(words: Iterable[str]) -> list[str]:
-    """Return arguments in which the values of keys that are paths are put into quotes.
+    """Return arguments in which values that are paths are put into quotes.
 
     A value that has quotes already, or is empty or null, is not changed.
     """
@@ -345,21 +352,22 @@ def with_quoted_paths(words: Iterable[str]) -> list[str]:
 
 
 def overrides_of(keys: Mapping[str, Any], choices: bool = False) -> list[str]:
-    """Return an argument `key=value`, as a user types it, for each key.
+    """Return an argument `key=value` for each key, as a user would type it.
 
-    choices: whether a list means one run for each of its elements. Raises InputError for a value
-    that cannot be typed.
+    keys: values by key. choices: whether a list means several runs, one for each element. Raises
+    InputError for a value that cannot be typed.
     """
     text = choices_of if choices else _text
     return [f"{key}={text(value)}" for key, value in keys.items()]
 
 
 def choices_of(value: Any) -> str:
-    """Return values as a user types them in a sweep: `1,2`. A single value is returned alone.
+    """Return values as a user types them in a sweep: `1,2`.
 
-    Raises InputError for an empty list, and for a value that cannot be typed.
+    value: a list, tuple, range or array, or a single value. Raises InputError for an empty list,
+    and for a value that cannot be typed.
     """
-    value = value.tolist() if hasattr(value, "tolist") else value  # of numpy and torch
+    value = value.tolist() if hasattr(value, "tolist") else value  # from numpy or torch
     values = value if isinstance(value, list | tuple | range) else [value]
     if not values:
         raise InputError("an empty list of values gives no runs: give at least one value")
@@ -368,7 +376,7 @@ def choices_of(value: Any) -> str:
 
 def _text(value: Any) -> str:
     """Return a Python value as a user types it. Raises InputError for an object without a text."""
-    value = value.tolist() if hasattr(value, "tolist") else value  # of numpy and torch
+    value = value.tolist() if hasattr(value, "tolist") else value  # from numpy or torch
     if value is None:
         return "null"
     if isinstance(value, int | float):
@@ -383,9 +391,11 @@ def _text(value: Any) -> str:
         return f"[{','.join(map(_text, value))}]"
     if callable(value):
         return _quoted(place_of(value))
-    raise InputError(f"{value!r} is no value of a parameter: {type(value).__name__}")
+    raise InputError(
+        f"{value!r} cannot be the value of a parameter: it is a {type(value).__name__}"
+    )
 
 
 def _quoted(value: str) -> str:
-    """Return a text in Hydra's quotes; there a backslash is special only before a quote."""
+    """Return a text in Hydra's quotes, in which a backslash is special only before a quote."""
     return "'" + re.sub(r"(\\*)('|$)", lambda m: m[1] * 2 + m[2].replace("'", "\\'"), value) + "'"

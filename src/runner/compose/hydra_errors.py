@@ -1,4 +1,4 @@
-"""Wrong arguments and YAML files: checks before Hydra composes, and Hydra's errors in short."""
+"""Checks of arguments and YAML files before Hydra composes them, and short texts for its errors."""
 
 import os
 import re
@@ -29,7 +29,7 @@ MOST_RUNS = 10_000
 """Largest number of runs of one command. All are composed before the first is computed."""
 
 GROUPS = ("study", "scale", "size", "data", "figure", "experiment")
-"""The keys that choose files: `config.yaml` lists them."""
+"""The keys that choose YAML files: `config.yaml` lists them."""
 
 READERS = ("hydra", "omegaconf", "antlr4", "yaml")
 """The packages that read a configuration."""
@@ -38,20 +38,20 @@ READERS = ("hydra", "omegaconf", "antlr4", "yaml")
 NOT_DECIMAL = re.compile(
     r"\s*(?P<key>\w+): *(?P<number>0[0-7]+|0x[0-9a-fA-F]+|0b[01]+|[1-9]\d*(:[0-5]?\d)+) *(#.*)?"
 )
-"""A line with an integer that is not decimal: YAML reads 010 as 8, and 1:30 as 90."""
+"""Pattern of a line with an integer that is not decimal: YAML reads 010 as 8, and 1:30 as 90."""
 
 
 def check_words(words: Iterable[str], parser: OverridesParser) -> None:
     """Raise InputError for an argument that cannot be parsed, or that removes a key (`~key`).
 
-    parser: Hydra's parser of overrides.
+    words: the arguments. parser: Hydra's parser of overrides.
     """
     for word in words:
         key, equals, value = word.partition("=")
         if word.startswith("~") and not word.startswith("~hydra"):
             name = key.lstrip("~")
             raise InputError(
-                f"{word}: no key can be removed; without {name}=... it has its default"
+                f"{word}: a key cannot be removed; leave {name} out, and it has its default"
             )
         try:
             parser.parse_override(word)
@@ -60,7 +60,7 @@ def check_words(words: Iterable[str], parser: OverridesParser) -> None:
 
 
 def _hint(key: str, equals: str, value: str) -> str:
-    """Return what to type in place of an argument that cannot be parsed."""
+    """Return what to type instead of an argument that cannot be parsed."""
     if not equals:
         name = re.match(r"\w+", key)
         return f"key=value is needed, as in {name[0] if name else 'seed'}=1"
@@ -88,7 +88,7 @@ def check_flag(word: str) -> None:
 
 
 def check_figure(words: Iterable[str]) -> None:
-    """Raise InputError if the arguments name a figure together with a study of another figure."""
+    """Raise InputError if the arguments name a figure, and a study that it does not draw."""
     chosen = dict(word.partition("=")[::2] for word in words)
     figure, study = chosen.get("figure"), chosen.get("study")
     if figure in figure_names() and study in studies() and figure_study(figure) != study:
@@ -97,10 +97,10 @@ def check_figure(words: Iterable[str]) -> None:
 
 
 def check_number(parsed: Iterable[Override]) -> None:
-    """Raise InputError if a sweep has more than MOST_RUNS runs, without listing the runs.
+    """Raise InputError if a sweep has more than MOST_RUNS runs.
 
-    parsed: the overrides of the sweep. InputError is also raised for a range without numbers or
-    step.
+    The runs are counted without being listed. parsed: the overrides of the sweep. Also raises
+    InputError for a range without numbers or step.
     """
     number = 1.0
     for override in parsed:
@@ -126,9 +126,9 @@ def _count(override: Override) -> float:
 
 
 def check_list(key: str, value: Any, type_: Any) -> None:
-    """Raise InputError if a key needs a list, and its value is no list or holds lists.
+    """Raise InputError if a key needs a list, but its value is not a list or has lists in it.
 
-    type_: the type of the key's field. The value may be null if the type allows None.
+    type_: the type of the key's field. If it allows None, the value may be null.
     """
     is_reference = isinstance(value, str) and "${" in value
     if not str(type_).startswith("list") or is_reference:
@@ -144,7 +144,12 @@ def check_list(key: str, value: Any, type_: Any) -> None:
 
 
 def check_files(words: Iterable[str]) -> None:
-    """Raise InputError if an argument chooses a user's YAML file that Hydra would misread."""
+    """Raise InputError if an argument chooses a user's YAML file that Hydra would misread.
+
+    Hydra misreads a file that is not in UTF-8, has text before `# @package`, or has an integer that
+    is not decimal (010, 0x1f, 1:30). In a file of the group `experiment`, Hydra ignores a line that
+    chooses another file, such as `scale: smoke`, unless it is in the list `defaults`.
+    """
     for word in words:
         group, _, names = word.lstrip("+").partition("=")
         for name in names.split(",") if group in GROUPS else ():
@@ -177,7 +182,7 @@ def _check_file(path: Path, group: str) -> None:
 
 
 def is_hydras(error: Exception) -> bool:
-    """Return whether an error comes from Hydra or OmegaConf, so that the configuration is wrong."""
+    """Return whether an error comes from Hydra or OmegaConf, which means a wrong configuration."""
     if type(error).__module__.partition(".")[0] in READERS:
         return True
     if isinstance(error, OSError):  # a closed pipe, a folder where a file should be
@@ -187,7 +192,7 @@ def is_hydras(error: Exception) -> bool:
 
 
 def explain(error: Exception) -> str:
-    """Return a message of one or two lines for an error of Hydra or OmegaConf."""
+    """Return a message of one or two lines that replaces an error of Hydra or OmegaConf."""
     causes: list[BaseException] = [error]
     while causes[-1].__cause__ is not None:
         causes.append(causes[-1].__cause__)
@@ -212,7 +217,10 @@ def explain(error: Exception) -> str:
 
 
 def _explain_option(group: str, name: str, text: str) -> str:
-    """Return the message for a missing file. text: Hydra's, which ends with the group's files."""
+    """Return the message for a missing file.
+
+    text: Hydra's message, which ends with a list of the existing files.
+    """
     listing = text.partition("Available options in ")[2].partition("Config search path")[0]
     options = [line.strip() for line in listing.splitlines()[1:] if line.strip()]
     if group == "schema":
@@ -231,9 +239,9 @@ def _explain_option(group: str, name: str, text: str) -> str:
 
 
 def explain_key(key: str, class_name: str) -> str:
-    """Return the message for an unknown key, with the most similar key of any study.
+    """Return the message for an unknown key. It names the most similar key of any study.
 
-    class_name: the name of the chosen study's parameter class.
+    key: the unknown key. class_name: the name of the chosen study's parameter class.
     """
     keys = {study: {item.name for item in fields(config)} for study, config in configs().items()}
     chosen = next((name for name in keys if configs()[name].__name__ == class_name), "")

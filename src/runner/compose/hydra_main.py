@@ -1,4 +1,7 @@
-"""Hydra's own command: its flags, and sweepers that choose jobs by earlier results, as Optuna's."""
+"""Commands that Hydra's own main function carries out.
+
+They have Hydra's flags, or sweepers that choose jobs by earlier results, such as Optuna's.
+"""
 
 import os
 import sys
@@ -27,13 +30,14 @@ from runner.runs.jobs import Job, complete
 from runner.runs.run import Run
 
 CLOCKS = ("epoch", "step", "time")
-"""Columns that say when a row was measured. In a table with such a column the last rows count."""
+"""Columns that say when a row was measured. In a table with one of them only the last rows are
+used."""
 
 
 def main(words: list[str]) -> int:
     """Carry out a command by Hydra's own main function; return 0.
 
-    words: the arguments, which are passed on to Hydra. Raises InputError if they do not compose.
+    words: the command's arguments. Raises InputError if Hydra cannot use them.
     """
     for word in words:
         check_flag(word)
@@ -58,14 +62,14 @@ def main(words: list[str]) -> int:
 
 @hydra.main(config_path=str(CONF), config_name="config", version_base="1.3")
 def task(composed: DictConfig) -> float | None:
-    """Compute the run of a job, unless it is complete; return the number for the sweeper.
+    """Compute the run of a job unless it is complete; return the number for the sweeper.
 
-    The number is the value of the setting `objective`, or None without this setting. Raises
-    InputError if the configuration is wrong or names a figure.
+    The number is the value of the setting `objective`; None if it is not set. composed: Hydra's
+    configuration. Raises InputError if the configuration is wrong or names a figure.
     """
     job = Job(*read(bare(composed)))
     if job.settings.figure is not None:
-        raise InputError("figures are for the basic sweeper, and composed from config alone")
+        raise InputError("figures need the basic sweeper and the program's own configuration")
     name = job.settings.objective
     if name is not None:
         require_objective(name, job.config.study)
@@ -88,9 +92,9 @@ def require_objective(objective: str, study: str) -> None:
 
 
 def value_of(objective: str, run: Run) -> float:
-    """Return the mean of the column that the objective `table.column` names.
+    """Return the value of the objective `table.column`: the mean of this column in the run.
 
-    If the table has the column epoch, step or time, only rows at its largest value are used.
+    If the table has the column epoch, step or time, only the rows with its largest value are used.
     """
     table, column = objective.split(".")
     rows = run.tables()[table]

@@ -1,8 +1,10 @@
-"""Launch jobs by any of Hydra's launchers: each incomplete run once, whatever fails.
+"""Launch jobs by any of Hydra's launchers. Each incomplete run is computed once.
 
-Runs that another process computes come last, so that several processes share the work of one sweep.
+A failed run does not stop the others. Runs that another process computes come last, so that several
+processes share the work of one sweep.
 """
 
+import copy
 import logging
 import os
 import re
@@ -10,9 +12,10 @@ import signal
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from hydra._internal.callbacks import Callbacks
+from hydra.core.config_loader import ConfigLoader
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
@@ -34,19 +37,25 @@ log = logging.getLogger("runner")
 KILLED = "its process was killed (by the system, when memory ran out)"
 
 DEAD = re.compile(r"Job (?P<job>\S+) .*path (?P<path>.*)_result\.pkl\n.*state: (?P<state>.*)\)")
-"""Submitit's message for a job that was killed or cancelled, or ended with its node."""
+"""Pattern of submitit's message about a job that was killed or cancelled, or ended with its
+node."""
 
 Outcome = tuple[Attempt, Exception | None]
-"""An attempt, and its error."""
+"""An attempt, and the error with which it ended; None without an error."""
 
 
 def launch(order: Order) -> list[str]:
     """Compute the runs of an order that are not complete; return a line for each failure.
 
-    The caller must be in a block `with hydra_ready()`. Raises InputError before anything is
-    computed if a study is incomplete, a tracker is not installed, a stale run is refused, the
-    folder is not writable, or no job can start. If the order has only one job, its InputError or
-    OSError is raised. Raises RunFailed if a job on a cluster ends without a result.
+    The caller must be in a block `with hydra_ready()`. Before anything is computed, InputError is
+    raised if
+
+    - a study is incomplete, or a tracker is not installed;
+    - a stale run is refused;
+    - the folder is not writable, or no job can start.
+
+    If the order has only one job, its InputError or OSError is raised. Raises RunFailed if a job on
+    a cluster ends without a result.
     """
     attempts = wanted(order)
     if not attempts:
@@ -82,7 +91,7 @@ def launch(order: Order) -> list[str]:
 
 
 def plan(order: Order) -> tuple[list[Job], str]:
-    """Return the jobs of an order that are to be computed, and their number and cost in words."""
+    """Return the jobs of an order that must be computed, and a text about their number and cost."""
     jobs = [job for job in order.jobs if job.run.is_wanted(job.settings)]
     count = f"{len(order.jobs)} runs, {len(order.jobs) - len(jobs)} of them complete"
     cost = "" if on_slurm(order.composed) else announcement(jobs, side_by_side(order.composed))
@@ -92,9 +101,9 @@ def plan(order: Order) -> tuple[list[Job], str]:
 def wanted(order: Order) -> list[Attempt]:
     """Return an `Attempt` for each job whose run must be computed.
 
-    The number of runs and the expected time are logged. The rules of the order's figures are
-    registered here. Jobs that take long come first if several run side by side. Raises InputError
-    as `launch` does.
+    The number of runs and the expected time are logged, and the rules of the order's figures are
+    registered. If several jobs run side by side, the longest come first. Raises InputError as
+    `launch` does.
     """
     settings, abreast = order.settings, side_by_side(order.composed)
     require_writable(settings.folder())
@@ -106,14 +115,14 @@ def wanted(order: Order) -> list[Attempt]:
     if not jobs:
         return []
     if order.figures:
-        from runner.results.preregistration import register  # late, with all that judges
+        from runner.results.preregistration import register  # late: it imports all that judges
 
         for figure in order.figures:
             register(figure)
     for study in {job.config.study for job in jobs}:
         module_of(study)
     if settings.tracker:
-        from runner.runs import trackers  # late, with torch
+        from runner.runs import trackers  # late: it imports torch
 
         trackers.require(settings.tracker)
     require_writable(settings.folder(), jobs[0].run.folder.parent)
@@ -123,23 +132,38 @@ def wanted(order: Order) -> list[Attempt]:
 
 
 def fetch_datasets(attempts: list[Attempt]) -> None:
-    """Fetch the datasets of all attempts to this machine, since cluster nodes may have no network.
+    """Fetch the datasets of all attempts to this machine.
 
-    Raises InputError if a dataset cannot be fetched.
+    The nodes of a cluster may have no network. Raises InputError if a dataset cannot be fetched.
     """
-    from runner.data.datasets import FROM_FILES  # late, with torch
+    from runner.data.datasets import FROM_FILES  # late: it imports torch
 
     data = {getattr(attempt.job.config, "data", ""): attempt.job.settings for attempt in attempts}
     for name in data.keys() & FROM_FILES.keys():
         FROM_FILES[name].files(data[name].source, data[name].data_folder)
 
 
+class Unchanged:
+    """Gives a launcher the sweep's own configuration for each job, which has its parameters.
+
+    Hydra would compose a configuration of each job anew, which takes 0.1 s or more.
+    """
+
+    def load_sweep_config(
+        self, master_config: DictConfig, sweep_overrides: list[str]
+    ) -> DictConfig:
+        """Return a copy of the sweep's configuration."""
+        return copy.deepcopy(master_config)
+
+
 def launcher_of(composed: DictConfig, task: Callable[[DictConfig], Any]) -> Launcher:
     """Return the Hydra launcher that a configuration chooses.
 
-    task: the function that the launcher calls for each job.
+    task: the function that the launcher will call for each job.
     """
-    context = HydraContext(GlobalHydra.instance().config_loader(), Callbacks(composed))
+    composes = bool(composed.hydra.callbacks)  # alone they read the configuration of each job
+    loader = GlobalHydra.instance().config_loader() if composes else cast(ConfigLoader, Unchanged())
+    context = HydraContext(loader, Callbacks(composed))
     return Plugins.instance().instantiate_launcher(
         hydra_context=context, task_function=task, config=composed
     )
@@ -151,21 +175,22 @@ def on_slurm(composed: DictConfig) -> bool:
 
 
 def side_by_side(composed: DictConfig) -> int:
-    """Return how many jobs the chosen launcher runs at the same time."""
+    """Return how many jobs the configuration's launcher runs at the same time."""
     launcher = composed.hydra.launcher
     number = launcher.get("n_jobs", launcher.get("array_parallelism", 1))
     return number if number > 0 else os.cpu_count() or 1
 
 
 def _any_failed(outcomes: list[Outcome]) -> bool:
-    """Return whether a run has failed; a run that another process computes has not."""
+    """Return whether a run has failed. A run that another process computes does not count."""
     return any(error for _, error in outcomes if not isinstance(error, Busy))
 
 
 def _launch(composed: DictConfig, attempts: list[Attempt], wait: bool) -> list[Outcome]:
-    """Launch attempts. With fail_fast launch as many as run side by side, until one has failed.
+    """Launch attempts. With the setting `fail_fast`, stop after a failure.
 
-    wait: whether a job waits for a run that another process computes.
+    In this case only as many are launched at once as run side by side. wait: whether a job waits
+    for a run that another process computes.
     """
     fail_fast = attempts[0].job.settings.fail_fast
     step = side_by_side(composed) if fail_fast else len(attempts)
@@ -178,9 +203,10 @@ def _launch(composed: DictConfig, attempts: list[Attempt], wait: bool) -> list[O
 
 
 def _launch_together(composed: DictConfig, attempts: list[Attempt], wait: bool) -> list[Outcome]:
-    """Launch attempts at once. If the death of a worker has ended them all, launch the rest again.
+    """Launch attempts at once. If a dead worker has ended them all, launch the others again.
 
-    The run that killed the worker is unknown, so runs that had begun are launched one by one.
+    It is unknown which run killed the worker. Runs that had begun are therefore launched one by
+    one.
     """
     for attempt in attempts:
         attempt.job.settings.wait = wait
@@ -189,11 +215,12 @@ def _launch_together(composed: DictConfig, attempts: list[Attempt], wait: bool) 
         launcher = launcher_of(composed, partial(work, [item.job for item in attempts], n_jobs))
         overrides = [list(attempt.job.overrides) for attempt in attempts]
         returned = launcher.launch(overrides, initial_job_idx=0)
-    except Exception as error:  # no job's own: a process died, or no job could start
+    except Exception as error:  # not from a job: a process died, or no job could start
         if dead := DEAD.match(str(error)):
             raise RunFailed(
                 f"job {dead['job']} ended without a result (state: {dead['state']}; log:"
-                f" {dead['path']}_log.out). Other jobs go on. The same command computes the rest"
+                f" {dead['path']}_log.out). Other jobs continue. Give the same command again to"
+                " compute the missing runs"
             ) from error
         left = [attempt for attempt in attempts if not attempt.is_done()]
         begun = [attempt for attempt in left if attempt.job.run.status() == "running"]
@@ -222,10 +249,10 @@ def _no_result(attempt: Attempt) -> RunFailed:
 def work(jobs: list[Job], n_jobs: int, composed: DictConfig) -> Exception | None:
     """Compute the run of one of these jobs; return the error that it raised, or None.
 
-    A launcher calls this function, in any process, once for each job. The number of the job is in
-    Hydra's state. An error is returned so that other jobs go on. n_jobs: the number of runs that
-    this machine computes at once. composed: the configuration that the launcher composes; it is not
-    used, since the job has it.
+    A launcher calls this function once for each job, in any process. Hydra's state has the index of
+    the job. The error is returned and not raised, so that other jobs continue. n_jobs: how many
+    runs this machine computes at once. composed: the configuration that the launcher composes; it
+    is ignored, since the job has its values.
     """
     turn = HydraConfig.get().job.num
     is_submitted = "SUBMITIT_EXECUTOR" in os.environ

@@ -1,7 +1,7 @@
-"""From arguments to an order: the jobs of a command, and the figures that are drawn of their runs.
+"""From arguments to an order: the jobs of a command, and the figures of their runs.
 
-A plain command is one job; a sweep is a product of choices; a figure is a union of products, which
-its file lists for each scale. Arguments replace values of the file.
+A plain command is one job. A sweep has a job for each combination of values. A figure has several
+such grids, which its file lists for each scale. Arguments replace values of the file.
 """
 
 import copy
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     import runner.results.figure  # late: matplotlib takes a while
 
 SETTINGS = {item.name for item in dataclasses.fields(Settings)} - {"source", "data_folder"}
-"""Keys that change no number of a figure."""
+"""The settings that change no number of a figure."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Order:
-    """What a command asks for: its jobs, each run once, and the figures to draw from them."""
+    """What a command asks for: its jobs, each run once, and the figures of their runs."""
 
     jobs: list[Job]
     figures: list["runner.results.figure.Figure"]
     composed: DictConfig
-    """The configuration that all jobs share, with Hydra's keys for launcher and sweeper."""
+    """Hydra's configuration that all jobs share, with the keys for launcher and sweeper."""
 
     @property
     def searches(self) -> bool:
@@ -45,7 +45,7 @@ class Order:
     def settings(self) -> Settings:
         """Return the settings of the first job.
 
-        Settings of the whole command are equal in all jobs.
+        Settings that concern the whole command are equal in all jobs.
         """
         return self.jobs[0].settings
 
@@ -54,8 +54,8 @@ def compose_order(words: list[str], multirun: bool = False) -> Order:
     """Return what the arguments ask for: a run, a sweep, or a figure.
 
     words: the arguments. multirun: whether the flag `-m` was given, which allows a sweep. The
-    caller must be in a block `with hydra_ready()`. Raises InputError if the arguments do not
-    compose, or a value is outside its range.
+    caller must be in a block `with hydra_ready()`. Raises InputError if an argument is wrong, or a
+    value is outside its range.
     """
     if nameless := next((word for word in words if word.startswith("=")), ""):
         raise InputError(f"{nameless}: a key is missing, as in seed{nameless}")
@@ -84,7 +84,7 @@ def compose_order(words: list[str], multirun: bool = False) -> Order:
     untyped = frozenset(line for line in alike if line.partition("=")[0] not in keys)
     jobs = [dataclasses.replace(job, untyped=untyped) for job in jobs]
     if any(_preset(whole) != preset for whole in composer.composed.values()):
-        raise InputError("only a single experiment may define a sweep: run each alone")
+        raise InputError("only a single experiment may define a sweep: run each experiment alone")
     if any(job.settings.figure != composed.figure for job in jobs):
         raise InputError("one command makes one figure; several at once: runner figures fig4 fig5")
     is_sweep = multirun or preset or composed.grids is not None or hydra.mode == RunMode.MULTIRUN
@@ -99,15 +99,15 @@ def compose_order(words: list[str], multirun: bool = False) -> Order:
 
 
 def _preset(composed: DictConfig) -> Mapping[str, str]:
-    """Return the sweep that an experiment's file defines: key -> values as typed."""
+    """Return the sweep that an experiment's file defines: values as a user types them, by key."""
     return OmegaConf.select(composed, "hydra.sweeper.params") or {}
 
 
 def compose_figures(names: list[str], words: list[str]) -> Order:
     """Return an order for several figures with all their runs, each run once.
 
-    words: arguments for all figures. The caller must be in a block `with hydra_ready()`. Raises
-    InputError as `compose_order` does, and for an argument `figure=...`.
+    names: the figures' names. words: arguments for all figures. The caller must be in a block `with
+    hydra_ready()`. Raises InputError as `compose_order` does, and for an argument `figure=...`.
     """
     _refuse_a_figure(words)
     orders = [compose_order([f"figure={name}", *words]) for name in names]
@@ -117,7 +117,7 @@ def compose_figures(names: list[str], words: list[str]) -> Order:
 
 
 def _grids(composed: DictConfig) -> list[dict[str, str]]:
-    """Return the grids whose union is computed: key -> choices as they are typed.
+    """Return the grids whose jobs are computed: values as a user types them, by key.
 
     A figure has a list of grids for each scale. A study may have one list: `grids=[{depth: 8}]`.
     """
@@ -136,7 +136,7 @@ def _grids(composed: DictConfig) -> list[dict[str, str]]:
 
 
 def _distinct(jobs: Iterable[Job]) -> list[Job]:
-    """Return the jobs without repetitions of a run: the grids of a union may overlap."""
+    """Return the jobs without repetitions of a run. Several grids may contain the same run."""
     jobs_by_run: dict[tuple[Path, str], Job] = {}
     for job in jobs:
         jobs_by_run.setdefault((job.settings.folder(), job.run.identity), job)
@@ -146,10 +146,11 @@ def _distinct(jobs: Iterable[Job]) -> list[Job]:
 def _figure(
     name: str, jobs: list[Job], words: list[str], composer: Composer
 ) -> "runner.results.figure.Figure":
-    """Return the figure of these jobs. With other runs than its file lists it has another name.
+    """Return the figure of these jobs.
 
-    The canonical figure draws its runs in the order of the file. Raises InputError if the jobs have
-    several scales, or the style is unknown.
+    If its runs are not the runs in its file, it has another name. The canonical figure has its runs
+    in the order of the file. Raises InputError if the jobs have several scales, or the style is
+    unknown.
     """
     from runner.results.figure import Figure  # late, as above
 
@@ -176,9 +177,10 @@ def _is_parameter(word: str) -> bool:
 
 
 def paper_figure(name: str, words: list[str]) -> "runner.results.figure.Figure":
-    """Return the figure `name` with the arguments `words`, without computing its runs.
+    """Return a figure, without computing its runs.
 
-    Raises InputError as `compose_figures` does.
+    name: the figure's name. words: further arguments, such as `scale=paper`. Raises InputError as
+    `compose_figures` does.
     """
     _refuse_a_figure(words)
     typed = [f"figure={name}", *words]
@@ -187,8 +189,8 @@ def paper_figure(name: str, words: list[str]) -> "runner.results.figure.Figure":
 
 
 def _refuse_a_figure(words: list[str]) -> None:
-    """Raise InputError for an argument `figure=...` beside a figure that is named without a key."""
+    """Raise InputError for an argument `figure=...`, if figures are named without this key."""
     for word in words:
         if word.startswith("figure="):
             name = word.removeprefix("figure=")
-            raise InputError(f"{word}: figures are named here without a key: {name}")
+            raise InputError(f"{word}: write the figure without a key: {name}")

@@ -1,4 +1,4 @@
-"""One line for the runs of a sweep, on a bar or in the log: `5 of 16 runs, about 1 min left`."""
+"""The progress of a sweep, as a bar or as lines in the log: `5 of 16 runs, about 1 min left`."""
 
 import logging
 import math
@@ -12,11 +12,11 @@ from runner.runs.jobs import Attempt
 
 
 class SweepProgress(Progress):
-    """A progress bar of a sweep, which counts the runs that end.
+    """A progress bar of a sweep, which counts the runs that have ended.
 
-    It looks at the runs' folders every second, so any process may compute them. A run counts as
-    many units as its expected seconds. If the time of any run is unknown, every run counts as one
-    unit.
+    It looks at the runs' folders every second, so any process may compute the runs. The length of a
+    run on the bar is its expected time. If the time of any run is unknown, all runs have the same
+    length.
     """
 
     log = logging.getLogger(progress.SWEEP_LOG)

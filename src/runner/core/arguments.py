@@ -10,8 +10,8 @@ from runner.core.folders import outputs_at
 def key_values(texts: Iterable[str], known: Iterable[str]) -> dict[str, str]:
     """Return the values of arguments `key=value`, by key.
 
-    texts: the arguments. known: the keys that are allowed. Raises InputError for an unknown key, or
-    a text without `=`.
+    texts: the arguments. known: the keys that are allowed. Raises InputError for an unknown key,
+    and for an argument without `=`.
     """
     values = {}
     for text in texts:
@@ -25,9 +25,9 @@ def key_values(texts: Iterable[str], known: Iterable[str]) -> dict[str, str]:
 
 
 def outputs_folder(texts: Iterable[str]) -> Path:
-    """Return the folder that the argument `outputs=...` names, by default `outputs`.
+    """Return the folder of outputs that the arguments name: `outputs=FOLDER`, by default `outputs`.
 
-    texts: the arguments of a subcommand. Raises InputError for any other key, and for a text that
-    does not name a folder.
+    texts: the arguments of a subcommand. Raises InputError for any other key, and for a value that
+    cannot be a folder.
     """
     return outputs_at(key_values(texts, ["outputs"]).get("outputs", "outputs"))

@@ -1,14 +1,14 @@
 """The studies and figures that can be run, and their YAML files.
 
-A study is a folder with a `config.py` (see `core.studies`) in a package of studies. Such a package
-is a paper's package, a package of the user that is installed with an entry point,
+A study is a folder with a file `config.py` (see `core.studies`). Studies are in Python packages of
+three kinds: a paper's package, an installed package of the user with an entry point
 
     [project.entry-points."runner.studies"]
     my_studies = "my_studies"
 
-or a folder that the command names: `--config-dir my_studies`. A user's package has its YAML files
-(`study/`, `size/`, `figure/`, `experiment/`) in its folder `conf/`. Its file `methods.py` is
-imported first, if it has one: it registers functions under names. No code imports a study by name.
+and a folder that the command names, `--config-dir my_studies`. A user's package has its YAML files
+(`study/`, `size/`, `figure/`, `experiment/`) in its folder `conf/`. If it has a file `methods.py`,
+this file is imported first: it registers functions under names. No code imports a study by name.
 """
 
 import importlib
@@ -48,20 +48,22 @@ METHODS = "methods.py"
 SCALES = {
     "smoke": "seconds; what the tests run",
     "quick": "minutes on two cores; the default",
-    "medium": "hours on two cores. Paper B and norm_finetuning: mostly fewer of the images,"
-    " or smaller networks. All others: as paper",
+    "medium": "hours on two cores. Paper B and norm_finetuning mostly use fewer of the images,"
+    " or smaller networks. All other studies have the sizes of paper",
     "paper": "the papers' own sizes: a GPU for convolutional networks; hours on two cores for most"
     " other figures",
 }
-"""Sizes of an experiment, with what each means."""
+"""The sizes of an experiment by name, and what each means."""
 
 
 @dataclass(frozen=True)
 class Package:
     """A Python package whose subfolders are studies.
 
-    name: its import name. folder: its place on the disk. conf: the folder of its YAML files; None
-    for a paper's package, whose YAML files are in the program's `conf/`.
+    - name: the import name;
+    - folder: the path of the package;
+    - conf: the folder of its YAML files; None for a paper's package, since the program's folder
+      `conf/` has the files of all papers.
     """
 
     name: str
@@ -73,10 +75,10 @@ class Package:
 def packages() -> tuple[Package, ...]:
     """Return all packages of studies.
 
-    The papers' packages come first. Then come packages that are installed with an entry point, then
-    folders of `--config-dir`. An entry point that names no package is skipped; `broken` reports it.
-    Raises InputError if a folder of `--config-dir` does not exist, or holds studies under a name
-    that cannot be imported.
+    The papers' packages come first. Packages that are installed with an entry point follow, then
+    the folders of `--config-dir`. An entry point without a package is skipped; `broken` reports it.
+    Raises InputError if a folder of `--config-dir` does not exist, or if Python cannot import the
+    package in it.
     """
     papers = sorted(PROGRAM.glob("papers/*/"))
     candidates = [
@@ -88,14 +90,14 @@ def packages() -> tuple[Package, ...]:
 
 
 def own_conf_folders() -> list[Path]:
-    """Return the folders of YAML files of all packages that are not a paper's."""
+    """Return the folders with the YAML files of the user's packages, one for each package."""
     return [package.conf for package in packages() if package.conf is not None]
 
 
 def given_folders() -> list[Path]:
     """Return the folders that were given to `--config-dir` or `add_studies`.
 
-    Child processes know the folders of their parent process.
+    The folders are in an environment variable, so child processes have them, too.
     """
     return list(map(Path, json.loads(os.environ.get(FOLDERS) or "[]")))
 
@@ -103,8 +105,8 @@ def given_folders() -> list[Path]:
 def add_studies(folder: str | Path) -> None:
     """Add the studies and YAML files of a folder, for this process and its child processes.
 
-    Raises InputError if there is no such folder. A folder that holds studies must have the name of
-    a Python package, and no other module may have this name; otherwise InputError is raised, too.
+    Raises InputError if the folder does not exist. Raises it also for a folder with studies if its
+    name is no valid package name, or is the name of another module.
     """
     folders = [*given_folders(), _at(Path(folder)).folder]
     os.environ[FOLDERS] = json.dumps(list(dict.fromkeys(map(str, folders))))
@@ -112,13 +114,13 @@ def add_studies(folder: str | Path) -> None:
 
 
 def forget() -> None:
-    """Forget all packages and studies, so that the next call of `studies` searches again."""
+    """Forget the packages and studies that were found, so that the next call searches again."""
     packages.cache_clear()
     _found_studies.cache_clear()
 
 
 def _installed(package: str) -> Package | None:
-    """Return a user's package that Python can import, None if there is none of this name."""
+    """Return a user's package that Python can import; None if there is none with this name."""
     try:
         spec = importlib.util.find_spec(package)
     except Exception:  # its parent package is imported, and may raise anything
@@ -129,7 +131,7 @@ def _installed(package: str) -> Package | None:
 
 
 def _at(folder: Path) -> Package:
-    """Return the package in a folder of `--config-dir`. It may hold only YAML files."""
+    """Return the package in a folder of `--config-dir`. The folder may have only YAML files."""
     folder = folder.expanduser().resolve()
     if not folder.is_dir():
         raise InputError(f"--config-dir {folder}: there is no such folder")
@@ -153,8 +155,9 @@ def _package(name: str, folder: Path) -> Package:
 def _found_studies() -> tuple[dict[str, str], dict[str, str]]:
     """Return the package of each study, and the fault of each study that cannot be used.
 
-    The user's `config.py` files are imported here: one that fails breaks no other study. Before
-    them, functions are registered: those of the user's `methods.py`, and of a parent process.
+    The user's `config.py` files are imported here. If one fails, all other studies can still be
+    used. Before them, functions are registered: first the functions of a parent process, then those
+    in the user's `methods.py`.
     """
     known: dict[str, str] = {}
     failed = {
@@ -169,7 +172,7 @@ def _found_studies() -> tuple[dict[str, str], dict[str, str]]:
         if package.conf is not None and methods.is_file():
             try:
                 importlib.import_module(f"{package.name}.{methods.stem}")
-            except Exception as error:  # as below
+            except Exception as error:  # the user's code may raise anything
                 failed[str(methods)] = _reason(methods, error)
         for path in sorted(package.folder.glob("*/config.py")):
             name = path.parent.name
@@ -195,23 +198,24 @@ def _reason(path: Path, error: Exception) -> str:
 
 
 def studies() -> dict[str, str]:
-    """Return the Python package of every study that can be used, by the study's name."""
+    """Return the import name of the package of each study that can be used, by the study's name."""
     return _found_studies()[0]
 
 
 def broken() -> dict[str, str]:
     """Return why a study cannot be used, by the study's name, for each study with a fault.
 
-    An entry point that names no package is in the dictionary, too, by its name.
+    The dictionary also has a reason for each entry point without a package, by its name. It has one
+    for each `methods.py` that cannot be imported, by its path.
     """
     return _found_studies()[1]
 
 
 def package_of(study: str) -> str:
-    """Return the import name of the Python package that a study's folder is.
+    """Return the import name of a study's package, such as `runner.papers.norm_tuning.bn_only`.
 
-    Raises InputError if there is no such study, its parameters cannot be imported, or two studies
-    have its name.
+    study: the study's name. Raises InputError if there is no such study, its parameters cannot be
+    imported, or two studies have this name.
     """
     if study in broken():
         raise InputError(broken()[study])
@@ -221,7 +225,7 @@ def package_of(study: str) -> str:
 
 
 def paper_folder(study: str) -> str:
-    """Return the folder name of the package that has the study: a paper's package, or the user's.
+    """Return the name of the package around a study: a paper's, as `norm_tuning`, or a user's.
 
     Raises InputError as `package_of` does.
     """
@@ -244,9 +248,10 @@ def _config_of(package: str) -> type[StudyConfig]:
 
 
 def config_of(study: str) -> type[StudyConfig]:
-    """Return the parameter class that a study's `config.py` defines.
+    """Return the class of a study's parameters, which its `config.py` defines.
 
-    Raises InputError if there is no such study, or `config.py` does not define exactly one class.
+    Raises InputError if there is no such study, or if `config.py` does not define exactly one
+    class.
     """
     return _config_of(package_of(study))
 
@@ -268,8 +273,8 @@ def part_of(study: str, part: str) -> ModuleType | None:
 def module_of(study: str) -> ModuleType:
     """Return a study's module `study.py`, with its row classes and its function `run`.
 
-    Raises InputError if the module or `run` is missing, if there is no row class, or if a row class
-    has no table or shares its table with another one.
+    Raises InputError if the module, `run` or a row class is missing. Raises it also if a row class
+    has no table, or shares its table with another one.
     """
     where = f"study={study}: {package_of(study).replace('.', '/')}/study.py"
     module = part_of(study, "study")
@@ -290,10 +295,10 @@ def module_of(study: str) -> ModuleType:
 
 
 def rows_of(study: str) -> dict[str, type[Row]]:
-    """Return the row classes of a study by the names of their tables.
+    """Return the row classes of a study, by the names of their tables.
 
-    Studies that train networks have the class `Measured`, too. Raises InputError as `module_of`
-    does.
+    A row class defines the columns of a table. For studies that train networks, the class
+    `Measured` is added. Raises InputError as `module_of` does.
     """
     tables = {row_class.table: row_class for row_class in _row_classes(module_of(study))}
     trains = issubclass(config_of(study), TrainingConfig)
@@ -311,7 +316,7 @@ def _row_classes(module: ModuleType) -> list[type[Row]]:
 
 
 def folder_words(study: str) -> list[str]:
-    """Return the arguments `--config-dir <folder>` if a command needs them to find the study.
+    """Return the arguments `--config-dir FOLDER` if a command needs them to find the study.
 
     The list is empty if the study is in an installed package or a paper's package.
     """
@@ -323,10 +328,10 @@ def folder_words(study: str) -> list[str]:
 
 
 def options(group: str) -> dict[str, Path]:
-    """Return the paths of the YAML files of a configuration group, by name of the option.
+    """Return the paths of all YAML files in a folder of `conf/`, by name without the ending.
 
-    group: a folder of `conf/`, such as `study` or `figure`. If the program and the user have an
-    option of one name, the program's file is returned.
+    group: the folder, such as `study` or `figure`. The user's packages have such folders, too. If
+    the program and a user have files of the same name, the program's file is returned.
     """
     folders = [CONF, *own_conf_folders()]
     paths = [path for folder in folders for path in sorted((folder / group).glob("*.yaml"))]
@@ -346,8 +351,9 @@ def figure_names(scale: str | None = None) -> list[str]:
 
 
 def named_figures(words: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return the figures that words name (`fig4`, `figure=fig4`), and the other words, overrides.
+    """Split the arguments of a command: return the names of figures, and all other arguments.
 
+    words: the arguments. `fig4` and `figure=fig4` name a figure; other arguments are `key=value`.
     Raises InputError if there is no such figure.
     """
     words, known = list(words), figure_names()
@@ -371,14 +377,18 @@ def scale_in(words: Iterable[str]) -> str:
 
 
 def natural_order(name: str) -> list[tuple[str, int]]:
-    """Return a key for `sorted` that compares numbers within a name as numbers."""
+    """Return a key for `sorted` that compares numbers within names as numbers.
+
+    `fig2` therefore comes before `fig11`.
+    """
     return [(text, int(number or 0)) for text, number in re.findall(r"(\D*)(\d*)", name)]
 
 
 def sizes(study: str) -> dict[str, dict[str, Any]]:
-    """Return the parameters that `size/<study>.yaml` sets, by scale; empty without this file.
+    """Return the parameters that each scale sets for a study, by scale and parameter.
 
-    Raises InputError if the file does not map scales to parameters.
+    They are in the file `size/<study>.yaml`; without this file the dictionary is empty. Raises
+    InputError if the file does not map scales to parameters.
     """
     by_scale = _parsed(_text("size", study) or "{}")
     if not isinstance(by_scale, dict) or not all(isinstance(v, dict) for v in by_scale.values()):
@@ -387,10 +397,10 @@ def sizes(study: str) -> dict[str, dict[str, Any]]:
 
 
 def headline(group: str, name: str) -> str:
-    """Return the title of an option: the first comment in its YAML file, without `# `.
+    """Return the title of a YAML file in `conf/`: its first comment, without `# `.
 
-    The line `# @package` of Hydra is skipped. The title is empty if there is no comment or no file.
-    group: a folder of `conf/`, such as `figure`.
+    group: the file's folder, such as `figure`. name: the file's name without the ending. The title
+    is empty if there is no comment or no file. The line `# @package` is for Hydra, and is skipped.
     """
     for line in _text(group, name).splitlines():
         if line.startswith("# ") and not line.startswith("# @package"):

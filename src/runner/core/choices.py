@@ -1,37 +1,44 @@
-"""Names that parameters of several studies accept, with the module that defines them.
+"""Names that parameters of several studies accept, with the modules that define them.
 
-A new name of the program needs an entry in the table of that module. A user's name does not: the
-functions that `runner.register` has given a name are in `REGISTERED`, where `core.errors.lookup`
-finds them.
+To add a name to the program, add it here and to the table in the module. The user's names need no
+entry: `runner.register` puts their functions into `REGISTERED`, where `core.errors.lookup` finds
+them.
 """
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
 OF_IMAGES = (".npz", ".csv", ".npy")
-"""Ends of the names of files that may be images; `data.own_images` refuses `.npy` with a hint."""
+"""Endings of files that may be images. `data.own_images` refuses `.npy`, with a hint."""
 
 
 def names_images(data: Any) -> bool:
-    """Return whether a value of `data` is a user's file of images, and no name of a dataset."""
+    """Return whether a value of the parameter `data` is the name of a user's file of images."""
     return isinstance(data, str) and data.lower().endswith(OF_IMAGES)
 
 
 class Datasets(tuple[str, ...]):
-    """Names of datasets. A user's file of images is accepted, too."""
+    """The names of datasets. `in` also accepts the name of a user's file of images."""
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or names_images(name)
 
 
 class Names(tuple[str, ...]):
-    """Names of one kind, the program's. Iteration and `in` know the user's names, too."""
+    """The program's names of one kind, such as activations.
+
+    Iteration and `in` also include the names that the user has registered.
+    """
 
     kind: str
 
     @classmethod
     def of(cls, kind: str, *names: str) -> "Names":
-        """Return the program's names of a kind, the first argument of `register`."""
+        """Return names of the program as a `Names` object, which is also stored in `KINDS`.
+
+        kind: the first argument of `runner.register`, such as `activation`. names: the program's
+        names.
+        """
         made = cls(names)
         made.kind = kind
         KINDS[kind] = made
@@ -47,7 +54,7 @@ class Names(tuple[str, ...]):
         return self.only(*super().__iter__(), *others)
 
     def only(self, *names: str) -> "Names":
-        """Return some names of the program, and all of the user's."""
+        """Return a copy with only these names of the program, and all names of the user."""
         made = type(self)(names)
         made.kind = self.kind
         return made
@@ -57,7 +64,7 @@ KINDS: dict[str, Names] = {}
 """The program's names of each kind that a user can extend."""
 
 REGISTERED: dict[str, dict[str, Callable[..., Any]]] = {}
-"""The user's functions and classes by kind and name."""
+"""The functions and classes that the user has registered, by kind and name."""
 
 ACTIVATIONS = Names.of("activation", "relu", "linear", "tanh", "leaky_relu", "gelu")
 """`networks.activations`"""
@@ -82,5 +89,9 @@ SCHEDULES = ("constant", "cosine", "exponential")
 
 
 def kind_of(choices: Any) -> str:
-    """Return the kind of the names that a parameter accepts; empty if a user cannot add names."""
+    """Return the kind of names that a parameter accepts, such as `activation`.
+
+    choices: the allowed values of the parameter. The kind is empty if users cannot register further
+    names.
+    """
     return choices.kind if isinstance(choices, Names) else ""

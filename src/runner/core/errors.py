@@ -20,14 +20,14 @@ class InputError(Exception):
 
 
 class RunFailed(Exception):
-    """Error if runs failed. The folder of each failed run has the traceback in `error.txt`.
+    """Error if runs failed. Each failed run has the traceback in its folder, in `error.txt`.
 
     The command line prints the message without a traceback and exits with code 1.
     """
 
 
 class Busy(RunFailed):
-    """Error if another process computes the run and the setting `wait=false` forbids to wait."""
+    """Error if another process computes the run, and the setting `wait` is false."""
 
 
 LIKE = 0.7
@@ -35,9 +35,10 @@ LIKE = 0.7
 
 
 def nearest(word: str, options: Iterable[str]) -> str:
-    """Return a hint for the end of an error message about an unknown word.
+    """Return a hint for an error message about an unknown word, such as `did you mean 'seed'?`.
 
-    The hint is the option most similar to the word. If none is similar, the hint lists all options.
+    The hint names the option that is most similar to the word. If none is similar, the hint lists
+    all options.
     """
     options = sorted(options)
     begun = [option for option in options if len(word) > 2 and option.startswith(word)]
@@ -48,10 +49,10 @@ def nearest(word: str, options: Iterable[str]) -> str:
 
 
 def lookup(key: str, name: str, known: Mapping[str, T]) -> T:
-    """Return the value of a name in a table, or what the user has registered under this name.
+    """Return the value of a name in the table `known`, or the function that the user registered.
 
-    key: the parameter that has this name as its value. known: the table. Raises InputError for an
-    unknown name.
+    key: the parameter that has the name as its value, such as `activation`. A user registers
+    functions for a parameter with `runner.register`. Raises InputError for an unknown name.
     """
     if name in (own := REGISTERED.get(key, {})):
         return cast(T, own[name])
@@ -61,6 +62,6 @@ def lookup(key: str, name: str, known: Mapping[str, T]) -> T:
 
 
 def show_traceback() -> None:
-    """Print the traceback of the error being handled if the command has `hydra.verbose=true`."""
+    """Print the traceback of the current exception if the command has `hydra.verbose=true`."""
     if logging.getLogger().level == logging.DEBUG:
         traceback.print_exc()

@@ -7,7 +7,7 @@ from runner.core.errors import InputError
 
 
 def at_home(argument: str) -> str:
-    """Return an argument `key=~/folder` with the path of the home folder for `~`.
+    """Return an argument `key=~/folder` in which the path of the home folder replaces `~`.
 
     Other arguments are returned unchanged.
     """
@@ -36,10 +36,10 @@ def require_readable(outputs: Path) -> None:
 
 
 def require_writable(outputs: Path, inside: Path | None = None) -> None:
-    """Make the folder of outputs. Raises InputError if that fails.
+    """Make the folder of outputs if it does not exist.
 
-    inside: a folder within the folder of outputs, which is made as well. Raises InputError if no
-    file can be written into this folder.
+    inside: a folder within the folder of outputs; it is made as well. Raises InputError if a folder
+    cannot be made or read, or if no file can be written into `inside`.
     """
     try:
         outputs.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Files of the user that a run reads: a change of their content makes another run.
+"""Files of the user that a run reads. When their content changes, a command computes a new run.
 
-The files are images (`data=stripes.npz`), or those that a user's study declares with `input_file`.
-The SHA-256 of their contents is the parameter `checksums`, which the program fills in.
+The files are images (`data=stripes.npz`), or files that a user's study declares with `input_file`.
+The parameter `checksums` has the SHA-256 of their contents. The program fills it in.
 """
 
 import hashlib
@@ -19,9 +19,10 @@ from runner.core.studies import StudyConfig, parameter
 
 @dataclass(frozen=True)
 class ReadsFiles(StudyConfig):
-    """Base class of the parameters of a study that reads files, each named by an `input_file`.
+    """Base class of the parameters of a study that reads files of the user.
 
-    If the study trains networks, too: `class Mine(ReadsFiles, TrainingConfig)`.
+    Each path of a file is a parameter that `input_file` makes. A study that reads files and trains
+    networks derives its class from both: `class Mine(ReadsFiles, TrainingConfig)`.
     """
 
     checksums: list[str] | None = parameter(
@@ -32,14 +33,17 @@ class ReadsFiles(StudyConfig):
 def input_file(help: str, default: str | None = None) -> Any:
     """Return a dataclass field for a parameter that is the path of a file, in a `ReadsFiles`.
 
-    The study reads the file at this path, which is relative to the folder of the command. None: the
-    study reads no file, if the field's type allows None.
+    The path is relative to the folder in which the command is given. help: the parameter's help
+    text. default: the path, or None to read no file, if the field's type allows None.
     """
     return field(default=default, metadata={**parameter(help, default).metadata, "is_file": True})
 
 
 def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file. Raises InputError if it cannot be read."""
+    """Return the SHA-256 of a file, in hexadecimal digits.
+
+    Raises InputError if the file cannot be read.
+    """
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -59,11 +63,14 @@ def _read_once(path: Path, changed: tuple[int, int] | None) -> str:
 
 
 def resolved(config_class: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters and settings that follow from the files which `values` name.
+    """Find the user's files that are values of parameters; return the values that must be set.
 
-    A file of images is searched in the folder of the command, then in `data_folder`. Its name
-    becomes `data` and its folder `data_folder`. `checksums` has the SHA-256 of all files. values:
-    parameters and settings by name. Raises InputError if a file is missing or cannot be read.
+    A file of images is searched in the folder of the command, then in `data_folder`. The result
+    sets `data` to its name, `data_folder` to its folder, and `checksums` to the SHA-256 of each
+    file. Without files the result is empty.
+
+    config_class: the class of the parameters. values: parameters and settings by name. Raises
+    InputError if a file is missing or cannot be read.
     """
     data, folder = values.get("data"), values.get("data_folder")
     if isinstance(data, str) and names_images(data) and "checksums" in values:
@@ -79,9 +86,9 @@ def resolved(config_class: type, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checked(config: StudyConfig) -> dict[str, str]:
-    """Return the SHA-256 of each file that a study declares, by path.
+    """Return the SHA-256 of each file that a run's parameters declare, by the file's path.
 
-    Raises InputError if a file has changed since the run's parameters were read.
+    Raises InputError if a file has changed since the parameters were read.
     """
     values = vars(config)
     contents = {path: sha256_of(Path(path)) for path in _declared(type(config), values)}

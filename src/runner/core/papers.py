@@ -1,4 +1,4 @@
-"""The papers, by the folder of each."""
+"""The four papers, by the names of their packages."""
 
 from dataclasses import dataclass
 
@@ -48,16 +48,17 @@ PAPERS = {
 
 
 def paper_of(folder: str) -> Paper:
-    """Return the paper of a package. folder: the package's name, such as `norm_tuning`.
+    """Return the paper of a package.
 
-    A user's package gives a paper without a letter and with the package's name as title.
+    folder: the package's name, such as `norm_tuning`. A user's package gives a paper without a
+    letter, with the package's name as its title.
     """
     return PAPERS.get(folder, Paper("", folder, ""))
 
 
 def replicates_in(module: str) -> str:
-    """Return what a paper calls its replicates: `networks` or `tasks`.
+    """Return what a paper calls its independent repetitions: `networks`, `tasks` or `replicates`.
 
-    module: the full name of a module of the paper. For a user's module it is `replicates`.
+    module: the full name of a module of the paper. A user's module gives `replicates`.
     """
     return paper_of(module.removeprefix("runner.papers.").partition(".")[0]).replicates

@@ -18,15 +18,15 @@ Stage = Literal[
 
 SECONDS_TO_FIRST_LINE = 1.0
 SECONDS_BETWEEN_LINES = 25.0
-"""The longest time between two lines. The times double until they reach it."""
+"""The longest time between two lines in the log. The time doubles after each line until then."""
 
 log = logging.getLogger("runner.run")
-"""The log of a run. The terminal shows it except during a sweep: see `single_runs_silent`."""
+"""The log of a run. The terminal shows it, except during a sweep: see `single_runs_silent`."""
 
 SWEEP_LOG = "runner.runs"
-"""The log of a sweep, which has one line for all runs."""
+"""The name of the log of a sweep, which has one line for all runs."""
 
-_notebook = "ipykernel.kernelapp" in sys.modules  # a kernel runs this; it is not imported alone
+_notebook = "ipykernel.kernelapp" in sys.modules  # a kernel runs, which means more than its import
 _bars = sys.stderr.isatty() or _notebook
 _silent = False
 
@@ -35,7 +35,7 @@ tqdm.set_lock(threading.RLock())  # each process has its own bars
 
 @contextmanager
 def single_runs_silent() -> Iterator[None]:
-    """Print no log lines and no bars of single runs on the terminal within the block."""
+    """Print neither log lines nor bars of single runs on the terminal within the block."""
     global _silent
     before, _silent = _silent, True
     try:
@@ -45,11 +45,11 @@ def single_runs_silent() -> Iterator[None]:
 
 
 class Progress(tqdm):
-    """A bar that counts to `total` and shows the time left and some numbers (loss, rank).
+    """A progress bar that counts to `total` and shows the time left and some numbers (loss, rank).
 
-    A number may be a tensor, a list or a function that returns one. It is read only when it is
-    shown, since reading waits for the device. If it has several values (one for each network), the
-    bar shows the median of the finite values, and how many values are not finite.
+    A number may be a tensor, a list, or a function that returns one of them. It is read only when
+    it is shown, because reading waits for the device. If it has several values (one for each
+    network), the bar shows the median of the finite values, and how many are not finite.
     """
 
     monitor_interval = 0  # tqdm's own thread
@@ -88,7 +88,7 @@ class Progress(tqdm):
         super().update(count)
 
     def refresh(self, *args: Any, **options: Any) -> None:
-        """Draw the bar again; without a bar, write its text as a line into the log."""
+        """Draw the bar again. If there is no bar, write its text as a line into the log."""
         if self.is_bar:
             super().refresh(*args, **options)
         else:
@@ -97,7 +97,7 @@ class Progress(tqdm):
 
     @property
     def format_dict(self) -> dict[str, Any]:
-        """Return the values that tqdm's `bar_format` can show: tqdm's, and our `text`."""
+        """Return the values that tqdm's `bar_format` may name: the values of tqdm, and `text`."""
         return super().format_dict | {"text": self.text()}
 
     def text(self) -> str:
@@ -107,7 +107,7 @@ class Progress(tqdm):
         return f"{self.desc}: {', '.join(filter(None, parts))}"
 
     def time_left(self) -> str:
-        """Return the time left, in words, at the average speed so far.
+        """Return the time left in words, estimated from the average speed so far.
 
         The text is empty if the speed is unknown, or if less than a second is left.
         """
@@ -120,7 +120,10 @@ class Progress(tqdm):
 
 
 def _in_words(name: str, value: Any) -> str:
-    """Return a number with its name, or the median of the finite ones of several numbers."""
+    """Return a number with its name as text. For several numbers, return their median.
+
+    Only finite numbers count for the median. The text says how many have diverged.
+    """
     value = value() if callable(value) else value
     values = np.ravel(value.tolist() if hasattr(value, "tolist") else value).astype(float)
     if len(values) == 1:
@@ -143,7 +146,8 @@ def duration(seconds: float) -> str:
 def log_to_terminal(arguments: Iterable[str] = ()) -> None:
     """Print the log of this program on stderr.
 
-    arguments: the command's; with `hydra.verbose=true` the logs of all packages are printed.
+    arguments: the command's arguments. With `hydra.verbose=true`, the logs of all packages are
+    printed.
     """
     runner, root = logging.getLogger("runner"), logging.getLogger()
     runner.setLevel(logging.INFO)
@@ -160,7 +164,10 @@ def log_to_terminal(arguments: Iterable[str] = ()) -> None:
 
 
 def is_shown(record: logging.LogRecord) -> bool:
-    """Return whether a line of the log is printed; lines of single runs may be silenced."""
+    """Return whether a line of the log is printed on the terminal.
+
+    Lines of single runs are not printed within the block `single_runs_silent`.
+    """
     return not (_silent and record.name == log.name)
 
 

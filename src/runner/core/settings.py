@@ -13,9 +13,9 @@ from runner.core.studies import check_fields, parameter
 
 @dataclass
 class Settings:
-    """Keys that every command knows, in addition to the parameters of its study."""
+    """The settings that every command accepts, in addition to the parameters of its study."""
 
-    study: str = parameter("the experiment: see runner --help for their names", "bn_only")
+    study: str = parameter("the experiment: runner --help lists the names", "bn_only")
     scale: str = parameter(
         "size of the experiment: smoke (seconds), quick (minutes), medium, paper (the paper's own)",
         "quick",

@@ -28,9 +28,10 @@ STATES = 2**32
 
 
 def stream_seed(seed: int, replicate: int, purpose: str, key: int = 0) -> int:
-    """Return the seed of one random stream: the first 63 bits of a SHA-256 of the arguments.
+    """Return the seed of one random stream: 63 bits of a SHA-256 of the arguments.
 
-    key: a higher number gives another seed. It is needed if an earlier stream has the same state.
+    purpose: what the numbers are for, such as "weights". key: another key gives another seed; it is
+    above 0 only if an earlier stream has the same state.
     """
     words = f"{seed}/{replicate}/{purpose}" + f"/key {key}" * (key > 0)
     return int.from_bytes(hashlib.sha256(words.encode()).digest()[:8], "big") >> 1
@@ -41,7 +42,7 @@ RANDOM_PIXELS = ("random pixels train", "random pixels test")
 
 
 def order_of(epoch: int) -> str:
-    """Return the purpose of the random stream that orders the data in an epoch, counted from 1."""
+    """Return the purpose of the random stream for the order of the data in an epoch, from 1."""
     return f"order of epoch {epoch}"
 
 
@@ -51,7 +52,11 @@ def orders(epochs: int) -> tuple[str, ...]:
 
 
 class Streams:
-    """All random streams of one seed: one for each replicate and each purpose in a list."""
+    """All random streams of one seed: one for each replicate and each purpose.
+
+    seed: the run's seed. purposes: the study's list of purposes, such as "weights", in a fixed
+    order.
+    """
 
     def __init__(self, seed: int, purposes: Iterable[str]) -> None:
         self.seed, self.purposes = seed, dict.fromkeys(purposes)
@@ -60,9 +65,10 @@ class Streams:
         """Seeds by purpose, for each replicate up to the highest that a caller asked for."""
 
     def seed_of(self, replicate: int, purpose: str) -> int:
-        """Return the 63-bit seed of the stream of one replicate and one purpose.
+        """Return the 63-bit seed of the stream for one replicate and one purpose.
 
-        Raises KeyError if the list of purposes does not have the purpose.
+        replicate: its index, from 0. Raises KeyError if the list of purposes does not have the
+        purpose.
         """
         if purpose not in self.purposes:
             raise KeyError(f"no stream {purpose!r}: add it to purposes() in the study's config.py")
@@ -81,7 +87,8 @@ class Streams:
     def generator(self, replicate: int, purpose: str) -> "torch.Generator":
         """Return a new CPU generator, at its beginning, for one replicate and one purpose.
 
-        Raises KeyError if the list of purposes does not have the purpose.
+        replicate: its index, from 0. Raises KeyError if the list of purposes does not have the
+        purpose.
         """
         import torch  # late: checking a configuration needs none of it
 
@@ -90,12 +97,15 @@ class Streams:
 
 @lru_cache(maxsize=32)
 def streams(seed: int, purposes: tuple[str, ...]) -> Streams:
-    """Return all random streams of a seed and of the purposes that a study lists."""
+    """Return all random streams of a seed.
+
+    purposes: the study's list of purposes, such as "weights", in its order.
+    """
     return Streams(seed, purposes)
 
 
 def generator(seed: int, replicate: int, purpose: str) -> "torch.Generator":
-    """Return the CPU generator that this seed, replicate and purpose determine, at its beginning.
+    """Return a new CPU generator that is determined by seed, replicate and purpose.
 
     purpose: any text; unlike in `Streams`, a study need not list it. With the same seed and
     purpose, different replicates have generators with different states.
@@ -104,6 +114,6 @@ def generator(seed: int, replicate: int, purpose: str) -> "torch.Generator":
 
 
 def generators(seed: int, replicates: int, purpose: str) -> "list[torch.Generator]":
-    """Return `generator(seed, replicate, purpose)` for each replicate from 0 to replicates − 1."""
+    """Return `generator(seed, r, purpose)` for each replicate r from 0 to `replicates` − 1."""
     listed = Streams(seed, (purpose,))
     return [listed.generator(replicate, purpose) for replicate in range(replicates)]

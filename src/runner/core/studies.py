@@ -1,11 +1,11 @@
 """The parts of a study: typed parameters, rows, and the context that a run gives to it.
 
-A study is a folder (see `core.catalogue`). It offers
+A study is a folder (see `core.catalogue`) with these files:
 
     config.py    one frozen dataclass of parameters: type, default, range and help of each
     study.py     the row classes, which are the columns of its tables, and run(config, context)
     figures.py   FIGURES = [Drawing(...), ...], overview(tables), the preview of one run, and
-                 HEADLINE = ["test_mse", ...], the numbers of which a sweep draws a picture
+                 HEADLINE = ["test_mse", ...], the numbers that the picture of a sweep shows
     claims.py    CLAIMS = {figure: [Claim(...), ...], ...}
 
 `figures.py` and `claims.py` are optional, and so are overview and HEADLINE. This module does not
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from runner.core.progress import Progress
 
 OWN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-"""Pattern of a name of a user's function: `module:function`."""
+"""Pattern of a user's function in a configuration: `module:function`."""
 
 MOST = 1_000_000
 """Largest number of replicates, layers and other things that a study counts one by one."""
@@ -43,7 +43,7 @@ LARGEST_STEP = 1e38
 """Largest learning rate that float32 holds. A network that diverges is a result: NaN."""
 
 LIMITS = {"minimum": ("at least", ge), "above": ("above", gt), "maximum": ("at most", le)}
-"""The limits of a parameter, in words and as a comparison. A comparison with nan is false."""
+"""How each limit of a parameter is printed and tested. nan satisfies no limit."""
 
 
 def parameter(
@@ -61,11 +61,12 @@ def parameter(
     - minimum, maximum: inclusive limits;
     - above: an exclusive lower limit;
     - choices: the names that are allowed;
-    - own: whether the name of a user's function, `module:function`, is allowed. The code of this
-      function then counts as code of the run.
+    - own: whether a user's function, `module:function`, is also allowed. The code of this function
+      then counts as code of the run.
 
-    Limits of a list hold for each element. A list must not be empty or repeat a value. None is
-    allowed if the field's type allows it. A limit excludes NaN. No integer may exceed 64 bits.
+    The limits of a list are the limits of each element. A list must not be empty or repeat a value.
+    None is allowed if the field's type allows it. nan satisfies no limit. No integer may exceed 64
+    bits.
     """
     limits = {"minimum": minimum, "maximum": maximum, "above": above, "choices": choices}
     metadata = {"help": help, "own": own, **limits}
@@ -81,21 +82,21 @@ def default_of(item: Field) -> Any:
 
 @dataclass(frozen=True)
 class StudyConfig:
-    """Base class of a study's parameters. They alone determine the numbers of a run.
+    """Base class of a study's parameters, which alone determine the numbers of a run.
 
     Raises InputError if a value is outside its range.
     """
 
     study: ClassVar[str]
     version: ClassVar[int] = 1
-    """Number that is raised when the same parameters give other numbers than before.
+    """A number that is raised when the same parameters give other numbers than before.
 
-    Runs of an earlier version are then not used any more.
+    Runs of an earlier version are then no longer used.
     """
     unused: ClassVar[Mapping[str, Collection[str]]] = {}
-    """Parameters that have no effect, by the setting in which they have none: `measure=product`.
+    """The names of parameters without effect, for each setting such as `measure=product`.
 
-    The help of a study with this setting only names them.
+    If a command has the setting, the study's help only names these parameters.
     """
 
     seed: int = parameter("seed of all random numbers", 0, minimum=0)
@@ -106,7 +107,7 @@ class StudyConfig:
     def identity(self) -> dict[str, Any]:
         """Return the parameters that differ from their defaults, by name.
 
-        A run is named after them.
+        They are part of the name of the run's folder.
         """
         values = {item.name: (getattr(self, item.name), default_of(item)) for item in fields(self)}
         return {name: value for name, (value, default) in values.items() if value != default}
@@ -115,7 +116,7 @@ class StudyConfig:
         """Return the purposes of the study's random streams, in a fixed order.
 
         A purpose is a text, such as "weights". The list may depend on the parameters.
-        `core.streams` explains why its order matters.
+        `core.streams` explains why the order matters.
         """
         return ()
 
@@ -124,7 +125,7 @@ class StudyConfig:
         return streams(self.seed, self.purposes())
 
     def stream(self, replicate: int, purpose: str) -> "torch.Generator":
-        """Return a new random generator for one replicate and one purpose.
+        """Return a new random generator for one replicate (its index, from 0) and one purpose.
 
         Raises KeyError if `purposes` does not list the purpose.
         """
@@ -133,14 +134,15 @@ class StudyConfig:
     def refuse(self, names: Collection[str], where: str) -> None:
         """Raise InputError if one of the named parameters differs from its default.
 
-        where: the setting with which these parameters have no effect, for the error message.
+        names: parameters without effect. where: the setting with which they have none, for the
+        message.
         """
         for name, value in self.identity().items():
             if name in names:
                 raise InputError(f"{name}={value} changes nothing with {where}: leave it out")
 
     def own_functions(self) -> tuple[str, ...]:
-        """Return the user's functions that are values of parameters, as `module:function`."""
+        """Return the user's functions among the parameters' values, as `module:function`."""
         values = [getattr(self, item.name) for item in fields(self) if item.metadata["own"]]
         return tuple(value for value in values if value and OWN.fullmatch(value))
 
@@ -149,7 +151,8 @@ class StudyConfig:
 class TrainingConfig(StudyConfig):
     """Base class of the parameters of studies that train networks.
 
-    Runs of these studies can store trained weights, and hand networks to a user's function.
+    Runs of these studies can store the trained weights. They can also give networks to a user's
+    function, which measures them.
     """
 
     measure: str | None = parameter(
@@ -160,7 +163,7 @@ class TrainingConfig(StudyConfig):
 
 
 def check_fields(config: Any) -> None:
-    """Check the value of each field that `parameter` made in a dataclass.
+    """Check the value of each field of a dataclass whose fields `parameter` has made.
 
     Raises InputError if a value is outside its range, or a list is empty or repeats a value.
     """
@@ -201,16 +204,15 @@ def _check(item: Field, value: Any) -> None:
 
 
 class Row:
-    """Base class of dataclasses whose objects are rows of a table.
+    """Base class of dataclasses whose objects are the rows of a table.
 
-    Their fields are the columns of the table, in order. A field is an int, a float, a str or a
-    bool.
+    The fields are the columns of the table, in order. A field is an int, a float, a str or a bool.
     """
 
     table: ClassVar[str]
     """The name of the table, without `.csv`."""
     keys: ClassVar[tuple[str, ...]]
-    """Columns that identify a row within a run. All other columns are measurements."""
+    """The columns that identify a row within a run. All other columns are measurements."""
 
     in_every_replicate: ClassVar[bool] = True
     """Whether all replicates are measured at the same points. If false, the course of training
@@ -218,7 +220,7 @@ class Row:
 
 
 def column_types(row: Any) -> dict[str, Any]:
-    """Return the type of each column, by name. row: a row or a row class."""
+    """Return the type of each column, by the column's name. row: a row or a row class."""
     return {item.name: item.type for item in fields(row)}
 
 
@@ -240,9 +242,9 @@ class Measured(Row):
 
 
 def network_name(method: str, **more: object) -> str:
-    """Return the name of a network in `weights.safetensors` and `measured.csv`.
+    """Return the name of a network in `weights.safetensors` and `measured.csv`: `batch/width=64`.
 
-    An example is `batch/width=64`. more: what differs between networks of one method.
+    more: values by which networks of one method differ, such as the width.
     """
     return "/".join([method, *(f"{name}={value}" for name, value in more.items())])
 
@@ -256,18 +258,19 @@ class Context:
     restored: "dict[str, torch.Tensor] | None"
     """The state that the study last gave to `checkpoint`; None if the run starts anew."""
     progress: "Callable[..., Progress]"
-    """Returns a progress bar: `with context.progress(total, "training") as bar: bar.update(1)`. The
-    second argument is one of the stages in `core.progress.Stage`."""
+    """A function that returns a progress bar: `with context.progress(total, "training") as bar:
+    bar.update(1)`. Its second argument is one of the stages in `core.progress.Stage`."""
     checkpoint: "Callable[[Callable[[], dict[str, torch.Tensor]]], None]"
     """`context.checkpoint(make_state)` stores the tensors `make_state()`, if enough time has passed
-    since the last checkpoint. A resumed run keeps the rows that were yielded before the checkpoint.
-    It computes all later rows."""
+    since the last checkpoint. A resumed run has the rows that were yielded before the checkpoint,
+    and computes all later rows."""
     load_data: Callable[..., Any]
-    """`context.load_data(name, seed, checksums)` returns a `data.datasets.Dataset`. seed: seed of
-    random pixels. checksums: SHA-256 of each file of the dataset, None if it has no files."""
+    """`context.load_data(name, seed, checksums)` returns a `data.datasets.Dataset`. seed: the seed
+    of random pixels. checksums: the SHA-256 of each file of the dataset; None if it has no
+    files."""
     hand_over: "Callable[..., Iterable[Measured]]" = lambda *_: ()
     """`yield from context.hand_over(network, replicate, time, make_tensors)` gives the tensors of a
-    trained network to the user's function `measure`, and yields the rows of its numbers.
-    make_tensors: a function that returns the tensors by name. They are the inputs `x`, the
-    activations `H1`, `Z2`, ... (samples as rows), and the weights. With `keep_weights=true` the run
-    stores the last weights of each network."""
+    trained network to the user's function `measure`, and yields its numbers as rows. make_tensors:
+    a function that returns the tensors by name: the inputs `x`, the activations `H1`, `Z2`, ...
+    (samples as rows), and the weights. With `keep_weights=true` the run stores the last weights of
+    each network."""

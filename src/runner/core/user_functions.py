@@ -1,4 +1,4 @@
-"""Functions of the user: named as `module:function` in a configuration, or registered by a name."""
+"""Functions of the user, named as `module:function` in a configuration, or registered."""
 
 import importlib
 import json
@@ -21,7 +21,7 @@ def function_at(path: str) -> Callable[..., Any]:
     module_name, _, name = path.partition(":")
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:  # whatever its own code raises
+    except Exception as error:  # the user's code may raise anything
         why = f"{type(error).__name__}: {error}"
         raise InputError(f"{path}: {module_name} cannot be imported ({why})") from error
     function = getattr(module, name, None)
@@ -32,9 +32,10 @@ def function_at(path: str) -> Callable[..., Any]:
 
 
 def place_of(function: Callable[..., Any]) -> str:
-    """Return `module:function` for a function, so that another process can import it.
+    """Return the text `module:function` with which another process can import a function.
 
-    Raises InputError if it is defined in a script or notebook, or inside another function.
+    Raises InputError if the function is defined in a script or notebook, or inside another
+    function.
     """
     module, name = function.__module__, function.__qualname__
     if module == "__main__" or not name.isidentifier():
@@ -43,11 +44,10 @@ def place_of(function: Callable[..., Any]) -> str:
 
 
 def register(kind: str, name: str, function: Callable[..., Any]) -> None:
-    """Give a user's function a name, by which parameters of this kind accept it.
+    """Register a user's function under a name, which parameters of this kind then accept.
 
-    kind: one of `core.choices.KINDS`. Raises InputError for another kind, a name that is no
-    identifier or is taken, an optimizer that is no class with a method `step`, and as `place_of`
-    does.
+    kind: one of `core.choices.KINDS`. Raises InputError for another kind, for a name that is not an
+    identifier or is taken, for an optimizer without a method `step`, and as `place_of` does.
     """
     if kind not in KINDS:
         raise InputError(f"{kind} cannot be registered: {nearest(kind, KINDS)}")
@@ -65,7 +65,7 @@ def register(kind: str, name: str, function: Callable[..., Any]) -> None:
 
 
 def register_as_parent() -> None:
-    """Register the functions that a parent process has registered.
+    """Register the functions that a parent process has registered, as an environment variable says.
 
     Raises InputError as `function_at` does.
     """

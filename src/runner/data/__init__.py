@@ -12,7 +12,7 @@ SHAPES = {
     "cifar10": (60_000, 3, 32, 32),
     "random_pixels": (70_000, 1, 28, 28),
 }
-"""Number of images (training and test together), channels, height and width, by dataset."""
+"""For each dataset: number of images (training and test together), channels, height and width."""
 
 CLASSES = 10
 """Number of classes of each dataset."""

@@ -28,8 +28,9 @@ LONGEST_MEMBER = 10_000 * RECORD
 def files(source: Mapping[str, Any], folder: str | Path | None) -> list[File]:
     """Return the five files of training images, then the file of test images.
 
-    source, folder: as in `data.files.fetch`. Raises InputError if no folder has all files and the
-    archive cannot be fetched or read.
+    source: where to find the files, as in `data.files.fetch`. folder: the folder that is searched
+    first; None: the user's cache. Raises InputError if no folder has all files and the archive
+    cannot be fetched or read.
     """
     folders = [path for root in places(source, folder) for path in (root / FOLDER, root)]
     paths = [path for name in TRAIN + TEST if (path := find(name, folders))]
@@ -61,9 +62,10 @@ def read_archive(path: Path) -> list[File]:
 
 
 def parse(parts: Sequence[File]) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Return pixels (n, 3, 32, 32) as bytes and labels (n,) of the training and the test images.
+    """Return pixels (n, 3, 32, 32) and labels (n,) of the training images, then of the test images.
 
-    parts: the files in the order of `files`. Raises InputError if a file has the wrong content.
+    Pixels are bytes. parts: the files in the order of `files`. Raises InputError if a file has
+    wrong content.
     """
     return _joined(parts[: len(TRAIN)]), _joined(parts[len(TRAIN) :])
 
@@ -75,9 +77,9 @@ def _joined(parts: Sequence[File]) -> tuple[Tensor, Tensor]:
 
 
 def parse_records(file: File) -> tuple[UInt8[Tensor, "n 3 32 32"], Int[Tensor, " n"]]:
-    """Return the pixels as bytes and the labels of all n records in a file.
+    """Return the pixels, as bytes, and the labels of all n images in a file.
 
-    Raises InputError with the file's name if a record is incomplete or a label is above 9.
+    Raises InputError with the file's name if an image is incomplete or a label is above 9.
     """
     where, content = file.where, file.content
     if not content or len(content) % RECORD:

@@ -1,4 +1,4 @@
-"""Labeled images as tensors on one device; `load` returns a dataset by its name."""
+"""Images with labels as tensors on one device. `load` returns a dataset by its name."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,10 +20,10 @@ from runner.data.files import check
 log = logging.getLogger("runner")
 
 FROM_FILES = {"fashion_mnist": idx, "cifar10": cifar}
-"""Modules that find and read the files of a dataset, by its name."""
+"""The modules that find and read the files of datasets, by the datasets' names."""
 
 ROUNDING = 16
-"""Largest variation of a constant channel, in machine epsilons of its largest pixel.
+"""How much the pixels of a constant channel may vary, in machine epsilons of its largest pixel.
 
 Resizing changes the last bits of constant channels. Pixels of files differ by 1/255 at least.
 """
@@ -31,7 +31,7 @@ Resizing changes the last bits of constant channels. Pixels of files differ by 1
 
 @dataclass(frozen=True)
 class Images:
-    """Images with axes n, channel, row and column, and the label of each image."""
+    """Images as a tensor (n, channels, height, width), and the label of each image."""
 
     pixels: Float[Tensor, "n channels height width"]
     labels: Int[Tensor, " n"]
@@ -48,7 +48,7 @@ class Images:
 class Dataset:
     """Training and test images of one dataset, with labels 0..classes-1.
 
-    files: SHA-256 of the content of each file, by its path; empty for datasets without files.
+    files: the SHA-256 of each file's content, by the file's path; empty for datasets without files.
     """
 
     name: str
@@ -58,14 +58,17 @@ class Dataset:
     files: Mapping[str, str] = field(default_factory=dict)
 
     def map(self, change) -> "Dataset":
-        """Return a dataset in which `change(pixels)` replaces the pixels of all images."""
+        """Return a copy in which the pixels of all images are replaced by `change(pixels)`.
+
+        change: a function of a tensor (n, channels, height, width).
+        """
         train, test = (
             replace(images, pixels=change(images.pixels)) for images in (self.train, self.test)
         )
         return replace(self, train=train, test=test)
 
     def first(self, count: int | None) -> "Dataset":
-        """Return the dataset with only the first `count` training images; None: all.
+        """Return the dataset with only the first `count` training images. None means all.
 
         Raises InputError if there are fewer training images.
         """
@@ -81,9 +84,10 @@ class Dataset:
         return replace(self, train=Images(pixels, labels))
 
     def standardized(self) -> "Dataset":
-        """Return the dataset with each channel at mean 0 and variance 1 over training images.
+        """Return the dataset with mean 0 and variance 1 of each channel over the training images.
 
-        A channel that is constant over the training images becomes zero in all images.
+        Test images are shifted and scaled in the same way. A channel that is constant over the
+        training images becomes zero in all images.
         """
         train, dims = self.train.pixels, (0, 2, 3)
         mean = train.mean(dim=dims, keepdim=True)
@@ -94,7 +98,7 @@ class Dataset:
         return self.map(lambda pixels: (pixels - mean) / deviation)
 
     def resized(self, size: int) -> "Dataset":
-        """Return all images bilinearly resized to `size` x `size` pixels."""
+        """Return the dataset with all images resized to `size` x `size` pixels, bilinearly."""
         return self.map(
             lambda pixels: functional.interpolate(pixels, size=(size, size), mode="bilinear")
         )
@@ -102,7 +106,7 @@ class Dataset:
     def with_random_pixels(self, stream: torch.Generator) -> "Dataset":
         """Return a dataset of the same shape whose pixels are uniform random numbers in [0, 1).
 
-        Labels are unchanged. stream: the random generator.
+        The labels are unchanged. stream: the random generator.
         """
         return self.map(lambda pixels: torch.rand(pixels.shape, generator=stream))
 
@@ -127,7 +131,7 @@ def load(
     - source: where to find the files; the entry `source` of `conf/data/<name>.yaml`;
     - folder: the folder that is searched first and gets downloads; None: the user's cache;
     - seed: the seed of random pixels;
-    - checksums: SHA-256 of the content of each file; None for datasets without files.
+    - checksums: the SHA-256 of each file's content; None for datasets without files.
 
     Raises InputError if the dataset is unknown, its files cannot be fetched or have other content,
     or checksums are missing or superfluous.
@@ -149,9 +153,9 @@ def load(
 
 
 def _tell_missing(which: str, labels: Int[Tensor, " n"], classes: Iterable[int]) -> None:
-    """Log a line if images with these labels have none of some classes.
+    """Log a line if there are classes without images.
 
-    which: name of the images.
+    which: what the images are, for the line. labels: their labels. classes: all classes.
     """
     if missing := sorted(set(classes) - set(labels.unique().tolist())):
         named = "class" if len(missing) == 1 else "classes"
@@ -166,7 +170,7 @@ def _read(
 ) -> tuple[tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]], dict[str, str]]:
     """Return pixels and labels of training and test images, and each file's SHA-256 by path."""
     if checksums is None:
-        raise InputError(f"checksums=null: those of data={name} are in conf/data/{name}.yaml")
+        raise InputError(f"checksums=null: conf/data/{name}.yaml has the checksums of data={name}")
     files = FROM_FILES[name].files(source, folder)
     check(name, files, checksums)
     return FROM_FILES[name].parse(files), {file.where: file.sha256 for file in files}
@@ -179,9 +183,10 @@ def _unit(pixels: Tensor) -> Float[Tensor, "n channels height width"]:
 def random_pixels(
     seed: int, train: int = 60_000, test: int = 10_000, shape: tuple[int, ...] = (1, 28, 28)
 ) -> Dataset:
-    """Return a dataset of uniform random pixels in [0, 1) and uniform random labels.
+    """Return a dataset of uniform random pixels in [0, 1) with uniform random labels.
 
-    train, test: numbers of images. shape: channels, height and width, by default of Fashion-MNIST.
+    train, test: the numbers of images. shape: channels, height and width; by default as in
+    Fashion-MNIST.
     """
 
     def part(purpose: str, count: int) -> Images:

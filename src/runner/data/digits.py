@@ -9,10 +9,10 @@ from torch import Tensor
 from runner.core.errors import InputError
 
 CHECKSUM = "87ff0c9e40dc7e2c0e34e7257799c2e3f3aec1a016363bb11cad869ec428a826"
-"""SHA-256 of all pixels, 0..16, followed by all labels, one byte each."""
+"""SHA-256 of all pixels (0 to 16), followed by all labels, one byte each."""
 
 TEST_IMAGES = 261
-"""Number of test images; 1536 remain for training, twelve batches of 128."""
+"""The number of test images. 1536 images, twelve batches of 128, remain for training."""
 
 
 def all_images() -> tuple[Float[Tensor, "1797 8 8"], Int[Tensor, " 1797"]]:
@@ -30,9 +30,10 @@ def all_images() -> tuple[Float[Tensor, "1797 8 8"], Int[Tensor, " 1797"]]:
 
 
 def read() -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Return pixels (n, 1, 8, 8) in [0, 1] and labels (n,) of the training and the test images.
+    """Return pixels (n, 1, 8, 8) and labels (n,) of the training images, then of the test images.
 
-    The split is random but fixed. Both parts have equal fractions of the classes.
+    Pixels are in [0, 1]. The split is random but always the same. Both parts have equal fractions
+    of the classes.
     """
     from sklearn.model_selection import train_test_split  # late import, too
 

@@ -21,14 +21,15 @@ GZIP = b"\x1f\x8b"
 """First bytes of a file compressed by gzip."""
 
 LARGEST = 2**28
-"""Largest number of bytes read from a file; the largest of Fashion-MNIST has 47 million."""
+"""The largest number of bytes that is read from a file. Fashion-MNIST's largest file has 47
+million."""
 
 
 @dataclass(frozen=True)
 class File:
-    """Content of a file on the disk or in an archive.
+    """The content of a file, which is on the disk or in an archive.
 
-    where: its path, as error messages show it.
+    where: the path of the file, as error messages show it.
     """
 
     where: str
@@ -46,34 +47,34 @@ def default_folder() -> Path:
 
 
 def own_folder(folder: str | Path | None) -> Path:
-    """Return the folder that gets downloads and is searched first.
+    """Return the folder that is searched first and gets downloads.
 
-    folder: the folder of the user's choice; None: the user's cache.
+    folder: the user's choice; None: the user's cache.
     """
     return default_folder() if folder is None else Path(os.path.expanduser(folder)).absolute()
 
 
 def places(source: Mapping[str, Any], folder: str | Path | None) -> list[Path]:
-    """Return the folders that are searched for files, in order.
+    """Return the folders in which files are searched, in order.
 
-    They are `own_folder(folder)` and then the folders of system packages, `source["packages"]`.
+    They are `own_folder(folder)`, and then the folders of system packages in `source["packages"]`.
     """
     return [own_folder(folder), *map(Path, source.get("packages", []))]
 
 
 def find(name: str, folders: Sequence[Path]) -> Path | None:
-    """Return the path of the first file `name` or `name.gz` in these folders, None without one."""
+    """Return the path of the first file `name` or `name.gz` in these folders; None without one."""
     plain = name.removesuffix(".gz")
     paths = [folder / file for folder in folders for file in (plain, f"{plain}.gz")]
     return next((path for path in paths if os.path.isfile(path)), None)
 
 
 def fetch(source: Mapping[str, Any], folder: str | Path | None) -> list[Path]:
-    """Return the paths of the dataset's files in the order of `source["files"]`.
+    """Return the paths of the dataset's files, in the order of `source["files"]`.
 
-    Missing files are downloaded into `own_folder(folder)`. source: a mapping of three keys.
+    Missing files are downloaded into `own_folder(folder)`. source: a mapping with three keys.
 
-    - `url`: the address of the folder of files;
+    - `url`: the address of the folder with the files;
     - `files`: a list of `{name: ..., checksum: md5:<hex> or sha256:<hex>}`. The checksum is of the
       file as it is downloaded;
     - `packages`: further folders that may have the files.
@@ -112,7 +113,7 @@ def _reason(error: Exception) -> str:
 
 
 def read(path: Path) -> File:
-    """Return the file at `path`; content compressed by gzip is decompressed.
+    """Return the file at `path`. Content that is compressed by gzip is decompressed.
 
     Raises InputError if the file is damaged or has more than `LARGEST` bytes.
     """
@@ -128,16 +129,18 @@ def read(path: Path) -> File:
 def check(name: str, files: Sequence[File], checksums: Sequence[str]) -> None:
     """Raise InputError if the files of a dataset do not have the expected SHA-256 checksums.
 
-    InputError is also raised if the number of checksums differs from the number of files. name: the
-    name of the dataset, for the message.
+    Raises InputError also if the number of checksums is not the number of files. name: the name of
+    the dataset, for the message.
     """
     if len(checksums) != len(files):
-        raise InputError(f"checksums has {len(checksums)} entries, {name} {len(files)} files")
+        raise InputError(
+            f"checksums has {len(checksums)} entries, but {name} has {len(files)} files"
+        )
     for file, expected in zip(files, checksums, strict=True):
         if file.sha256 != expected:
             raise InputError(
                 f"{file.where} does not hold what {name} has there: SHA-256 {file.sha256}, expected"
-                f" {expected}.\nPut the right files into a folder and name it with data_folder=..."
+                f" {expected}.\nPut the right files into a folder and give it as data_folder=..."
             )
 
 
@@ -152,7 +155,10 @@ def check_labels(where: str, labels: Integer[Tensor, " n"]) -> None:
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn errors of reading or decompressing into an InputError that names the damaged file."""
+    """Turn errors of reading or decompressing a file within the block into an InputError.
+
+    path: the path of the file, for the message.
+    """
     import tarfile
     import zlib
 
@@ -161,5 +167,5 @@ def reading(path: Path) -> Iterator[None]:
     except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
         raise InputError(
             f"{path} is damaged ({_reason(error)}).\n"
-            "Put a whole one into a folder and name it with data_folder=..."
+            "Put an undamaged copy into a folder and give the folder as data_folder=..."
         ) from error

@@ -1,4 +1,4 @@
-"""Standard Gaussian inputs, each drawn once, from a separate stream for each replicate."""
+"""Standard Gaussian inputs. Each is used once, and each replicate has a separate random stream."""
 
 import torch
 from jaxtyping import Float
@@ -8,10 +8,13 @@ from runner.core.streams import Stream
 
 
 class GaussianStream:
-    """Endless standard Gaussian inputs, a separate random stream for each replicate.
+    """An endless sequence of standard Gaussian inputs, with a separate random stream per replicate.
 
-    stream: returns the random generator of a replicate and a purpose. width: d, the dimension of an
-    input. device: the device to which inputs are moved; they are drawn on the CPU.
+    - stream: a function of a replicate and a purpose that returns a random generator;
+    - replicates: R, the number of replicates;
+    - purpose: the purpose of the random streams, such as "inputs";
+    - width: d, the dimension of an input;
+    - device: the device to which inputs are moved; they are drawn on the CPU.
     """
 
     def __init__(
@@ -28,10 +31,10 @@ class GaussianStream:
         return x.to(self.device)
 
     def state(self) -> dict[str, Tensor]:
-        """Return the states of all random generators by replicate, for a checkpoint."""
+        """Return the states of all random generators by the replicate's index, for a checkpoint."""
         return {f"{index}": stream.get_state() for index, stream in enumerate(self.generators)}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Continue from a state that the method `state` returned."""
+        """Continue from a result of the method `state`."""
         for index, stream in enumerate(self.generators):
             stream.set_state(state[f"{index}"])

@@ -1,4 +1,4 @@
-"""IDX files (MNIST, Fashion-MNIST): a magic number, the dimensions, then bytes."""
+"""Files in the format IDX (MNIST, Fashion-MNIST): a magic number, the dimensions, then bytes."""
 
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -18,16 +18,17 @@ UNSIGNED_BYTE = 0x08
 def files(source: Mapping[str, Any], folder: str | Path | None) -> list[File]:
     """Return the files of training images, training labels, test images and test labels.
 
-    source, folder: as in `data.files.fetch`. Raises InputError if a file cannot be fetched or read.
+    source: where to find the files, as in `data.files.fetch`. folder: the folder that is searched
+    first; None: the user's cache. Raises InputError if a file cannot be fetched or read.
     """
     return [read(path) for path in fetch(source, folder)]
 
 
 def parse(parts: Sequence[File]) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Return pixels (n, 1, height, width) as bytes and labels (n,) of training and test images.
+    """Return pixels (n, 1, height, width) and labels (n,) of the training, then of the test images.
 
-    parts: the files in the order of `files`. Raises InputError if a file has the wrong content, or
-    if test images have another size than training images.
+    Pixels are bytes. parts: the files in the order of `files`. Raises InputError if a file has
+    wrong content, or if test images have another size than training images.
     """
     train, test = _labelled(*parts[:2]), _labelled(*parts[2:])
     sizes = [" x ".join(map(str, pixels.shape[2:])) for pixels, _ in (train, test)]
@@ -53,11 +54,11 @@ def _labelled(pixels: File, classes: File) -> tuple[Tensor, Tensor]:
 
 
 def parse_idx(file: File, dimensions: int) -> UInt8[Tensor, "..."]:
-    """Return the array of bytes in an IDX file. dimensions: the expected number of its axes.
+    """Return the array of bytes in an IDX file. dimensions: how many axes the array must have.
 
-    The header is `0, 0, type, number of axes`, then the length of each axis as a big-endian 32-bit
-    number. Raises InputError with the file's name if the file is empty, incomplete or too long, or
-    has another type or number of axes.
+    The header of the file is `0, 0, type, number of axes`, then the length of each axis as a
+    big-endian 32-bit number. Raises InputError with the file's name if the file is empty,
+    incomplete or too long, or has another type or number of axes.
     """
     where, content = file.where, file.content
     header, start = content[:4], 4 + 4 * dimensions
@@ -70,7 +71,7 @@ def parse_idx(file: File, dimensions: int) -> UInt8[Tensor, "..."]:
     size = " x ".join(map(str, shape))
     if len(content) != start + prod(shape):
         held = "fewer" if len(content) < start + prod(shape) else "more"
-        raise InputError(f"{where} promises {size} bytes and holds {held}")
+        raise InputError(f"{where} should have {size} bytes of data, but has {held}")
     if 0 in shape:
         raise InputError(f"{where} is empty: {size} bytes")
     return torch.frombuffer(bytearray(content[start:]), dtype=torch.uint8).reshape(shape)

@@ -1,8 +1,9 @@
-"""Images of the user: `data=stripes.npz`, any shape, any number of classes.
+"""Images of the user, such as `data=stripes.npz`, of any shape and any number of classes.
 
 An npz file has the arrays `images` and `labels`, and may have `test_images` and `test_labels`. A
-CSV file has a column `label`; all other columns are pixels, but for a column `test`, which is 1 in
-the rows of test images. Without test images a fifth of each class is put aside, chosen at random.
+CSV file has a column `label`. It may have a column `test`, which is 1 in the rows of test images.
+All other columns are pixels. In a file without test images, a fifth of each class is chosen at
+random for testing.
 """
 
 import zipfile
@@ -21,22 +22,22 @@ from runner.core.progress import log
 from runner.data.datasets import Dataset, Images
 
 NAMES = ("images", "labels", "test_images", "test_labels")
-"""The arrays of an npz file; the last two are optional."""
+"""The arrays in an npz file. The last two are optional."""
 
 CHANNELS = (1, 3, 4)
 """Numbers of channels that are recognized as the last axis: grey, color, color with alpha."""
 
 HELD_OUT = 5
-"""One of so many images of a class tests in a file without test images."""
+"""In a file without test images, one of so many images of each class is used for testing."""
 
 
 def load(name: str, folder: str | Path | None, checksums: Sequence[str] | None) -> Dataset:
     """Return the images in a file, in float32 on the CPU, with labels 0..classes-1.
 
-    Bytes become pixels in [0, 1]. Other numbers stay as they are. Labels are numbered in their
-    order: 3, 5, 8 become 0, 1, 2. name: the file's name. folder: its folder. checksums: its
-    expected SHA-256. Raises InputError, which names the file, if its content is another one than
-    expected, or no images with labels.
+    Bytes become pixels in [0, 1]. Other numbers are not changed. Labels are numbered in their
+    order: 3, 5, 8 become 0, 1, 2. name: the file's name. folder: the file's folder. checksums: a
+    list with the expected SHA-256 of the file. Raises InputError with the file's name if the file
+    has another checksum, or does not have images with labels.
     """
     path = Path(folder or "") / name
     if (digest := sha256_of(path)) not in (checksums or []):
@@ -87,7 +88,7 @@ def _arrays(path: Path) -> Mapping[str, np.ndarray]:
 def _of_table(path: Path, table: pd.DataFrame) -> dict[str, np.ndarray]:
     """Return the arrays of a CSV file: images (n, pixels), labels, and test images if any."""
     if "label" not in table:
-        raise InputError(f"{path} has no column label; its first is {table.columns[0]}")
+        raise InputError(f"{path} has no column label; its first column is {table.columns[0]}")
     is_test = table.get("test", pd.Series(0, table.index)).astype(bool)
     pixels, arrays = table.drop(columns=["label", "test"], errors="ignore"), {}
     for prefix, rows in (("", ~is_test), ("test_", is_test)):
@@ -98,7 +99,10 @@ def _of_table(path: Path, table: pd.DataFrame) -> dict[str, np.ndarray]:
 
 
 def _array(path: Path, arrays: Mapping[str, np.ndarray], key: str) -> np.ndarray:
-    """Return one array. Raises InputError if it is missing or empty, or labels are no names."""
+    """Return one array of the file.
+
+    Raises InputError if the array is missing or empty, or if labels are neither integers nor names.
+    """
     if key not in arrays:
         raise InputError(f"{path} has no array {key}: images and labels are needed")
     array = arrays[key]
@@ -119,15 +123,17 @@ def _array(path: Path, arrays: Mapping[str, np.ndarray], key: str) -> np.ndarray
 def _divided(
     path: Path, images: np.ndarray, labels: np.ndarray
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return images and labels of the training and of the test part, a fifth of each class."""
+    """Return images and labels for training, and a fifth of each class for testing."""
     _require_equal(path, "images and labels", images, labels)
     order = np.random.default_rng(0).permutation(len(labels))
     number_in_class = pd.Series(order).groupby(labels[order]).cumcount().to_numpy()
     is_test = np.empty(len(labels), dtype=bool)
     is_test[order] = number_in_class % HELD_OUT == HELD_OUT - 1
     if not is_test.any():
-        raise InputError(f"{path} has no test_images, and too few images to put some aside")
-    log.info("%s has no test_images: %d of its images test", path, is_test.sum())
+        raise InputError(
+            f"{path} has no test_images, and too few images to use some as test images"
+        )
+    log.info("%s has no test_images: %d of its images are used for testing", path, is_test.sum())
     return [images[~is_test], labels[~is_test]], [images[is_test], labels[is_test]]
 
 
@@ -140,18 +146,21 @@ def _require_equal(path: Path, what: str, images: np.ndarray, labels: np.ndarray
 def _labelled(
     path: Path, key: str, images: np.ndarray, labels: np.ndarray, classes: np.ndarray
 ) -> Images:
-    """Return images with the numbers of their classes. key: the name of the images in the file."""
+    """Return images with their classes, numbered from 0.
+
+    key: the name of the images in the file. classes: all labels, sorted.
+    """
     _require_equal(path, f"{key} and labels", images, labels)
     numbers = torch.from_numpy(np.searchsorted(classes, labels)).long()
     return Images(_pixels(path, key, images), numbers)
 
 
 def _pixels(path: Path, key: str, images: np.ndarray) -> Tensor:
-    """Return pixels (n, channels, height, width).
+    """Return the images as a tensor (n, channels, height, width).
 
-    Rows of numbers become images of height 1. Channels are the second axis, or the last if its
-    length is in CHANNELS and the second's is not. Raises InputError for other numbers of axes, for
-    arrays that hold no real numbers, and for NaN.
+    Rows of numbers become images of height 1. Channels are the second axis, or the last axis if
+    only its length is in CHANNELS. Raises InputError for other numbers of axes, for arrays without
+    real numbers, and for NaN.
     """
     if images.dtype.kind not in "biuf":
         raise InputError(f"{path}: {key} are {images.dtype}: numbers are needed")

@@ -1,1 +1,1 @@
-"""Networks that more than one paper uses."""
+"""Networks that several papers use."""

@@ -1,7 +1,7 @@
-"""Table of activations: functions, derivatives, kernels, gains of the initialization.
+"""Table of activations: functions, derivatives, and gains of the initialization.
 
-A new activation here needs a name in `core.choices` and a line in `ACTIVATIONS`. A user's
-activation needs neither: `activation=my_module:swish` names a function of tensors.
+A new activation of the program needs a name in `core.choices` and an entry in `ACTIVATIONS`. A
+user's activation needs neither: `activation=my_module:swish` is a function of tensors.
 """
 
 from collections.abc import Callable
@@ -18,18 +18,18 @@ from runner.core.errors import lookup
 from runner.core.user_functions import function_at
 
 LEAK = 0.01
-"""Slope of the leaky ReLU for negative inputs, as in torch."""
+"""The slope of the leaky ReLU for negative inputs, as in torch."""
 
 
 @dataclass(frozen=True)
 class Activation:
-    """An activation function sigma, applied to each number of a tensor.
+    """An activation function sigma, applied to each number in a tensor.
 
     - function: returns sigma(Z), and may change Z in place.
-    - derivative: returns sigma'(z) from sigma(z), for gradients implemented by hand. None: only
-      automatic differentiation is possible.
-    - below: the slope for z < 0 of an activation with slope 1 for z > 0. None: sigma has another
-      form, so it is not positively homogeneous.
+    - derivative: returns sigma'(z) from sigma(z), for gradients implemented by hand. None:
+      gradients need automatic differentiation.
+    - below: the slope for z < 0, if the slope for z > 0 is one. None: sigma has another form, so it
+      is not positively homogeneous.
     """
 
     function: Callable[[Tensor], Tensor]
@@ -57,9 +57,10 @@ ACTIVATIONS = {
 
 
 def activation_of(name: str) -> Activation:
-    """Return the activation with this name, or the user's: registered, or `module:function`.
+    """Return the activation with this name, from ACTIVATIONS or from the user.
 
-    Raises InputError for an unknown name, and for a function that cannot be imported.
+    name: a name in ACTIVATIONS, a name that the user has registered, or `module:function`. Raises
+    InputError for an unknown name, and for a function that cannot be imported.
     """
     known: dict[str, Any] = {**ACTIVATIONS}
     found = function_at(name) if ":" in name else lookup("activation", name, known)

@@ -1,7 +1,8 @@
 """Normalization, width scaling and initialization of the convolutional classifiers.
 
-These networks are torch modules, trained one at a time: a large network occupies the whole machine.
-All have `hidden(x)`, the last hidden representation, and `classifier`, the linear layer on it.
+These networks are torch modules. They are trained one at a time, since a large network needs the
+whole machine. All have a method `hidden(x)`, which returns the last hidden representation, and
+`classifier`, a linear layer after it.
 """
 
 from abc import ABC, abstractmethod
@@ -24,8 +25,9 @@ from runner.networks.normalization import (
 class BatchNorm(nn.Module):
     """Batch normalization with a scale and a shift for each channel.
 
-    `mode` chooses the statistics, see `networks.mlp.Mode`. centred: whether the mean is subtracted.
-    If not, the batch is only divided by the root mean square, as in paper B's Eq. (2).
+    The attribute `mode` chooses the statistics, see `networks.mlp.Mode`. channels: the number of
+    channels. centred: whether the mean is subtracted. If not, inputs are only divided by the root
+    mean square over the batch, as in paper B's Eq. (2).
     """
 
     mean: Tensor  # only if the mean is subtracted
@@ -45,7 +47,7 @@ class BatchNorm(nn.Module):
         """Set the mode to `train`, or to `evaluate` if `mode` is false; return the layer.
 
         In the mode `train` the layer uses and records statistics of the batch. In the mode
-        `evaluate` it uses the recorded ones.
+        `evaluate` it uses the recorded statistics.
         """
         self.mode = "train" if mode else "evaluate"
         return super().train(mode)
@@ -61,7 +63,10 @@ class BatchNorm(nn.Module):
 
 
 class SampleNorm(nn.Module):
-    """Normalization of each sample alone, with a scale and a shift for each channel."""
+    """Normalization of each sample alone, with a scale and a shift for each channel.
+
+    channels: the number of channels. of_sample: the function that normalizes, see `OfSample`.
+    """
 
     def __init__(self, channels: int, of_sample: OfSample) -> None:
         super().__init__()
@@ -76,9 +81,10 @@ class SampleNorm(nn.Module):
 
 
 def normalization(name: str, channels: int) -> nn.Module:
-    """Return a new normalization layer of a name in `NORMALIZATIONS`.
+    """Return a new normalization layer.
 
-    channels: the number of channels of the layer's inputs. Raises InputError for another name.
+    name: a name in `NORMALIZATIONS`, or one that the user has registered. channels: the number of
+    channels of the layer's inputs. Raises InputError for an unknown name.
     """
     norm = lookup("normalization", name, NORMALIZATIONS)
     if norm is None:
@@ -87,7 +93,7 @@ def normalization(name: str, channels: int) -> nn.Module:
 
 
 def scaled(channels: int, multiplier: float) -> int:
-    """Return `channels * multiplier`, rounded, and at least 1."""
+    """Return `channels * multiplier`, rounded to an integer that is at least 1."""
     return max(1, round(channels * multiplier))
 
 
@@ -107,8 +113,8 @@ class ConvolutionalClassifier(nn.Module, ABC):
     def set_mode(self, mode: Mode) -> None:
         """Set which statistics all batch normalization layers use.
 
-        mode: `train` (of the batch, which are recorded), `probe` (of the batch) or `evaluate` (the
-        recorded ones).
+        mode: `train` uses statistics of the batch, and records them. `probe` uses statistics of the
+        batch. `evaluate` uses the recorded statistics.
         """
         for module in self.modules():
             if isinstance(module, BatchNorm):
@@ -119,10 +125,13 @@ class ConvolutionalClassifier(nn.Module, ABC):
 def initialize(network: nn.Module, init: str, stream: Generator) -> None:
     """Draw all weights and biases of a network's convolutions and linear layers, in place.
 
-    init: a name in `INITIALIZATIONS`. stream: the random generator. The number of inputs of a
-    convolution is `channels * height * width` of its kernel. The name `pytorch` gives the
-    distribution of `torch.nn.Conv2d`. Weights are the same whether or not layers have biases or
-    normalization. Raises InputError for an unknown name.
+    - init: a name in `INITIALIZATIONS`, or one that the user has registered. For `pytorch` the
+      distribution is as in `torch.nn.Conv2d`.
+    - stream: the random generator.
+
+    The number of inputs of a convolution is `channels * height * width` of its kernel. The weights
+    do not depend on whether layers have biases or normalization. Raises InputError for an unknown
+    name.
     """
     drawn = lookup("init", init, INITIALIZATIONS)
     for module in network.modules():

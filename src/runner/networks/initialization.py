@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 from runner.core.errors import lookup
 
 Layer = tuple[Float[Tensor, "out in"], Float[Tensor, " out"]]
-"""Weights and biases of one layer of one network."""
+"""The weights and biases of one layer in one network."""
 
 
 def _uniform(low: float, high: float, shape: tuple[int, ...], stream: Generator) -> Tensor:
@@ -24,7 +24,7 @@ def _normal(deviation: float, shape: tuple[int, ...], stream: Generator) -> Tens
 def pytorch(n_out: int, n_in: int, stream: Generator) -> Layer:
     """Draw weights (out, in) and biases (out,) from the distribution of `torch.nn.Linear`.
 
-    It is uniform on `[-1/sqrt(in), 1/sqrt(in)]`.
+    The distribution is uniform on `[-1/sqrt(in), 1/sqrt(in)]`.
     """
     bound = 1 / sqrt(n_in)
     return _uniform(-bound, bound, (n_out, n_in), stream), _uniform(-bound, bound, (n_out,), stream)
@@ -33,7 +33,7 @@ def pytorch(n_out: int, n_in: int, stream: Generator) -> Layer:
 def asymmetric(n_out: int, n_in: int, stream: Generator) -> Layer:
     """Draw weights (out, in) and biases (out,), uniform on `[0, 2/sqrt(in)]`.
 
-    The distribution is from paper B, Section 4. Its variance is the variance of `pytorch`.
+    This is the distribution of paper B, Section 4. It has the same variance as `pytorch`.
     """
     bound = 2 / sqrt(n_in)
     return _uniform(0, bound, (n_out, n_in), stream), _uniform(0, bound, (n_out,), stream)
@@ -55,8 +55,8 @@ def unit(n_out: int, n_in: int, stream: Generator) -> Layer:
 def orthogonal(n_out: int, n_in: int, stream: Generator) -> Layer:
     """Draw weights (out, in), `sqrt(2)` times a random orthogonal matrix; biases are zero.
 
-    If the matrix is not square, its rows or its columns are orthonormal. The factor preserves the
-    norm in ReLU networks (Saxe et al. 2014).
+    If the matrix is not square, its rows or its columns are orthonormal. The factor `sqrt(2)`
+    preserves the norm of activations in ReLU networks (Saxe et al. 2014).
     """
     tall = _normal(1.0, (max(n_out, n_in), min(n_out, n_in)), stream)
     Q, R = torch.linalg.qr(tall)
@@ -67,7 +67,7 @@ def orthogonal(n_out: int, n_in: int, stream: Generator) -> Layer:
 def gain(n_out: int, n_in: int, stream: Generator) -> Layer:
     """Draw weights (out, in) from `N(0, 1/in)`; biases (out,) are zero.
 
-    The caller multiplies the weights by the gain of the activation.
+    The caller must multiply the weights by the gain of the activation.
     """
     return _normal(sqrt(1 / n_in), (n_out, n_in), stream), torch.zeros(n_out, dtype=torch.float64)
 
@@ -85,12 +85,16 @@ INITIALIZATIONS: dict[str, Callable[[int, int, Generator], Layer]] = {
 def draw(
     name: str, sizes: list[int], streams: list[Generator], dtype: torch.dtype = torch.float32
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """Return the initial weights and the initial biases of R networks, a tensor for each layer.
+    """Return initial weights and initial biases of R networks, a tensor for each layer.
 
-    A layer has weights (R, out, in) and biases (R, out). name: a name in `INITIALIZATIONS`. sizes:
-    the numbers of inputs, of hidden units of each layer, and of outputs. streams: R random
-    generators, one for each network. All numbers are drawn in float64 on the CPU, so they are equal
-    up to rounding for every dtype. Raises InputError for an unknown name.
+    The weights of a layer have the shape (R, out, in), its biases (R, out).
+
+    - name: a name in `INITIALIZATIONS`, or one that the user has registered;
+    - sizes: the numbers of inputs, of hidden units in each layer, and of outputs;
+    - streams: R random generators, one for each network.
+
+    All numbers are drawn in float64 on the CPU, so they are equal up to rounding for every dtype.
+    Raises InputError for an unknown name.
     """
     layer = lookup("init", name, INITIALIZATIONS)
     weights, biases = [], []

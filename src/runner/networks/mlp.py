@@ -1,8 +1,8 @@
 """Fully connected networks, R of them in one stack of tensors.
 
-`H_{l+1} = sigma(BN(W_{l+1} H_l + b_{l+1}))`, in the layout of paper B: `H_l (R, d, N)` with samples
-as columns. One batched product therefore advances all networks. Each network computes the same as
-it would alone.
+Layers compute `H_{l+1} = sigma(BN(W_{l+1} H_l + b_{l+1}))`, in the layout of paper B: `H_l` has the
+shape (R, d, N), with samples as columns. One batched product therefore advances all networks. Each
+network computes the same as it would alone.
 """
 
 from collections.abc import Iterator
@@ -18,30 +18,30 @@ from runner.networks.activations import activation_of
 from runner.networks.normalization import NORMALIZATIONS, batch_norm, batch_norm_no_mean
 
 HUGE = 1e8
-"""Smallest gamma at which float32 rounds the skip connection away.
+"""The smallest gamma at which the skip connection is lost by rounding in float32.
 
 Squares of larger gammas soon leave the range of float32.
 """
 
 Mode = Literal["train", "probe", "evaluate"]
-"""Statistics of batch normalization: of the batch, and recorded (train); of the batch (probe);
-recorded ones (evaluate).
-"""
+"""Which statistics batch normalization uses. train: statistics of the batch, which are also
+recorded. probe: statistics of the batch. evaluate: the recorded statistics."""
 
 MODES: dict[str, tuple[bool, bool]] = {
     "train": (True, True),
     "probe": (False, False),
     "evaluate": (True, False),
 }
-"""Two flags by mode: running statistics are involved; running statistics are updated."""
+"""Two flags by mode: whether running statistics are involved, and whether they are updated."""
 
 
 def skipped(H: Tensor, Z: Tensor, gamma: float, normalized: bool) -> Tensor:
     """Return `H + gamma Z`, or Z if there is no skip connection.
 
-    H: the input of a layer. Z: its pre-activations. A skip connection is possible only if H and Z
-    have the same shape. gamma: factor of Z; inf: no skip connection. normalized: whether batch
-    normalization follows. If so, and if gamma is huge, the result is divided by gamma.
+    H: the input of a layer. Z: its pre-activations. If H and Z differ in shape, there is no skip
+    connection. gamma: the factor of Z; inf: no skip connection. normalized: whether batch
+    normalization follows. If so, a result with a huge gamma is divided by gamma, since
+    normalization removes the scale of its input.
     """
     if isinf(gamma) or H.shape != Z.shape:
         return Z
@@ -53,8 +53,8 @@ class MLP:
     """R networks, each with L hidden layers and a linear classifier `W_{L+1} H_L + b_{L+1}`.
 
     - weights: `(R, out, in)` for each of the L + 1 layers.
-    - biases: `(R, out)` for each layer. Normalization with mean subtraction removes the effect of
-      hidden biases, so networks with this normalization have none.
+    - biases: `(R, out)` for each layer. Batch normalization that subtracts the mean removes the
+      effect of hidden biases, so networks with this normalization have none.
     - skip: gamma in `BN(H + gamma (W H + b))`; inf: no skip connection. The first layer has a skip
       connection only if it keeps the width.
 
@@ -100,7 +100,7 @@ class MLP:
 
     @property
     def homogeneous(self) -> bool:
-        """Return whether multiplying the input by c > 0 multiplies all hidden layers by c, too."""
+        """Return whether multiplying the input by c > 0 also multiplies all hidden layers by c."""
         biases = [b for name, b in self.parameters.items() if name.startswith("b")]
         unbiased = not self.is_normalized and not any(b.any() for b in biases)
         return unbiased and self.sigma.below is not None
@@ -108,10 +108,10 @@ class MLP:
     def layer(
         self, layer: int, H: Float[Tensor, "R _ N"], mode: Mode = "train"
     ) -> Float[Tensor, "R d N"]:
-        """Return the hidden representations H_l of layer l, given H = H_{l-1}.
+        """Return the hidden representations H_l of layer l, from H = H_{l-1}.
 
-        layer: l, from 1 to L. mode: the statistics of batch normalization, see `Mode`. The mode
-        `train` updates running statistics.
+        layer: l, from 1 to L. mode: the statistics that batch normalization uses, see `Mode`. The
+        mode `train` also updates running statistics.
         """
         Z = self._affine(layer, H)
         Z = skipped(H, Z, self.skip, self.is_normalized)
@@ -129,7 +129,8 @@ class MLP:
     ) -> Iterator[Float[Tensor, "R d N"]]:
         """Yield the hidden representations `H_1, ..., H_L`, with samples as columns.
 
-        x: inputs, with samples as rows. mode: the statistics of batch normalization, see `Mode`.
+        x: inputs, with samples as rows. mode: the statistics that batch normalization uses, see
+        `Mode`.
         """
         H = x.mT
         for layer in range(1, self.depth + 1):
@@ -141,7 +142,8 @@ class MLP:
     ) -> Float[Tensor, "R classes N"]:
         """Return the outputs of the classifier, with samples as columns.
 
-        x: inputs, with samples as rows. mode: the statistics of batch normalization, see `Mode`.
+        x: inputs, with samples as rows. mode: the statistics that batch normalization uses, see
+        `Mode`.
         """
         H = x.mT
         for layer in range(1, self.depth + 1):
@@ -165,19 +167,19 @@ class MLP:
         return batch_norm(Z, scale, shift, running, training)
 
     def state(self) -> dict[str, Tensor]:
-        """Return parameters and running statistics, by name; they are not copied."""
+        """Return all parameters and running statistics by name, without copying them."""
         return self.parameters | self.running
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Copy the values of a `state()` into the tensors of these networks."""
+        """Copy the tensors of an earlier `state()` into these networks."""
         for name, tensor in self.state().items():
             tensor.detach().copy_(state[name])
 
     def traced(self, r: int, x: Float[Tensor, "N features"]) -> dict[str, Tensor]:
-        """Return tensors of network r by name: `x`, its parameters, and `H1`, `H2`, ...
+        """Return tensors of one network by name: `x`, its parameters, and `H1`, `H2`, ...
 
-        The hidden representations `H1`, ... have samples as rows. Batch normalization uses the
-        statistics of the inputs x.
+        r: the index of the network. x: the inputs. The hidden representations `H1`, ... have
+        samples as rows. Batch normalization uses the statistics of the inputs x.
         """
         alone = self.select(torch.tensor([r]))
         state = {name: tensor[0] for name, tensor in alone.state().items()}
@@ -185,7 +187,7 @@ class MLP:
         return {"x": x, **state, **{f"H{layer}": H[0].mT for layer, H in hidden}}
 
     def map(self, change) -> "MLP":
-        """Return new networks with the tensors `change(tensor)`, copied."""
+        """Return a copy of the networks in which `change(tensor)` replaces each tensor."""
         new = object.__new__(type(self))
         vars(new).update(vars(self))
         new.parameters = {name: change(t.detach()).clone() for name, t in self.parameters.items()}

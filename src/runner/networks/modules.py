@@ -34,11 +34,13 @@ def mlp(
     normalization: str = "none",
     skip: float = inf,
 ) -> nn.Sequential:
-    """Return the fully connected network that has these tensors, as a torch module.
+    """Return the fully connected network with these tensors, as a torch module.
 
     tensors: weights, biases and statistics of one network, with the names of `networks.mlp.MLP`. A
     layer without a tensor `scale` is not normalized. skip: gamma of the skip connections; inf:
-    none. The network is in evaluation mode. Its method `train()` makes batch normalization use the
+    none.
+
+    The network is in evaluation mode. After its method `train()`, batch normalization uses the
     statistics of the batch. Raises InputError for an unknown activation or normalization.
     """
     depth = sum(name.startswith("W") for name in tensors) - 1

@@ -1,9 +1,9 @@
 """Normalization layers, for tensors (batch, channels, ...) as in torch.
 
-Batch normalization uses statistics over the batch: the features of R fully connected networks are
-the R d channels of one tensor. Every other normalization is a function of one sample: it treats
-each column of `(R, d, N)` alone. A new one is such a function, with a name in `NORMALIZATIONS` and
-in `core.choices`.
+Batch normalization uses statistics over the batch. The features of R fully connected networks are
+the R d channels of one tensor. All other normalizations are functions of one sample: they treat
+each column of `(R, d, N)` alone. A new one needs such a function, with a name in `NORMALIZATIONS`
+and in `core.choices`.
 """
 
 from collections.abc import Callable
@@ -27,9 +27,9 @@ def batch_norm(
 ) -> Float[Tensor, "N C *rest"]:
     """Return `(x - mean) / sqrt(variance + eps) * scale + shift`, as `torch.nn.BatchNorm1d`.
 
-    running: running mean and variance of shape (C,). If training, they are updated in place and the
-    statistics of the batch are used. If not, they are used themselves. None: the statistics of the
-    batch are used, and recorded nowhere.
+    running: the running mean and the running variance, each of shape (C,). In training, the
+    statistics of the batch are used, and the running ones are updated in place. Otherwise the
+    running statistics are used. None: the statistics of the batch are used and not recorded.
     """
     mean, variance = running or (None, None)
     return functional.batch_norm(
@@ -46,8 +46,9 @@ def batch_norm_no_mean(
 ) -> Float[Tensor, "N C *rest"]:
     """Return `x / root mean square * scale + shift`, the `BN` of paper B's Eq. (2).
 
-    The mean square is over the batch; EPSILON is added to it. running: the running mean square,
-    updated or used like the variance of `batch_norm`. None: the batch's is used.
+    The mean square is over the batch; EPSILON is added to it. running: the running mean square
+    (C,). In training, the batch's mean square is used, and the running one is updated in place.
+    Otherwise the running one is used. None: the batch's mean square is used and not recorded.
     """
     if training or running is None:
         square = x.square().mean(dim=[0, *range(2, x.ndim)])
@@ -77,7 +78,8 @@ def layer_norm(x: Float[Tensor, "N C *rest"]) -> Float[Tensor, "N C *rest"]:
 
 
 OfSample = Callable[[Tensor], Tensor]
-"""Function that normalizes each sample alone: tensors (samples, features, ...) of equal shape."""
+"""A function that normalizes each sample alone. Argument and result are tensors (samples, features,
+...) of the same shape."""
 
 NORMALIZATIONS: dict[str, bool | OfSample | None] = {
     "none": None,
@@ -86,5 +88,5 @@ NORMALIZATIONS: dict[str, bool | OfSample | None] = {
     "layer": layer_norm,
     "rms": rms_norm,
 }
-"""Normalization by name: None; a function of each sample; or whether batch normalization subtracts
-the mean."""
+"""Normalizations by name: None for none; a function of each sample; or, for batch normalization,
+whether the mean is subtracted."""

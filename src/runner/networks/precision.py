@@ -1,4 +1,4 @@
-"""Floating-point types in which networks compute."""
+"""Floating-point types with which networks can be computed."""
 
 import torch
 
@@ -9,5 +9,5 @@ DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
 def torch_dtype(name: str) -> torch.dtype:
-    """Return the torch dtype of a name. Raises InputError for an unknown name."""
+    """Return the torch dtype with a name in DTYPES. Raises InputError for an unknown name."""
     return lookup("dtype", name, DTYPES)

@@ -12,13 +12,13 @@ from runner.networks.convolutional import ConvolutionalClassifier, normalization
 
 STEM = 64
 STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))
-"""Channels of the 3x3 convolutions, number of blocks, stride of the first block, by stage."""
+"""For each stage: channels of the 3x3 convolutions, number of blocks, stride of the first block."""
 EXPANSION = 4
-"""Output channels of a block, divided by the channels of its 3x3 convolution."""
+"""The number of output channels of a block, divided by the channels of its 3x3 convolution."""
 
 
 def _convolution(n_in: int, n_out: int, kernel: int, stride: int, norm: str) -> nn.Sequential:
-    """Return a convolution and its normalization; without normalization it has a bias."""
+    """Return a convolution with its normalization. If there is none, the convolution has a bias."""
     bias = norm == "none"
     layer = nn.Conv2d(n_in, n_out, kernel, stride, padding=kernel // 2, bias=bias)
     return nn.Sequential(layer, normalization(norm, n_out))
@@ -51,9 +51,9 @@ class Bottleneck(nn.Module):
 
 
 class ResNet50(ConvolutionalClassifier):
-    """The network of a first convolution, sixteen bottleneck blocks and a linear classifier.
+    """ResNet-50: a first convolution, sixteen bottleneck blocks and a linear classifier.
 
-    in_channels: channels of the images. norm: `none`, `batch` or `batch_no_mean`. multiplier:
+    in_channels: channels of the images. norm: `none`, `batch` or `batch_no_mean`. multiplier: a
     factor of the number of channels of every layer.
     """
 
@@ -108,8 +108,8 @@ class ResNetForCifar(ConvolutionalClassifier):
 
     - in_channels: channels of the images;
     - blocks: n;
-    - width: channels of the first stage, 16 in the paper. The other stages have two and four times
-      as many channels;
+    - width: channels of the first stage, 16 in the paper. The second and third stage have two and
+      four times as many;
     - norm: `none`, `batch` or `batch_no_mean`.
     """
 

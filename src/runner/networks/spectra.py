@@ -1,7 +1,7 @@
-"""Spectra of many matrices; nan for matrices that are not finite.
+"""Spectra of many matrices. Matrices that are not finite give nan.
 
-A diverged network is a result. For its matrices torch's decompositions raise an error or never
-converge.
+A diverged network is a result. For its matrices torch's decompositions would raise an error or
+never end.
 """
 
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def eigvalsh(A: Float[Tensor, "*R n n"]) -> Float[Tensor, "*R n"]:
 
 
 def _guarded(decompose: Callable[[Tensor], Any], A: Float[Tensor, "*R m n"]) -> Any:
-    """Return `decompose` of the finite matrices, and nan for the others."""
+    """Return the decomposition of the finite matrices, and nan for the others."""
     finite = A.isfinite().all(-1).all(-1)
     if finite.all():
         return decompose(A)

@@ -1,7 +1,8 @@
 """VGG-19 (Simonyan and Zisserman 2015, configuration E) for images of 32x32 pixels.
 
-It has the usual form for CIFAR-10: sixteen convolutions as in the paper, with batch normalization
-after each of them. One linear layer replaces three, since the last feature map is a single pixel.
+The network has its usual form for CIFAR-10: sixteen convolutions as in the paper, with batch
+normalization after each of them. One linear layer replaces the paper's three, since the last
+feature map is a single pixel.
 """
 
 from jaxtyping import Float
@@ -10,15 +11,15 @@ from torch import Tensor, nn
 from runner.networks.convolutional import ConvolutionalClassifier, normalization, scaled
 
 STAGES = ((64, 64), (128, 128), (256,) * 4, (512,) * 4, (512,) * 4)
-"""Channels of the convolutions by stage; 2x2 max pooling ends each stage."""
+"""The channels of the convolutions in each stage, which ends with 2x2 max pooling."""
 
 
 class VGG19(ConvolutionalClassifier):
-    """Sixteen 3x3 convolutions, each with normalization and ReLU, and a linear classifier.
+    """VGG-19: sixteen 3x3 convolutions with normalization and ReLU, and a linear classifier.
 
-    in_channels: channels of the images. norm: `none`, `batch` or `batch_no_mean`. multiplier:
-    factor of the number of channels of every layer. Max pooling leaves feature maps of a single
-    pixel unchanged.
+    in_channels: channels of the images. norm: `none`, `batch` or `batch_no_mean`. multiplier: a
+    factor of the number of channels of every layer. Max pooling does not change feature maps of a
+    single pixel.
     """
 
     def __init__(
@@ -40,6 +41,6 @@ class VGG19(ConvolutionalClassifier):
     def hidden(self, x: Float[Tensor, "N channels height width"]) -> Float[Tensor, "N d"]:
         """Return the output of the last stage, averaged over its pixels.
 
-        Images of at most 32x32 pixels lead to a single pixel.
+        Images of at most 32x32 pixels give a single pixel.
         """
         return self.features(x).mean(dim=(2, 3))

@@ -1,1 +1,1 @@
-"""What a claim is, what a figure is, statistics, the style of drawings; knows no paper."""
+"""Claims, figures, statistics, and the style of drawings. Nothing here depends on a paper."""

@@ -1,7 +1,7 @@
 """Captions of figures: what a figure shows, what its marks are, and the data behind it.
 
 The first part comes from the figure's configuration, the second from its drawing, the third from
-its tables. So a caption names exactly the data, the sizes and the replicates that were used.
+its tables. A caption therefore names exactly the data, the sizes and the replicates that were used.
 """
 
 import re
@@ -16,7 +16,8 @@ from runner.results.labels import names_of
 from runner.results.rows import NoRows, Present, Tables
 
 Caption = str | Callable[[Tables], str]
-"""The description of a drawing's panels and marks, or a function from tables to it."""
+"""The description of a drawing's panels and marks: a text, or a function of the tables that returns
+it."""
 
 SIZES = {
     "data": "data",
@@ -31,7 +32,7 @@ SIZES = {
     "samples": "samples N",
     "train_samples": "training samples",
 }
-"""The parameters in a caption, in this order, as far as a study has them."""
+"""The parameters that a caption may name, in this order, with their printed names."""
 
 DATASETS = {
     "digits": "digits",
@@ -43,7 +44,7 @@ DATASETS = {
 """Printed names of datasets."""
 
 REPLICATES = {"replicates": "replicates", "chains": "networks"}
-"""Columns that count repetitions, and the printed names of the repeated."""
+"""Columns with the number of repetitions, and the printed name of a repetition in the plural."""
 
 
 def caption(
@@ -56,8 +57,12 @@ def caption(
 ) -> str:
     """Return the caption of a figure, in lines of at most 100 characters.
 
-    headline: what the figure shows. description: its panels and marks. tables: the tables that are
-    drawn. overrides: the parameters `key=value` that the user typed.
+    - headline: what the figure shows;
+    - description: its panels and marks, as text or as a function of the tables;
+    - study: the name of the study;
+    - tables: the tables that are drawn;
+    - scale: the scale of the runs, such as `quick`; None: it is not mentioned;
+    - overrides: the parameters `key=value` that the user typed.
     """
     try:
         words = description if isinstance(description, str) else description(Present(tables))
@@ -71,11 +76,11 @@ def caption(
 
 
 def columns_named(words: str, tables: Tables, study: str) -> str:
-    """Return in words which printed names in a text differ from the names in the tables.
+    """Return a phrase with the names of columns and values for which a caption has other names.
 
-    An example is `in the tables: sparsity (p)`. The text is empty if there are none. words: the
-    text of a caption. A printed name is skipped if a table has a column with this name, or if it
-    begins like the name in the tables.
+    words: the text of the caption. If the caption writes p for the column `sparsity`, the phrase is
+    `names in tables: sparsity (p)`. The phrase is empty if no name differs. A printed name is
+    skipped if a table has a column with this name, or if it begins like the name in the tables.
     """
     names = names_of(study)
     printed = {column: names.column(column) for rows in tables.values() for column in rows}
@@ -88,7 +93,7 @@ def columns_named(words: str, tables: Tables, study: str) -> str:
         words, count = re.subn(rf"(?<!\w){re.escape(text)}(?!\w)", "", words, flags=re.I)
         if count and text not in printed and not _are_alike(name, text):
             named.append(f"{name} ({text})")
-    return f"in the tables: {', '.join(named)}" if named else ""
+    return f"names in tables: {', '.join(named)}" if named else ""
 
 
 def _are_alike(name: str, printed: str) -> bool:
@@ -98,9 +103,10 @@ def _are_alike(name: str, printed: str) -> bool:
 
 
 def dataset_in(tables: Tables) -> str:
-    """Return the names of the datasets in some tables, for a header.
+    """Return the printed names of the datasets in some tables, for a header.
 
-    The text is empty if the inputs are Gaussian only, or no table has the column `data`.
+    For one dataset of one size, the number of training images is added. The text is empty if all
+    inputs are Gaussian, or no table has the column `data`.
     """
     values, sizes = _values(tables, "data"), _values(tables, "train_images")
     if values == ["gaussian"]:
@@ -119,7 +125,8 @@ def _sentence(text: str) -> str:
 def facts(study: str, tables: Tables) -> Iterator[str]:
     """Yield phrases about the runs behind some tables: data, sizes, replicates and seed.
 
-    An example is `training images: 1,437`.
+    An example is `training images: 1,437`. study: the study's name; only its parameters are
+    mentioned.
     """
     parameters = {item.name for item in fields(config_of(study))}
     for column, name in SIZES.items():
@@ -132,7 +139,7 @@ def facts(study: str, tables: Tables) -> Iterator[str]:
 
 
 def repeated(tables: Tables, among: Collection[str] = tuple(REPLICATES)) -> str:
-    """Return the number of repetitions behind some tables, as `8 replicates`.
+    """Return the number of repetitions behind some tables as a phrase: `8 replicates`.
 
     The text is empty if no table has the number. among: the columns that may have it.
     """
@@ -149,7 +156,7 @@ def _values(tables: Tables, column: str) -> list:
 
 
 def _span(values: list) -> str:
-    """Return words, or the number of many; numbers, or the first and the last of many."""
+    """Return values as text: names, or numbers, or the range of many numbers."""
     if isinstance(values[0], str):
         if len(values) > 3:
             return f"{len(values)} kinds"

@@ -1,7 +1,7 @@
 """Claims: statements about a figure, judged by the program on the figure's tables.
 
-A claim is data: a statement, its source, and its rule, a quantity with a comparison. Verdict and
-printed rule both come from the rule. In the `claims.py` of a study:
+A claim is data: a statement, its source, and its rule. The rule is a quantity with a comparison;
+the verdict and the printed rule both come from it. In the `claims.py` of a study:
 
     CLAIMS = {
         "fig4": [
@@ -15,9 +15,9 @@ printed rule both come from the rule. In the `claims.py` of a study:
         ],
     }
 
-One test decides all claims (`evidence.verdict`). A claim *holds* if numbers as favorable as ours
-would occur with a probability of at most 5 % if the claim were false. A claim *fails* if its
-opposite holds in this sense. Otherwise the claim is *undecided*.
+All claims are decided by the same test (`evidence.verdict`). A claim *holds* if numbers as
+favorable as ours would occur with a probability of at most 5 % if the claim were false. A claim
+*fails* if its opposite holds in this sense. Otherwise the claim is *undecided*.
 """
 
 import hashlib
@@ -37,56 +37,58 @@ from runner.results.quantities import Rule, Tables
 from runner.results.rows import NoRows, Present
 
 Kind = Literal["paper", "illustration", "ours"]
-"""The author of a statement: the paper, or we. An illustration is a statement of the paper that our
-sizes do not test: a bound is far from tight, or a hypothesis is not met."""
+"""Where a statement comes from: the paper, or this project (`ours`). An `illustration` is a
+statement of the paper that our sizes do not test: a bound is far from tight, or a hypothesis is not
+met."""
 
 COLUMNS = (
     "figure", "claim", "kind", "statement", "source", "rule", "verdict", "measured", "note",
     "estimate", "low", "high", "unit", "n", "p_value", "point", "left_out", "data", "runs",
     "digest",
 )  # fmt: skip
-"""Columns of `<figure>.claims.csv`."""
+"""The columns of `<figure>.claims.csv`."""
 
 MOST_LEFT_OUT = 0.2
 """Largest fraction of measurements that an assumption may exclude: above it we do not judge."""
 
 CLOSE = 0.9
-"""Numbers from CLOSE on have three digits, smaller numbers two: many bounds are near one."""
+"""Numbers of at least CLOSE are printed with three digits, smaller numbers with two: many bounds
+are near one."""
 
 
 class AllLeftOut(NoRows):
-    """No measurement for a claim meets the assumption of the claim's quantity."""
+    """Error if no measurement for a claim meets the assumption of the claim's quantity."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """The numbers by which a claim is judged: one `Evidence` for each point, such as `d = 5`.
+    """The numbers that decide a claim: one `Evidence` for each point, such as `d = 5`.
 
-    note: further numbers for the printed verdict. left_out: which fraction of the measurements,
-    from 0 to 1, is excluded because it does not meet the assumption of the claim's quantity.
+    note: further numbers for the printed verdict. left_out: the fraction of measurements, from 0 to
+    1, that are excluded because they do not meet the assumption of the claim's quantity.
     """
 
     points: Sequence[Evidence]
     note: str = ""
     left_out: float = 0.0
     lost: Sequence[str] = ()
-    """The points at which no measurement meets the assumption, in words."""
+    """The points, in words, at which no measurement meets the assumption."""
     unmet: str = ""
-    """What the excluded measurements have in common: `the linear system lacks full rank`."""
+    """Why measurements are excluded: `the linear system lacks full rank`."""
 
 
 @dataclass(frozen=True)
 class Claim:
     """A statement about a figure in our words, and the rule by which it is judged.
 
-    - name: the claim's short name.
-    - source: the section or theorem of the paper.
-    - rule: one rule, or several rules that must all hold.
-    - kind: `paper`, `ours` or `illustration`, see `Kind`.
-    - needs: for a column, how many different values it must have ("at every depth" needs several
-      depths). Needs of the rules' quantities are added.
-    - note: more numbers for the printed verdict, from the columns of the quantities:
-      `MSE up to {mse.max:.2g}`.
+    - name: the claim's short name;
+    - source: the section or theorem of the paper;
+    - rule: one rule, or several rules that must all hold;
+    - kind: `paper`, `ours` or `illustration`, see `Kind`;
+    - needs: how many different values a column must have, by column. "At every depth" needs several
+      depths. The needs of the rules' quantities are added.
+    - note: more numbers for the printed verdict, from the columns of the quantities: `MSE up to
+      {mse.max:.2g}`.
     """
 
     name: str
@@ -110,7 +112,10 @@ class Claim:
 
     @property
     def printed(self) -> str:
-        """Return all rules in words. Quantities with the same comparison are joined by "and"."""
+        """Return all rules in words.
+
+        Quantities with the same comparison are joined by "and".
+        """
         quantities: dict[str, list[str]] = {}
         for rule in self.rules:
             words = f"{rule.comparison}{rule.quantity.place}"
@@ -123,15 +128,15 @@ class Claim:
 
     @property
     def attribution(self) -> str:
-        """Return the source of the claim, after its kind unless the kind is `paper`."""
+        """Return the source of the claim, with its kind unless this is `paper`: `ours; Eq. (2)`."""
         return self.source if self.kind == "paper" else f"{self.kind}; {self.source}"
 
     @property
     def digest(self) -> str:
-        """Return sixteen digits that change when the rules change.
+        """Return sixteen digits that change when the claim's rules change.
 
-        They are a hash of the printed rules, their bounds, arguments and needs. They do not cover
-        the code that computes a quantity. A change there shows in the numbers of the reference.
+        They are a hash of the printed rules, their bounds, arguments and needs. The code that
+        computes a quantity is not covered: if it changes, the numbers in the reference change.
         """
         decided = [[asdict(rule.comparison), rule.quantity.arguments] for rule in self.rules]
         content = json.dumps([self.printed, decided, self.needs], sort_keys=True)
@@ -140,8 +145,8 @@ class Claim:
     def measure(self, tables: Tables) -> Measurement:
         """Return the evidence for the claim in these tables.
 
-        Raises NoRows if the tables lack rows for a quantity, and AllLeftOut if no row of a quantity
-        meets its assumption.
+        Raises NoRows if the tables lack rows for a quantity. Raises AllLeftOut if no row of a
+        quantity meets the assumption.
         """
         points: list[Evidence] = []
         frames, lost = [], set()
@@ -169,7 +174,7 @@ illustration = partial(Claim, kind="illustration")
 
 
 class _Columns(dict):
-    """Columns of frames for the fields of a note, as `{value.max:.2g}`, without nan."""
+    """Columns of frames, without nan, for fields of a note such as `{value.max:.2g}`."""
 
     def __init__(self, frames: Iterable[pd.DataFrame]) -> None:
         rows = pd.concat(frames, ignore_index=True)
@@ -190,8 +195,9 @@ class _Statistics:
 class Judgement:
     """The verdict on a claim, and the reasons for it.
 
-    note: reasons and more numbers, as text. evidence: the test at the deciding point; None without
-    numbers. left_out: the fraction of measurements that the assumption excludes.
+    - note: reasons and more numbers, as text;
+    - evidence: the test at the point that decides the verdict; None without numbers;
+    - left_out: the fraction of measurements that the assumption of the quantity excludes.
     """
 
     verdict: Verdict
@@ -201,14 +207,17 @@ class Judgement:
 
     @property
     def measured(self) -> str:
-        """Return the numbers at the deciding point in words; empty if there are none."""
+        """Return the numbers at the point that decides the verdict, in words.
+
+        The text is empty if there are none.
+        """
         return in_words(self.evidence) if self.evidence and self.evidence.n else ""
 
 
 def claims_of(figure: str, study: str) -> list[Claim]:
-    """Return the claims about a figure, in their order; empty if the study makes none.
+    """Return the claims about a figure, in their order; empty if there are none.
 
-    figure, study: their names.
+    figure: the figure's name. study: the name of the study whose runs it draws.
     """
     return getattr(part_of(study, "claims"), "CLAIMS", {}).get(figure, [])
 
@@ -216,7 +225,8 @@ def claims_of(figure: str, study: str) -> list[Claim]:
 def judgement(claim: Claim, tables: Tables) -> Judgement:
     """Judge one claim on the tables of its figure; return verdict, note and evidence.
 
-    The verdict is "undecided" if rows are absent, or if too many measurements are excluded.
+    The verdict is "undecided" if rows are absent, or if the claim's assumption excludes too many
+    measurements.
     """
     if lacking := _lacking(claim, tables):
         return Judgement("undecided", lacking)
@@ -246,7 +256,7 @@ def judgement(claim: Claim, tables: Tables) -> Judgement:
 
 
 def _lacking(claim: Claim, tables: Tables) -> str:
-    """Return the column with too few values for a claim, in words; empty if all have enough."""
+    """Return in words which column has too few values for a claim; empty if none has."""
     for column, needed in claim.needs.items():
         present = max((t[column].nunique() for t in tables.values() if column in t), default=0)
         if present < needed:
@@ -257,10 +267,10 @@ def _lacking(claim: Claim, tables: Tables) -> str:
 
 
 def in_words(evidence: Evidence) -> str:
-    """Return the numbers of a test in words, with their limits and the point.
+    """Return the numbers of a test as text: estimate with limits, number n, and point.
 
-    An example is `error of SGD: 0.61 (0.55 to 0.72), 8 networks, d = 5`. For a fraction it is
-    `7 of 8 networks, d = 5`.
+    Examples are `error of SGD: 0.61 (0.55 to 0.72), 8 networks, d = 5` and, for a fraction, `7 of 8
+    networks, d = 5`.
     """
     n, name, counted = evidence.n, evidence.quantity, evidence.of
     if np.isnan(evidence.estimate):
@@ -276,7 +286,7 @@ def in_words(evidence: Evidence) -> str:
 
 
 def _short(value: float) -> str:
-    """Return a number with two digits, or with three from CLOSE on."""
+    """Return a number with two digits, or with three if it is at least CLOSE."""
     return number(value, 3 if abs(value) >= CLOSE else 2)
 
 
@@ -286,9 +296,9 @@ def percent(fraction: float) -> str:
 
 
 def judge(figure: str, claims: Iterable[Claim], tables: Tables) -> pd.DataFrame:
-    """Judge all claims on the tables of a figure; return a row of `COLUMNS` for each claim.
+    """Judge claims on the tables of their figure; return a table with the columns `COLUMNS`.
 
-    figure: the figure's name, for the first column.
+    The table has a row for each claim. figure: the figure's name, for the first column.
     """
     rows = [_row(figure, claim, judgement(claim, tables), tables) for claim in claims]
     return pd.DataFrame(rows, columns=list(COLUMNS))
@@ -321,25 +331,27 @@ def _row(figure: str, claim: Claim, judged: Judgement, tables: Tables) -> dict[s
 
 
 def _rounded(value: float) -> float:
-    """Return a number with six digits: more would differ between machines."""
+    """Return a number with six digits. Further digits would differ between machines."""
     return float(f"{value:.6g}")
 
 
 def values_of(tables: Tables, column: str) -> str:
     """Return the different values of a column in all tables as one text, joined by spaces.
 
-    They are sorted as text, so 10 comes before 2. The text is empty if no table has the column.
+    The values are sorted as text, so 10 comes before 2. The text is empty if no table has the
+    column.
     """
     values = (table[column].unique() for table in tables.values() if column in table)
     return " ".join(sorted({str(value) for column_values in values for value in column_values}))
 
 
 def distinct(judged: pd.DataFrame) -> pd.DataFrame:
-    """Return rows of judged claims without repetitions of a statement about the same numbers.
+    """Return the rows of judged claims without repetitions.
 
-    judged: rows of `judge` for several figures. Numbers count as the same if they are of the same
-    runs, or if data and measured values are equal. The second condition is needed since two figures
-    may have different names for the same runs.
+    Two rows are repetitions if they have the same statement and are about the same numbers. Numbers
+    are the same if they are of the same runs, or if data and measured values are equal. The second
+    condition is needed because two figures may have different names for the same runs. judged: rows
+    of `judge` for several figures.
     """
     once = judged.drop_duplicates(["statement", "runs"])
     return once.drop_duplicates(["statement", "data", "measured"])

@@ -18,7 +18,7 @@ The `figures.py` of a study has a function for each drawing, the list of its fig
 
     def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]: ...
 
-The header above a picture states a finding only if the claims have the finding's verdicts in the
+The header above a picture states a finding only if certain claims have certain verdicts in the
 drawn tables. Otherwise the header says what is drawn. Scale `smoke` is too small for findings.
 """
 
@@ -41,20 +41,20 @@ from runner.results.style import GREY, sheet
 from runner.results.verdicts import MARKS
 
 Draw = Callable[[Tables], tuple[MplFigure, pd.DataFrame]]
-"""A function from tables to the picture and the table of the drawn numbers."""
+"""A function of the tables that returns the picture and a table of the drawn numbers."""
 
 Shows = Mapping[str, Iterable[str]]
-"""Names, for example of methods, by their column."""
+"""The values that are drawn, for example methods, by column."""
 
 DOT = "  ·  "
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence for the header of a picture, which is shown only if claims have certain verdicts.
+    """A sentence for the header of a picture. It is shown only if claims have certain verdicts.
 
-    says: returns the sentence; all numbers in it are computed from the tables. holds, fails,
-    undecided: names of the claims that must have these verdicts.
+    says: a function of the tables that returns the sentence; all numbers in it are computed from
+    the tables. holds, fails, undecided: the names of the claims that must have this verdict.
     """
 
     says: Callable[[Tables], str]
@@ -71,7 +71,8 @@ class Finding:
     def said(self, tables: Tables, verdicts: Mapping[str, str]) -> str:
         """Return the sentence, or an empty text if it must not be shown.
 
-        It is not shown if a claim has another verdict, or rows are absent. verdicts: by claim.
+        It is not shown if a claim has another verdict than required, or if rows are absent.
+        verdicts: the verdict of each claim by name.
         """
         if any(verdicts.get(claim) != needed for claim, needed in self.rests_on.items()):
             return ""
@@ -83,18 +84,18 @@ class Finding:
 
 @dataclass(frozen=True)
 class Header:
-    """The three lines of text above a picture."""
+    """The three lines of text above a picture: what it is, what was found, and counts of claims."""
 
     what: str
     """Paper, figure, data, whose procedure, and number of replicates."""
     finding: str
-    """The sentence of a `Finding`, or else what the picture shows."""
+    """The sentence of a `Finding`. Without one, what the picture shows."""
     counts: tuple[tuple[str, str], ...]
-    """Pairs of a text and its color. They state how many claims hold, fail and are undecided, and
+    """Pairs of a text and its color. They say how many claims hold, fail and are undecided, and
     what the marks are."""
 
     def as_json(self) -> bytes:
-        """Return the texts without colors as JSON, the content of `<figure>.header.json`."""
+        """Return the three lines as JSON, without colors: the content of `<figure>.header.json`."""
         words = asdict(self) | {"counts": "".join(text for text, _ in self.counts)}
         return json.dumps(words, indent=1, ensure_ascii=False).encode()
 
@@ -104,13 +105,15 @@ class Drawing:
     """How a figure is drawn, with the parts of its header and caption.
 
     - figure: the figure's name.
-    - draw: makes the picture from the tables.
-    - caption: the description of panels, points, lines, bars and bands, or a function that returns
-      it for some tables.
-    - whose: the training procedure: "as in the paper" or "ours".
-    - findings: the header shows the first one whose claims have the needed verdicts.
-    - marks: a key for a picture that has none: "lines: medians, dots: replicates".
-    - shows: the values of a column that are drawn; the caption lists all others as not shown.
+    - draw: the function that makes the picture from the tables.
+    - caption: the description of panels, points, lines, bars and bands, or a function of the tables
+      that returns it.
+    - whose: whose training procedure is shown: "as in the paper" or "ours".
+    - findings: sentences for the header, which shows the first one whose claims have the required
+      verdicts.
+    - marks: what lines and dots are, for a picture without a legend for them: "lines: medians,
+      dots: replicates".
+    - shows: the values that are drawn, by column; the caption lists all other values as not shown.
     - unread: tables that neither the drawing nor a claim reads. The reference does not store them.
     """
 
@@ -124,7 +127,10 @@ class Drawing:
     unread: Sequence[str] = ()
 
     def __call__(self, tables: Tables) -> tuple[MplFigure, pd.DataFrame]:
-        """Draw the rows of the names in `shows`; return the picture and the numbers."""
+        """Draw the tables; return the picture and a table of the drawn numbers.
+
+        If a column is in `shows`, only rows with the values there are drawn.
+        """
         return self.draw(self._shown(tables))
 
     def header(
@@ -137,8 +143,11 @@ class Drawing:
     ) -> Header:
         """Return the header of the picture.
 
-        headline: a text such as "paper B, figure 1: ranks by depth". judged: the table of
-        `claims.judge`. overrides: the parameters `key=value` that the user typed.
+        - headline: a text such as "paper B, figure 1: ranks by depth";
+        - tables: the tables that are drawn;
+        - judged: the judged claims, a result of `claims.judge`;
+        - scale: the scale of the runs; at `smoke` the header has no finding;
+        - overrides: the parameters `key=value` that the user typed.
         """
         source, _, drawn = headline.partition(": ")
         verdicts = dict(zip(judged["claim"], judged["verdict"], strict=True))
@@ -152,7 +161,7 @@ class Drawing:
         return Header(upper(DOT.join(what)), upper(finding or drawn or source), tuple(counts))
 
     def description(self, tables: Tables) -> str:
-        """Return the description of panels and marks, with the values that are not drawn."""
+        """Return the description of panels and marks, followed by the values that are not drawn."""
         caption = self.caption
         words = caption if isinstance(caption, str) else caption(self._shown(tables))
         names: dict[str, set[str]] = {column: set() for column in self.shows}
@@ -163,7 +172,7 @@ class Drawing:
         return f"{words} Not shown: {absent}." if absent else words
 
     def left_out(self, names: Shows) -> str:
-        """Return which of these values are not drawn, as text; empty if all are drawn.
+        """Return as text which of these values the drawing leaves out; empty if it draws all.
 
         names: the values of each column.
         """
@@ -173,7 +182,7 @@ class Drawing:
         return "; ".join(f"{column} {', '.join(some)}" for column, some in absent.items() if some)
 
     def _shown(self, tables: Tables) -> Tables:
-        """Return the tables with the rows of the names in `shows`."""
+        """Return the tables with only the rows that are drawn, by `shows`."""
         shown = {}
         for table, rows in tables.items():
             for column in set(self.shows) & set(rows):
@@ -196,14 +205,15 @@ def _counts(judged: pd.DataFrame) -> Iterator[tuple[str, str]]:
 
 
 def upper(text: str) -> str:
-    """Return a text with a capital at its beginning, unless it begins with a symbol such as α."""
+    """Return a text that begins with a capital, unless it begins with a symbol such as α."""
     return text[:1].upper() + text[1:] if text[:1].isascii() else text
 
 
 def drawing_of(name: str, study: str) -> Drawing:
-    """Return the drawing of the figure `name`.
+    """Return the drawing of a figure.
 
-    Raises InputError if the study's `figures.py` has none.
+    name: the figure's name. study: the name of its study. Raises InputError if FIGURES in the
+    study's `figures.py` does not list the figure.
     """
     for drawing in getattr(part_of(study, "figures"), "FIGURES", []):
         if drawing.figure == name:
@@ -215,8 +225,8 @@ def drawing_of(name: str, study: str) -> Drawing:
 def draw(drawing: Draw, tables: Tables) -> tuple[MplFigure, pd.DataFrame]:
     """Return the picture and the table of the drawn numbers.
 
-    If rows are absent, the picture is an empty panel with a text about the absent rows. A drawing
-    with `or_empty(axes)` leaves only one panel empty.
+    If rows are absent, the picture is one empty panel, with a text about the absent rows. To leave
+    only one panel of several empty, a drawing uses `with or_empty(axes)`.
     """
     try:
         with np.errstate(all="ignore"):  # a diverged run is data
@@ -231,7 +241,7 @@ def draw(drawing: Draw, tables: Tables) -> tuple[MplFigure, pd.DataFrame]:
 def or_empty(axes: Axes, *others: Axes) -> Iterator[None]:
     """Leave a panel empty if the block raises NoRows, with a text about the absent rows.
 
-    others: further axes, which are then removed.
+    others: further axes, which are then hidden.
     """
     try:
         yield

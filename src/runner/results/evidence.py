@@ -1,19 +1,19 @@
 """Test a statement at each point, and decide the verdict over all points.
 
-A comparison (`Above`, `Below`, `Within`, `Always`) tests the numbers of one point (one width, one
-depth) and returns `Evidence`: an estimate with its limits, and two p-values. `p_holds` is the
-probability of numbers at least as favorable if the statement is false. `p_fails` is the probability
-of numbers at least as unfavorable if the statement is true. `verdict` combines all points to
-*holds*, *fails* or *undecided*.
+A point is for example one width or one depth. A comparison (`Above`, `Below`, `Within`, `Always`)
+tests the numbers of a point. It returns `Evidence`: an estimate with its limits, and two p-values.
+`p_holds` is the probability of numbers at least as favorable if the statement is false. `p_fails`
+is the probability of numbers at least as unfavorable if the statement is true. `verdict` combines
+all points to *holds*, *fails* or *undecided*.
 
-Numbers are the rows of a frame, of one of three kinds:
+Numbers are the rows of a data frame. There are three kinds, which its columns distinguish:
 
 - a `value` for each replicate: the exact sign test, without assumptions on the distribution. A
   diverged replicate (nan, inf) counts for neither side, or for the other side.
 - a `value` with its standard `error` from `n` chains: Student's t test.
 - a `count` of `n` cases: the exact binomial test.
 
-If a replicate has several numbers, the test uses the number that is least favorable.
+If a replicate has several numbers, the test uses the least favorable one.
 """
 
 import re
@@ -42,10 +42,10 @@ class Evidence:
     """The result of a statistical test of a statement at one point.
 
     - estimate: the measured median, estimate or fraction;
-    - low, high: limits of the estimate, each with one-sided error 5 %;
+    - low, high: limits of the estimate, each with a one-sided error of 5 %;
     - p_holds: the probability of numbers at least as favorable if the statement is false;
     - p_fails: the probability of numbers at least as unfavorable if the statement is true;
-    - point: the point in words, as `d = 5`.
+    - point: the point in words, such as `d = 5`.
     """
 
     estimate: float
@@ -56,7 +56,7 @@ class Evidence:
     p_holds: float
     p_fails: float
     bound: float = np.nan
-    """The number that the estimate is compared with."""
+    """The number with which the estimate is compared."""
     needed: int = 2
     """The smallest n with which the test could decide."""
     unit: Unit = "value"
@@ -64,11 +64,14 @@ class Evidence:
     quantity: str = ""
     """The name of the measured quantity."""
     of: str = "replicates"
-    """The plural of what `n` counts."""
+    """What `n` counts, in the plural."""
 
     @property
     def distance(self) -> float:
-        """Return the distance of the estimate from its bound; for ratios, of their logarithms."""
+        """Return the distance of the estimate from its bound.
+
+        For ratios, the distance is the difference of the logarithms.
+        """
         with np.errstate(all="ignore"):
             if self.unit == "ratio":
                 return float(np.abs(np.log(self.estimate / self.bound)))
@@ -76,16 +79,16 @@ class Evidence:
 
 
 def verdict(points: Sequence[Evidence]) -> tuple[Verdict, Evidence | None]:
-    """Return the verdict over all points, and the evidence at the deciding point.
+    """Return the verdict over all points, and the evidence at the point that decides it.
 
     - *holds*: `p_holds` is at most ERROR at every point (an intersection-union test, which needs no
       correction). The point with the largest `p_holds` decides.
     - *fails*: the smallest `p_fails` is at most ERROR divided by the number of points (Holm's
       correction). The point with this `p_fails` decides.
-    - *undecided*: otherwise. The point with the largest `p_holds` is returned.
+    - *undecided*: in all other cases. The point with the largest `p_holds` is returned.
 
     Among equal p-values, the point nearest to its bound decides *holds*, and the farthest decides
-    *fails*. Without points the verdict is "undecided", with None.
+    *fails*. Without points the result is "undecided" and None.
     """
     if not points:
         return "undecided", None
@@ -111,7 +114,11 @@ class Above:
         return f"above {_in_words(self.bound)}"
 
     def evidence(self, rows: pd.DataFrame) -> Evidence:
-        """Test the comparison on the rows of one point; return estimate, limits and p-values."""
+        """Test the comparison on the rows of one point; return estimate, limits and p-values.
+
+        rows: the column `value` of each `replicate`, or `value` with `error` and `n`, or `value`
+        with `count` and `n`.
+        """
         return _test(_worst(rows, -rows["value"]), self.bound)
 
 
@@ -128,7 +135,11 @@ class Below:
         return f"below {_in_words(self.bound)}"
 
     def evidence(self, rows: pd.DataFrame) -> Evidence:
-        """Test the comparison on the rows of one point; return estimate, limits and p-values."""
+        """Test the comparison on the rows of one point; return estimate, limits and p-values.
+
+        rows: the column `value` of each `replicate`, or `value` with `error` and `n`, or `value`
+        with `count` and `n`.
+        """
         return _contrary(_test(_worst(rows, rows["value"]), self.bound))
 
 
@@ -136,10 +147,10 @@ class Below:
 class Within:
     """The comparison that the median or estimate at a point is within `margin` of `of`.
 
-    It holds if two one-sided tests hold. The opposite, a larger difference, is tested with half the
-    error on each side. Five replicates cannot refute an equivalence: even if all are beyond the
-    margin, p is 2 × 0.5⁵ > 0.05. A sign test of fewer than six replicates therefore decides
-    nothing.
+    It holds if two one-sided tests hold, one for each side. The opposite is a larger difference. It
+    is tested with half the error on each side. Five replicates cannot refute an equivalence: even
+    if all are beyond the margin, p is 2 × 0.5⁵ > 0.05. A sign test of fewer than six replicates
+    therefore decides nothing.
     """
 
     margin: float
@@ -149,7 +160,11 @@ class Within:
         return f"within {number(self.margin)} of {number(self.of)}"
 
     def evidence(self, rows: pd.DataFrame) -> Evidence:
-        """Test the comparison on the rows of one point; return estimate, limits and p-values."""
+        """Test the comparison on the rows of one point; return estimate, limits and p-values.
+
+        rows: the column `value` of each `replicate`, or `value` with `error` and `n`, or `value`
+        with `count` and `n`.
+        """
         farthest = _worst(rows, (rows["value"] - self.of).abs())
         upper = Below(self.of + self.margin).evidence(farthest)
         lower = Above(self.of - self.margin).evidence(farthest)
@@ -167,12 +182,13 @@ class Within:
 class Always:
     """The comparison that every number at a point satisfies a relation, such as `<= 1`.
 
-    It suits theorems and exact equalities. One counterexample refutes the statement; if numbers
-    have errors, it must be beyond its `error`. The statement holds if no replicate has a
-    counterexample and there are enough replicates. Enough means: if half of all networks were
-    counterexamples, one would have appeared. The estimate is the fraction of replicates whose
-    numbers all satisfy the relation. A nan is no counterexample, but does not support the
-    statement.
+    It is meant for theorems and exact equalities. One counterexample refutes the statement. If
+    numbers have an `error`, a counterexample must be off by more than it.
+
+    The statement holds if no replicate has a counterexample and there are enough replicates. Enough
+    means: if half of all networks were counterexamples, one would have appeared. The estimate is
+    the fraction of replicates whose numbers all satisfy the relation. A nan neither refutes nor
+    supports the statement.
     """
 
     relation: Literal["<", "<=", "=", ">=", ">"]
@@ -190,9 +206,10 @@ class Always:
         return f"always {self.WORDS[self.relation]} {number(self.bound)}"
 
     def evidence(self, rows: pd.DataFrame) -> Evidence:
-        """Test the rows of one point; return estimate, limits and p-values.
+        """Test the relation on the rows of one point; return estimate, limits and p-values.
 
-        A replicate may have several rows.
+        rows: the columns `replicate`, `value` and perhaps `error`; a replicate may have several
+        rows.
         """
         satisfied = self.satisfied(rows)
         refuted = bool((satisfied == 0).any())
@@ -220,7 +237,10 @@ Comparison = Above | Below | Within | Always
 
 
 def _worst(rows: pd.DataFrame, badness: pd.Series) -> pd.DataFrame:
-    """Return the least favorable row of each replicate, or a row without a number if any."""
+    """Return the least favorable row of each replicate. A row without a number is the worst.
+
+    badness: a number for each row; the largest is the least favorable.
+    """
     if "replicate" not in rows or rows["replicate"].is_unique:
         return rows
     ordered = rows.assign(badness=badness.astype(float).fillna(np.inf)).sort_values("badness")
@@ -232,7 +252,7 @@ def _in_words(bound: float | str) -> str:
 
 
 def number(value: float, digits: int = 6) -> str:
-    """Return a number as text with at most `digits` digits: `0.25`, `−3`, `1.07e7`, `1e-9`."""
+    """Return a number as text with at most `digits` significant digits: `0.25`, `−3`, `1.07e7`."""
     text = re.sub(r"e\+?(-?)0*", r"e\1", f"{value:.{digits}g}")
     return re.sub("^-", "−", text)
 
@@ -302,9 +322,10 @@ def at_least(count: int, n: int, chance: float) -> float:
 def median_limits(values: np.ndarray) -> tuple[float, float]:
     """Return the lower and the upper limit of the median of a distribution.
 
-    values: samples of it. Each limit has a one-sided error of at most ERROR. The limits are sorted
-    samples (the inverse of the sign test), and infinite with fewer than five samples. A nan counts
-    as -inf for the lower limit, and as inf for the upper limit.
+    values: samples of the distribution (n,). Each limit has a one-sided error of at most ERROR. The
+    limits are two of the sorted samples (the inverse of the sign test). With fewer than five
+    samples they are infinite. A nan counts as -inf for the lower limit, and as inf for the upper
+    limit.
     """
     n = len(values)
     rank = sum(at_least(n - k, n, 0.5) <= ERROR for k in range(n)) - 1
@@ -316,15 +337,19 @@ def median_limits(values: np.ndarray) -> tuple[float, float]:
 
 
 def replicates_needed(tests: int = 1) -> int:
-    """Return the smallest number of replicates with which one of so many sign tests can decide."""
+    """Return the smallest number of replicates with which a sign test can decide.
+
+    tests: how many sign tests share the error ERROR.
+    """
     return int(np.ceil(np.log2(tests / ERROR)))
 
 
 def slopes(table: pd.DataFrame, x: str, y: str, *, log: bool = False) -> pd.Series:
     """Return the slope of y in x by least squares, for each replicate.
 
-    x, y: names of columns. log: fit log y to log x instead; the slope is then an exponent. The
-    slope is nan if x has only one value.
+    x, y: names of columns; the table also has the column `replicate`. log: whether log y is fitted
+    to log x; the slope is then an exponent. The slope is nan if x has only one value, or a number
+    is nan.
     """
     columns = table[["replicate", x, y]].astype(float)
     with np.errstate(all="ignore"):
@@ -341,10 +366,11 @@ def slopes(table: pd.DataFrame, x: str, y: str, *, log: bool = False) -> pd.Seri
 def slope_of_estimates(
     x: np.ndarray, estimates: np.ndarray, errors: np.ndarray
 ) -> tuple[float, float]:
-    """Return the weighted slope of estimates in x, and the standard error of the slope.
+    """Return the slope of estimates in x by weighted least squares, and its standard error.
 
-    errors: standard errors of the estimates. Weights and result depend on these errors, and never
-    on the residuals of the fit.
+    x, estimates, errors: arrays (n,); errors are the standard errors of the estimates. The weights
+    and the standard error of the slope depend only on these errors, not on the residuals of the
+    fit.
     """
     weights = 1 / np.square(errors)
     centred = x - np.sum(weights * x) / weights.sum()

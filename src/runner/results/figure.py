@@ -1,7 +1,8 @@
 """A figure at a scale: its runs, its picture, its caption and its claims.
 
-A figure is canonical if its runs are the runs of the plain command `figure=<figure> scale=<scale>`.
-A figure of other runs has another name, `<figure>-<hash8>`, so that no figure overwrites another.
+A figure is canonical if its runs are the runs of the command `figure=<figure> scale=<scale>`,
+without changed parameters. All others have another name, `<figure>-<hash>`, so that no figure
+overwrites another.
 """
 
 import hashlib
@@ -31,17 +32,21 @@ from runner.runs.provenance import REFERENCE
 from runner.runs.run import Run, load, stale_note
 
 FILES = ("png", "pdf", "svg", "body.png", "header.json", "csv", "claims.csv", "caption.txt")
-"""Ends of the files of a figure, beside its provenance. `png` has the header; `body.png` has none,
-for pages that write the words of `header.json` as text."""
+"""Endings of the files of a figure, in addition to its provenance. `png` has the header above the
+picture; `body.png` has none. A page that shows `body.png` writes the texts of `header.json` above
+it."""
 
 
 @dataclass(frozen=True)
 class Figure:
     """A figure at a scale, with its runs.
 
-    figure: the figure's name. overrides: the parameters `key=value` that the user typed; none for
-    the canonical figure. style: `screen` or `paper`. A method with an argument `tables` by default
-    reads the tables of the runs. It then raises InputError if a run is missing or damaged.
+    - figure: the figure's name;
+    - overrides: the parameters `key=value` that the user typed; none for the canonical figure;
+    - style: `screen`, `paper`, or the path of a style file.
+
+    Many methods have an argument `tables`. By default they read the tables of the runs, and raise
+    InputError if a run is missing or damaged.
     """
 
     figure: str
@@ -53,7 +58,7 @@ class Figure:
     style: str = "screen"
 
     folder_name: ClassVar[str] = "figures"
-    """The folder within the folder of outputs that gets the figure's files."""
+    """The folder for the figure's files, within the folder of outputs."""
 
     def __repr__(self) -> str:
         return f"<figure {self.name} at scale {self.scale}: {len(self.runs)} runs>"
@@ -67,7 +72,8 @@ class Figure:
     def name(self) -> str:
         """Return the name of the figure's files.
 
-        With overrides it is `<figure>-<hash>`. The eight digits of the hash are of the runs' names.
+        With typed parameters it is `<figure>-<hash>`, with eight digits of a hash of the runs'
+        names.
         """
         if self.is_canonical:
             return self.figure
@@ -81,7 +87,7 @@ class Figure:
 
     @property
     def headline(self) -> str:
-        """Return paper, figure and content in one line: "paper B, figure 1: ranks by depth"."""
+        """Return the title of the figure: "paper B, figure 1: ranks by depth"."""
         return headline("figure", self.figure)
 
     @cached_property
@@ -102,17 +108,17 @@ class Figure:
         return self.outputs / self.folder_name / self.scale / f"{self.name}.{end}"
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """Return the tables of the runs by name, each joined over the runs.
+        """Return the tables of all runs by name. Each table has the rows of all runs.
 
         Raises InputError if a run is missing or damaged.
         """
         return load(self.runs)
 
     def judge(self, tables: Tables | None = None) -> pd.DataFrame:
-        """Judge the figure's claims; return a row for each.
+        """Judge the figure's claims; return a table with a row for each claim.
 
-        Its columns are statement, rule, verdict and numbers, among others. At scale smoke nothing
-        fails, since the experiments are too small to refute a statement.
+        The columns are `claims.COLUMNS`: statement, rule, verdict, numbers and others. At scale
+        `smoke` no claim fails, since the experiments are too small to refute a statement.
         """
         listed = claims.claims_of(self.figure, self.study)
         judged = claims.judge(self.name, listed, self.tables() if tables is None else tables)
@@ -120,7 +126,7 @@ class Figure:
         return judged.replace({"verdict": too_small})
 
     def header(self, tables: Tables | None = None, judged: pd.DataFrame | None = None) -> Header:
-        """Return the lines above the picture.
+        """Return the three lines above the picture.
 
         judged: the result of `judge` for these tables; None: judge now.
         """
@@ -146,13 +152,13 @@ class Figure:
         where: str = "",
         header: bool = True,
     ) -> MplFigure:
-        """Return the picture, for example for a paper. `savefig` saves it in its style.
+        """Return the picture, for example for a paper. Its method `savefig` saves it in its style.
 
-        - style: `screen`, `paper`, or the path of a style file; by default the figure's.
+        - style: `screen`, `paper`, or the path of a style file; by default the figure's style.
         - size: `column`, `page`, or inches: `"3.3x4"`, or `"3.3"` for a width.
-        - series: names of the series to draw, as the tables call them: `["sgd"]`.
-        - where: condition on the rows to draw: `"width <= 200"`.
-        - header: False draws no header. Only the style `screen` has one, and only without a size.
+        - series: the names of the series to draw, as in the tables: `["sgd"]`; empty: all.
+        - where: a condition on the rows to draw: `"width <= 200"`.
+        - header: False draws no header. Only the style `screen` without a size has a header.
 
         Raises InputError for an unknown style, size, series or column, and for a style file that
         cannot be read.
@@ -165,9 +171,9 @@ class Figure:
         return self.drawn(tables)[1]
 
     def part(self, tables: Tables, series: Sequence[str] = (), where: str = "") -> Tables:
-        """Return the rows of some series, and of those the rows that meet a condition.
+        """Return the tables with only the rows of some series that also meet a condition.
 
-        Raises InputError as `draw` does.
+        series, where: as in `draw`. Raises InputError as `draw` does.
         """
         if not series and not where:
             return tables
@@ -177,7 +183,10 @@ class Figure:
         return meeting(tables, where) if where else tables
 
     def changed(self, series: Sequence[str] = (), where: str = "") -> "Figure":
-        """Return the figure with the words that its header and caption say of a part of it."""
+        """Return a copy of the figure whose header and caption say that only a part is drawn.
+
+        series, where: the part, as in `draw`.
+        """
         words = [f"series={'+'.join(series)}"] * bool(series) + [f"where {where}"] * bool(where)
         return replace(self, overrides=(*self.overrides, *words))
 
@@ -191,7 +200,9 @@ class Figure:
     ) -> tuple[MplFigure, pd.DataFrame]:
         """Draw the picture; return it with the drawn numbers, the table of `<figure>.csv`.
 
-        tables, header, form: by default the figure's own. series, where: as in `draw`.
+        tables: by default the tables of the runs. header: by default the result of the method
+        `header`. form: the style and the size; by default the figure's style. series, where: as in
+        `draw`.
         """
         tables, form = self.tables() if tables is None else tables, form or Format(self.style)
         tables, changed = self.part(tables, series, where), self.changed(series, where)
@@ -204,7 +215,9 @@ class Figure:
                     raise
                 words = ", ".join(changed.overrides)
                 why = f"{type(error).__name__}: {error}"
-                raise InputError(f"{self.figure} needs more rows than {words} ({why})") from error
+                raise InputError(
+                    f"{self.figure} cannot be drawn with {words}: it needs more rows ({why})"
+                ) from error
             settle(picture)
             if isinstance(picture, Picture) and form.has_header:
                 picture.add_header(header.what, header.finding, header.counts)
@@ -220,13 +233,16 @@ class Figure:
 
     @property
     def looks(self) -> Mapping[str, Look]:
-        """Return the looks of series by name, LOOKS in the study's `figures.py`."""
+        """Return the looks (color, marker, dashes) of series by name.
+
+        They are in LOOKS of the study's `figures.py`; empty without it.
+        """
         return getattr(part_of(self.study, "figures"), "LOOKS", {})
 
     def png(self, note: str = "") -> bytes:
         """Return the picture as the content of a PNG file.
 
-        note: a text for the end of the header's first line.
+        note: a text that is added to the first line of the header.
         """
         tables = self.tables()
         header = self.header(tables)
@@ -257,7 +273,8 @@ class Figure:
     def make(self) -> str:
         """Save the figure and its provenance; return a report for the terminal.
 
-        Raises InputError if a run is missing or damaged, or the folder cannot be written.
+        The report has the verdicts on the claims and the path of the picture. Raises InputError if
+        a run is missing or damaged, or the folder cannot be written.
         """
         try:
             tables = self.tables()
@@ -287,10 +304,10 @@ class Figure:
         return shlex.join(["make", "compare", *scale, *outputs])
 
     def provenance(self) -> dict[str, Any]:
-        """Return the origin of the figure: its command, runs, seconds, seeds and earlier rules.
+        """Return the origin of the figure: its command, runs, seconds, seeds and registered rules.
 
-        Each run has its commit, its machine and its time. `rules` has the digests of the rules that
-        were written before the runs were computed.
+        Each run has its commit, its machine and its time. The entry `rules` has the digest of each
+        rule that was registered before the runs were computed.
         """
         runs = [describe(run) for run in self.runs]
         seconds = [run["seconds"] for run in runs if isinstance(run["seconds"], int | float)]
@@ -308,7 +325,7 @@ class Figure:
         }
 
     def is_current(self) -> bool:
-        """Return whether the figure's files were made from the present runs, and in its style."""
+        """Return whether the figure's files exist, made in its style from the present runs."""
         keys = ("run", "tables", "stale")
         try:
             about = json.loads(self.path("provenance.json").read_text())
@@ -320,10 +337,10 @@ class Figure:
         return is_same and before == now and all(self.path(end).exists() for end in FILES)
 
     def not_drawn(self) -> str:
-        """Return a warning about parameter values that the figure does not draw.
+        """Return a warning about values of parameters that the figure does not draw.
 
-        It is empty if the figure draws all values, or is canonical. Raises InputError if the figure
-        has no drawing.
+        The text is empty if the figure draws all values, or is canonical. Raises InputError if the
+        figure has no drawing.
         """
         names: dict[str, set[str]] = {column: set() for column in self.drawing.shows}
         for config in (run.config for run in self.runs):
@@ -340,11 +357,11 @@ RUN_FACTS = (
     "started", "ended", "seconds", "cpu_seconds", "peak_memory_bytes", "commit", "dirty", "code",
     "device", "device_name", "instructions", "threads", "versions",
 )  # fmt: skip
-"""The facts of a run's provenance that a figure's provenance repeats."""
+"""The entries of a run's provenance that a figure's provenance repeats."""
 
 
 def describe(run: Run) -> dict[str, Any]:
-    """Return the name, the facts and the tables' checksums of a run, for a figure's provenance.
+    """Return what a figure's provenance says about a run: name, origin, checksums of its tables.
 
     Raises InputError if the run is not complete.
     """

@@ -1,4 +1,4 @@
-"""Finish a drawn picture: margins, size in print, files."""
+"""The last steps of a drawn picture: margins, size in print, files."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -18,7 +18,10 @@ MARGIN = 0.08
 
 
 def fit(picture: Picture) -> None:
-    """Set the margins at both sides of a sheet so that no text is cut, and none is too wide."""
+    """Set the left and right margins of a picture, so that no text is cut and no room is wasted.
+
+    A picture that matplotlib lays out automatically is not changed.
+    """
     if picture.get_layout_engine() is not None:
         return
     for text in [text for axes in picture.axes for text in axes.texts]:
@@ -35,7 +38,7 @@ def fit(picture: Picture) -> None:
 
 
 def shrink(picture: Picture) -> None:
-    """Shrink a drawn picture, its lines and its texts by its factor for print, in place."""
+    """Shrink a drawn picture with its lines and texts in place, by the factor `picture.share`."""
     share = picture.share
     picture.set_size_inches(*(picture.get_size_inches() * share))
     for artist in picture.findobj():
@@ -43,7 +46,7 @@ def shrink(picture: Picture) -> None:
             if hasattr(artist, f"set_{size}"):
                 getattr(artist, f"set_{size}")(np.multiply(getattr(artist, f"get_{size}")(), share))
         for size in ("pad", "sep", "width", "height"):
-            if isinstance(artist, OffsetBox) and getattr(artist, size, None):  # of a legend
+            if isinstance(artist, OffsetBox) and getattr(artist, size, None):  # part of a legend
                 setattr(artist, size, getattr(artist, size) * share)
         if isinstance(artist, Legend):
             for line in artist.get_lines():
@@ -63,10 +66,10 @@ def save(
     ends: Sequence[str] = ("png", "body.png", "pdf", "svg"),
     write: Callable[[Path, bytes], None] = write_atomically,
 ) -> None:
-    """Write a picture into the files `<path>.<end>`, one for each of `ends`.
+    """Write a picture into the files `<path>.<end>`, one for each ending in `ends`.
 
-    The end `body.png` means without the header. Equal tables give equal files. write: the function
-    that writes a file.
+    The ending `body.png` means a PNG without the header. Equal pictures give equal files. write:
+    the function that writes the content of a file.
     """
     logging.getLogger("fontTools").setLevel(logging.ERROR)  # warns about the dates of fonts
     for end in ends:

@@ -1,4 +1,4 @@
-"""Printed names of a study: of the columns and values of its tables, and of conditions on them."""
+"""Printed names of a study: of columns in its tables, of values in them, and of conditions."""
 
 import importlib
 import re
@@ -17,8 +17,8 @@ from runner.core.choices import names_images
 class Names:
     """Printed names of columns, of values in them, and of conditions on them.
 
-    unmet: texts for conditions that are not met. A name without entry is printed as it is written,
-    with spaces for underscores.
+    unmet: for a condition, the text that it is not met. A name without an entry is printed as it
+    is, with spaces instead of underscores.
     """
 
     columns: Mapping[str, str]
@@ -27,7 +27,7 @@ class Names:
     unmet: Mapping[str, str]
 
     def with_others(self, printed: Mapping[Any, str]) -> "Names":
-        """Return these names with changes: an entry of `printed` replaces the old one."""
+        """Return a copy of these names in which the entries of `printed` replace older entries."""
         texts = {name: words for name, words in printed.items() if isinstance(name, str)}
         columns, conditions = {**self.columns, **texts}, {**self.conditions, **texts}
         return Names(columns, {**self.values, **printed}, conditions, self.unmet)
@@ -35,7 +35,7 @@ class Names:
     def column(self, name: str) -> str:
         """Return the printed name of a column.
 
-        The name `<column>_before` means a measurement before training.
+        A name `<column>_before` is a measurement before training; its printed name says this.
         """
         label = self.columns.get(name.removesuffix("_before"))
         if label and name.endswith("_before"):
@@ -43,7 +43,7 @@ class Names:
         return label or name.replace("_", " ")
 
     def value(self, value: Any) -> str:
-        """Return the printed name of a value in a column, such as a method.
+        """Return the printed name of a value in a column, for example of a method.
 
         The name of a file of images stays as it is.
         """
@@ -54,7 +54,7 @@ class Names:
         return (self.values.get(text) or self.values.get(words, words)).replace("\n", " ")
 
     def condition(self, code: str) -> str:
-        """Return a condition in words, or as a formula where it has no words: `m = d²`.
+        """Return a condition in words, or as a formula if it has no words: `m = d²`.
 
         code: the condition as an expression of Python.
         """
@@ -80,20 +80,22 @@ SIGNS = {
     r" \* ": " ",
     "_": " ",
 }
-"""How the code of a condition is printed: pattern and replacement, applied in this order."""
+"""How the code of a condition is printed: regular expressions and replacements, applied in this
+order."""
 
 
 def names_of(study: str) -> Names:
-    """Return the names that a study's pictures, tables and rules print for columns and values."""
+    """Return the printed names of columns, values and conditions in a study's tables."""
     return names_in(package_of(study))
 
 
 @cache
 def names_in(package: str) -> Names:
-    """Return the printed names in the `names.py` of a package, or of the nearest package above it.
+    """Return the printed names in the file `names.py` of a package.
 
-    The module may define MEASURES (columns), NAMES (values), CONDITIONS, and UNMET (texts for
-    conditions that are not met). Without a module there are no printed names.
+    If the package has no such file, the nearest package above it that has one is used. The module
+    may define MEASURES (names of columns), NAMES (of values), CONDITIONS, and UNMET (texts for
+    conditions that are not met). If there is no module, there are no printed names.
     """
     module = None
     while package and not module:

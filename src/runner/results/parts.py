@@ -1,4 +1,4 @@
-"""Choose a part of a figure's tables: some series, or the rows that meet a condition."""
+"""Select a part of a figure's tables: some series, or the rows that meet a condition."""
 
 from collections.abc import Sequence
 
@@ -12,11 +12,11 @@ from runner.runs.query import UnknownColumn, fits
 def of_series(
     tables: Tables, names: Sequence[str], first: Sequence[str] = ()
 ) -> dict[str, pd.DataFrame]:
-    """Return the rows of some series.
+    """Return the tables with only the rows of some series, such as methods.
 
-    The series are values of one column, which must have all the names. Tables without any of them
-    stay whole. names: the values. first: columns that are preferred to others. Raises InputError if
-    no column has all the names.
+    names: the series; one text column of a table must have all these values. first: columns that
+    are preferred if several fit. Tables without any of these values are not changed. Raises
+    InputError if no column has all names.
     """
     values: dict[str, set[str]] = {}
     for rows in tables.values():
@@ -40,9 +40,10 @@ def of_series(
 
 
 def meeting(tables: Tables, condition: str) -> dict[str, pd.DataFrame]:
-    """Return the rows that meet a condition, from the tables that have its columns.
+    """Return the tables with only the rows that meet a condition.
 
-    Raises InputError if no table has its columns, no row meets it, or it is no condition.
+    Tables without the condition's columns are not changed. Raises InputError if no table has the
+    columns, no row meets the condition, or the text is not a condition.
     """
     fit, unknown = dict(tables), dict[str, UnknownColumn]()
     for name, rows in tables.items():

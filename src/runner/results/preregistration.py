@@ -1,9 +1,9 @@
 """Pre-registration: record the rules of a figure before its runs are computed.
 
-The digests of a figure's rules are written beside the figure before its first run starts. A verdict
-is *pre-registered* under two conditions: the digest of its rule was written by then, and no numbers
-of the same seed were stored for this figure under another rule, at any scale. Otherwise it is
-*exploratory*.
+The digests of a figure's rules are written into a file next to the figure before its first run
+starts. A verdict is *pre-registered* under two conditions. The digest of its rule was written by
+then. And the reference had no numbers of the same seed for this figure under another rule, at any
+scale. Otherwise the verdict is *exploratory*.
 """
 
 import json
@@ -27,10 +27,9 @@ PREREGISTERED, EXPLORATORY = STANDINGS
 
 
 def register(figure: "runner.results.figure.Figure") -> None:
-    """Write the digests of a figure's rules next to the figure, before its runs are computed.
+    """Write the digests of a figure's rules into a file, before its runs are computed.
 
-    If a run exists already, only those rules are written that were registered before and are
-    unchanged.
+    If a run exists already, only rules that were registered before and are unchanged are written.
     """
     rules = {claim.name: claim.digest for claim in claims_of(figure.figure, figure.study)}
     if any(run.folder.exists() for run in figure.runs):
@@ -43,7 +42,7 @@ def register(figure: "runner.results.figure.Figure") -> None:
 
 
 def registered(figure: "runner.results.figure.Figure") -> dict[str, str]:
-    """Return the digest of each rule that was written before the runs were computed, by claim."""
+    """Return the digest of each rule that was registered before the runs, by the claim's name."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         content = json.loads(figure.path(END).read_text())
         if content["runs"] == _run_names(figure):
@@ -62,8 +61,8 @@ def rules_before_numbers(
 ) -> list[bool]:
     """Return for each judged claim whether its rule was written before its numbers were known.
 
-    judged: the claims of a figure. provenance: the figure's. stored: pairs of provenance and claims
-    that the reference has for the figure, one for each scale.
+    judged: the claims of a figure. provenance: the provenance of the figure. stored: for each scale
+    at which the reference has the figure, its provenance and its claims.
     """
     seeds, rules = set(provenance["seeds"]), dict(provenance["rules"])
     for earlier, claims in stored:
@@ -77,9 +76,10 @@ def rules_before_numbers(
 
 
 def earlier_seeds(provenance: Mapping[str, Any], replaced: Mapping[str, Any]) -> list[int]:
-    """Return the seeds with which the figure was in the reference before, but is not now.
+    """Return the seeds of the figure's earlier results in the reference, except its present seeds.
 
-    provenance: the new one. replaced: the one that the reference has; empty without one.
+    provenance: the new provenance. replaced: the provenance that it replaces in the reference;
+    empty if there is none.
     """
     seeds = {*replaced.get("earlier_seeds", []), *replaced.get("seeds", [])}
     return sorted(seeds - set(provenance["seeds"]))
@@ -88,7 +88,7 @@ def earlier_seeds(provenance: Mapping[str, Any], replaced: Mapping[str, Any]) ->
 def with_standing(judged: pd.DataFrame, scale: str, preregistered: Iterable[bool]) -> pd.DataFrame:
     """Return judged claims with the columns `scale` and `standing`, as the reference stores them.
 
-    preregistered: for each claim, whether its standing is *pre-registered*.
+    preregistered: whether each claim is *pre-registered*; otherwise its standing is *exploratory*.
     """
     standing = np.where([*preregistered], PREREGISTERED, EXPLORATORY)
     return judged.assign(scale=scale, standing=standing)

@@ -22,13 +22,14 @@ from runner.runs.run import Run, load
 def overview_of(study: str) -> Draw:
     """Return the function that draws the preview of a study's run.
 
-    The function is `overview` in the study's `figures.py`, or `against_keys` without one.
+    It is the function `overview` in the study's `figures.py`. If there is none, it is
+    `against_keys`.
     """
     return getattr(part_of(study, "figures"), "overview", partial(against_keys, study))
 
 
 def preview(run: Run) -> tuple[bytes, pd.DataFrame]:
-    """Return the preview of a complete run: the content of a PNG file, and a table.
+    """Return the preview of a complete run: the content of a PNG file, and a summary as a table.
 
     Raises InputError if the run is missing or damaged.
     """
@@ -47,33 +48,33 @@ def preview(run: Run) -> tuple[bytes, pd.DataFrame]:
 
 
 def statistic(study: str, tables: Tables) -> str:
-    """Return which statistic a study's preview shows, as text: "median of 3 replicates".
+    """Return which statistic a study's preview shows: "median of 3 replicates".
 
-    The study's `figures.py` can name another one in STATISTIC. An empty STATISTIC means numbers of
-    single replicates.
+    The study's `figures.py` can name another statistic in STATISTIC. If STATISTIC is empty, the
+    preview shows single replicates.
     """
     word = getattr(part_of(study, "figures"), "STATISTIC", "median")
     return " of ".join(filter(None, (word, repeated(tables))))
 
 
 def printed(table: pd.DataFrame, study: str) -> str:
-    """Return a table as text, with the study's printed names of columns and values."""
+    """Return a table as text, with the printed names of the study's columns and values."""
     rows = with_names(table, study)
     return rows.to_string(index=False, na_rep="", float_format="{:.4g}".format)
 
 
 def with_names(table: pd.DataFrame, study: str) -> pd.DataFrame:
-    """Return a table with the study's printed names of columns and values."""
+    """Return a table in which printed names replace the names of the study's columns and values."""
     names = names_of(study)
     rows = table.map(lambda value: names.value(value) if isinstance(value, str) else value)
     return rows.rename(columns=names.column)
 
 
 def report(run: Run) -> str:
-    """Draw the preview of a complete run into its folder, `overview.png`; return a report as text.
+    """Draw the preview of a complete run as `overview.png` in its folder; return a report as text.
 
     The report has the summary and the paths of the run's files. If the folder cannot be written,
-    there is no picture.
+    there is no picture. Raises InputError if the run is missing or damaged.
     """
     png, summary = preview(run)
     with suppress(OSError):  # a complete run on a disk that is read only
@@ -86,9 +87,9 @@ def report(run: Run) -> str:
 
 
 def against_keys(study: str, tables: Tables) -> tuple[MplFigure, pd.DataFrame]:
-    """Draw the numbers of a run's first table against a key; return picture and summary.
+    """Draw the numbers in a run's first table against a key; return the picture and a summary.
 
-    A key is a column that identifies rows. The key with the most values is chosen.
+    A key is a column that identifies rows, such as the layer. The key with the most values is used.
     """
     name, rows = next(iter(tables.items()))
     keys = rows_of(study)[name].keys

@@ -1,15 +1,15 @@
 """Quantities: the numbers that a claim is about.
 
-In the `quantities.py` of a study a function for each quantity reads the tables of a figure. It
-returns a `value` for each replicate (or a value with its standard `error` and `n`, or a `count` of
-`n`), and the columns of the point:
+The file `quantities.py` of a study has a function for each quantity. It reads the tables of a
+figure. It returns a `value` for each replicate, or a value with its standard `error` and `n`, or a
+`count` of `n`. It also returns the columns of the point:
 
     @quantity("test error of {top} / test error of {bottom}", each=("d",), unit="ratio")
     def ratio(tables: Tables, top: str, bottom: str) -> pd.Series:
         \"""Return the ratio of the test errors of two methods in each network.\"""
 
-A call with the other arguments, plain data, returns a `Quantity`. With a comparison it is the rule
-of a claim: `ratio("sgd", "construction").above(1)`.
+The decorated function is called without the tables, and returns a `Quantity`. With a comparison,
+the quantity is the rule of a claim: `ratio("sgd", "construction").above(1)`.
 """
 
 import inspect
@@ -40,22 +40,23 @@ from runner.results.rows import Tables, nonempty
 Numbers = Literal["replicates", "estimates", "counts"]
 
 NUMBERS = {"replicates": set(), "estimates": {"error", "n"}, "counts": {"count", "n"}}
-"""Columns of a quantity beside `value`, by the kind of numbers."""
+"""The columns of a quantity in addition to `value`, by the kind of its numbers."""
 
 PLAIN = str | int | float | bool | tuple | None
-"""Types of a quantity's arguments: they can be printed and hashed."""
+"""The types that arguments of a quantity may have. They can be printed and hashed."""
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number that claims judge: a function of the tables, together with all its other arguments.
+    """A number that claims judge: a function of the tables, with all its other arguments.
 
-    - name: as rules print it; `{argument}` is replaced by an argument in words.
+    - name: the printed name; `{argument}` in it is replaced by the argument in words.
     - function: called as `function(tables, **arguments)`.
-    - each: the columns that make up a point.
-    - unit: the kind of the estimates.
-    - numbers: `replicates`, `estimates` or `counts`.
-    - needs: for a column, how many different values it must have.
+    - each: the columns that make up a point, such as the width; the quantity is judged at each
+      point.
+    - unit: what the numbers are: a ratio, a difference, an exponent and so on.
+    - numbers: `replicates` (a value for each), `estimates` (with an error) or `counts`.
+    - needs: how many different values a column must have, by column.
     """
 
     name: str
@@ -66,9 +67,9 @@ class Quantity:
     numbers: Numbers
     needs: Mapping[str, int]
     of: str = "replicates"
-    """The plural of what the number n of the test counts."""
+    """What the number n of the test counts, in the plural."""
     assumed: str = ""
-    """A condition on measured columns. Rows that do not meet it are excluded."""
+    """A condition on measured columns. Rows that do not meet the condition are excluded."""
 
     def __str__(self) -> str:
         fields = {field for _, field, _, _ in string.Formatter().parse(self.name) if field}
@@ -84,9 +85,10 @@ class Quantity:
 
     @property
     def names(self) -> Names:
-        """Return the printed names of the quantity's paper.
+        """Return the printed names that the quantity uses.
 
-        The dictionary PRINTED in the function's module replaces some of them.
+        They are the names of its paper. The dictionary PRINTED in the function's module replaces
+        some of them.
         """
         module = self.function.__module__
         printed = getattr(sys.modules[module], "PRINTED", {})
@@ -94,7 +96,7 @@ class Quantity:
 
     @property
     def place(self) -> str:
-        """Return in words at which points a rule is tested: ` at every d where m = d²`."""
+        """Return a text about the points at which a rule is tested: ` at every d where m = d²`."""
         *first, last = map(self.names.column, self.each or ("",))
         points = f" at every {', '.join(first)}{' and ' if first else ''}{last}" if last else ""
         conditions = (str(self.arguments.get("where", "")), self.assumed)
@@ -102,9 +104,11 @@ class Quantity:
         return points + (f" where {self.names.condition(where)}" if where else "")
 
     def measure(self, tables: Tables) -> pd.DataFrame:
-        """Return a row for each number, in a column `value`, with the columns of the point.
+        """Return a table with a row for each number.
 
-        Rows that do not meet the assumption are included. Raises NoRows if there are none.
+        The number is in the column `value`; other columns are the point and, if there are any, the
+        error and n. Rows that do not meet the quantity's assumption are included. Raises NoRows if
+        there are no rows.
         """
         rows = self.function(tables, **self.arguments)
         if isinstance(rows, pd.Series):
@@ -116,17 +120,17 @@ class Quantity:
         return nonempty(rows, str(self))
 
     def given(self, condition: str) -> "Quantity":
-        """Return the quantity under an assumption on measured columns, as "numerical_rank == d".
+        """Return the quantity under an assumption on measured columns: "numerical_rank == d".
 
-        The fraction of measurements that do not meet it is reported. Conditions on sizes and
-        methods belong in the argument `where`.
+        Measurements that do not meet the assumption are excluded, and their fraction is reported.
+        Conditions on sizes and methods belong in the argument `where` instead.
         """
         return replace(self, assumed=condition)
 
     def assuming(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows that meet the assumption; all rows if the quantity has none.
+        """Return the rows that meet the quantity's assumption; all rows if it has none.
 
-        Raises NoRows if no row meets the assumption.
+        rows: the result of `measure`. Raises NoRows if no row meets the assumption.
         """
         if not self.assumed:
             return rows
@@ -135,16 +139,16 @@ class Quantity:
 
     @property
     def unmet(self) -> str:
-        """Return in words that the assumption is not met: `the linear system lacks full rank`."""
+        """Return a text that says how the assumption fails: `the linear system lacks full rank`."""
         words = self.names.unmet.get(self.assumed)
         return words or f"it is not true that {self.names.condition(self.assumed)}"
 
     def above(self, bound: float | str) -> "Rule":
-        """Return the rule that the quantity is above a bound. See `evidence.Above`."""
+        """Return the rule that the quantity is above a bound, see `evidence.Above`."""
         return Rule(self, Above(bound))
 
     def below(self, bound: float | str) -> "Rule":
-        """Return the rule that the quantity is below a bound. See `evidence.Below`."""
+        """Return the rule that the quantity is below a bound, see `evidence.Below`."""
         return Rule(self, Below(bound))
 
     def within(self, margin: float, of: float = 0.0) -> "Rule":
@@ -152,7 +156,7 @@ class Quantity:
         return Rule(self, Within(margin, of))
 
     def always(self, relation: Literal["<", "<=", "=", ">=", ">"], bound: float = True) -> "Rule":
-        """Return the rule that every number satisfies a relation, as `always("<=", 1)`."""
+        """Return the rule that every number satisfies a relation: `always("<=", 1)`."""
         return Rule(self, Always(relation, bound))
 
 
@@ -166,7 +170,7 @@ def _in_words(value: Any, names: Names) -> str:
 
 @dataclass(frozen=True)
 class Rule:
-    """A quantity and the comparison that it must satisfy, the printed rule of a claim."""
+    """The rule of a claim: a quantity, and a comparison that it must satisfy at each point."""
 
     quantity: Quantity
     comparison: Comparison
@@ -175,9 +179,9 @@ class Rule:
         return f"{self.quantity} is {self.comparison}{self.quantity.place}"
 
     def places(self, rows: pd.DataFrame) -> set[str]:
-        """Return the points of some rows in words, as `d = 5`; empty if the quantity has one point.
+        """Return the points in some rows as texts, such as `d = 5`.
 
-        rows: the result of `Quantity.measure`.
+        The set is empty if the quantity has a single point. rows: the result of `Quantity.measure`.
         """
         columns = [*self.quantity.each]
         points = rows[columns].drop_duplicates().itertuples(index=False) if columns else ()
@@ -216,18 +220,19 @@ def quantity(
     needs: Mapping[str, int] | None = None,
     of: str = "",
 ) -> Callable[[Callable[..., pd.DataFrame | pd.Series]], Callable[..., Quantity]]:
-    """Return a decorator that turns a function from tables to numbers into a quantity.
+    """Return a decorator that makes a quantity of a function from tables to numbers.
 
-    Calling the decorated function without the tables returns a `Quantity`.
+    The decorated function is called with all arguments except the tables, and returns a `Quantity`.
 
-    - name: as rules print it; `{argument}` is replaced by an argument in words.
-    - each: the columns that make up a point; the rule prints "at every d".
-    - unit: the kind of the estimates.
-    - numbers: `replicates`, `estimates` or `counts`.
-    - needs: for a column, how many different values it must have.
-    - of: the plural of what n counts; by default the paper's word for replicates.
+    - name: the printed name; `{argument}` in it is replaced by the argument in words.
+    - each: the columns that make up a point; the printed rule says "at every d".
+    - unit: what the numbers are: a ratio, a difference, an exponent and so on.
+    - numbers: `replicates` (a value for each), `estimates` (with an error) or `counts`.
+    - needs: how many different values a column must have, by column.
+    - of: what n counts, in the plural; by default the paper's word for replicates.
 
-    A call with an argument that is not plain data raises TypeError.
+    The decorated function raises TypeError if an argument is not a text, a number, a truth value,
+    None or a tuple.
     """
 
     def make(function: Callable[..., pd.DataFrame | pd.Series]) -> Callable[..., Quantity]:

@@ -1,7 +1,8 @@
 """Select the rows of a claim or of a panel, and report absent rows.
 
-Overrides and diverged runs may remove the rows of a claim or of a panel. The functions here then
-raise `NoRows`: the claim is undecided, the panel stays empty, and both name the absent rows.
+Changed parameters or diverged runs may leave a claim or a panel without rows. The functions here
+then raise `NoRows`. The claim is undecided or the panel stays empty, and a text names the absent
+rows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 Tables = Mapping[str, pd.DataFrame]
-"""The tables of a figure's runs by name: `tables["metrics"]`."""
+"""The tables of a figure's runs by name, for example `tables["metrics"]`."""
 
 Rows = TypeVar("Rows", pd.DataFrame, pd.Series)
 
@@ -31,7 +32,7 @@ class Present(dict[str, pd.DataFrame]):
 
 
 def nonempty(rows: Rows, what: str) -> Rows:
-    """Return the rows unchanged. Raises NoRows with the message "no `what`" if there are none."""
+    """Return the rows unchanged. If there are none, raise NoRows with the message "no `what`"."""
     if rows.empty:
         raise NoRows(f"no {what}")
     return rows
@@ -49,9 +50,10 @@ def select(rows: pd.DataFrame, **values: Any) -> pd.DataFrame:
 
 
 def finite(rows: Rows, *columns: Any) -> Rows:
-    """Return the rows unchanged. Raises NoRows if a number in the columns is nan or infinite.
+    """Return the rows unchanged if all numbers in the columns are finite.
 
-    rows: a table, or a series, for which no columns are given.
+    rows: a table, or a series, which needs no columns. Raises NoRows if a number is nan or
+    infinite.
     """
     numbers = rows.to_frame() if isinstance(rows, pd.Series) else rows[list(columns)]
     for column, values in numbers.items():
@@ -61,15 +63,16 @@ def finite(rows: Rows, *columns: Any) -> Rows:
 
 
 def last_epoch(training: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows whose epoch is the largest in the table."""
+    """Return the rows of the last epoch, the largest in the column `epoch`."""
     return training[training["epoch"] == training["epoch"].max()]
 
 
 def spread(rows: pd.DataFrame, keys: list[str], columns: Sequence[str]) -> pd.DataFrame:
-    """Return a row for each combination of `keys`, with three columns for each of `columns`.
+    """Return median, smallest and largest value of some columns, in groups of rows.
 
-    `<column>` has the median of the rows with these keys, `<column>_low` the smallest value, and
-    `<column>_high` the largest. All three ignore nan.
+    The result has a row for each combination of values of `keys`, and three columns for each of
+    `columns`: `<column>` is the median, `<column>_low` the smallest and `<column>_high` the largest
+    value. All three ignore nan.
     """
     grouped = rows.groupby(keys, sort=False, dropna=False)[list(columns)]
     parts = {"": grouped.median(), "_low": grouped.min(), "_high": grouped.max()}

@@ -1,12 +1,13 @@
 """Draw the parts of all figures: sheet, header, panels, lines and their names, rails, guides.
 
-A sheet is 8.4 inches wide: at 200 dpi 1,680 pixels, two for each of the 840 of a README. A point is
-1.4 px there and 0.7 px at half width, so no text is smaller than 10. Lengths are in inches.
+A sheet is 8.4 inches wide. At 200 dpi this is 1,680 pixels, two for each of the 840 pixels of a
+README. A point is 1.4 pixels there and 0.7 pixels at half width, so no text is smaller than 10
+points. Lengths are in inches.
 
-A picture is a `matplotlib.figure.Figure` without pyplot: drawing chooses no backend and opens no
-window. A notebook shows a picture that ends a cell. The colors are from Okabe and Ito (Color
-Universal Design, 2008), safe for color blindness. Because print may be grey, two series of a panel
-differ in two of lightness, width, dashes, marker and place.
+A picture is a `matplotlib.figure.Figure` that is made without pyplot. Drawing therefore chooses no
+backend and opens no window. A notebook shows a picture that ends a cell. The colors are from Okabe
+and Ito (Color Universal Design, 2008), safe for color blindness. Because print may be grey, two
+series of a panel differ in two of lightness, width, dashes, marker and place.
 """
 
 import logging
@@ -45,16 +46,16 @@ log = logging.getLogger("runner")
 WIDTH, HEAD = 8.4, 1.35
 """Width of a sheet, largest height of its header."""
 WIDTHS = {"column": 3.25, "page": 6.75}
-"""Widths of a printed column and of a printed page, as of ICML."""
+"""Widths of a printed column and of a printed page, as in ICML's proceedings."""
 SMALL, BASE, LARGE = 10.0, 11.0, 13.0
 INK, GREY, SHADE, PALE = "#1a1a1a", "#6b6b6b", "#f0f0f0", "#d4d4d4"
 BLUE, NAVY, SKY, GREEN, OLIVE = "#0072B2", "#12305c", "#56B4E9", "#009E73", "#7f8a00"
 ORANGE, VERMILION, RUST, BROWN, PURPLE = "#E69F00", "#D55E00", "#9C3A00", "#4F1C00", "#AA3377"
 PALETTE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, INK, OLIVE)
-"""Colors in the order in which those of a user's `axes.prop_cycle` replace them."""
+"""The colors of series. The colors in a user's `axes.prop_cycle` replace them in this order."""
 DASHED, DOTTED = (0, (4, 1.6)), (0, (1, 1.4))
 RIM = [withStroke(linewidth=2.5, foreground="white")]
-"""White rim around a name: the name stays readable where it crosses a line."""
+"""White rim around a name, so that the name is readable where it crosses a line."""
 
 SCREEN: dict[str, Any] = (
     dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), INK)
@@ -68,10 +69,10 @@ SCREEN: dict[str, Any] = (
 )
 PAPER: dict[str, Any] = SCREEN | {
     "savefig.dpi": 300,
-    "font.family": ["STIXGeneral", "DejaVu Sans"],  # Times; signs that it lacks from the second
+    "font.family": ["STIXGeneral", "DejaVu Sans"],  # like Times; other signs from the second
     "mathtext.fontset": "stix",
 }
-"""Style for print: as wide as a page, in the font of LaTeX's Times, without a header."""
+"""Style for print: as wide as a page, in a font like LaTeX's Times, without a header."""
 
 STYLES: dict[str, dict[str, Any]] = {"screen": SCREEN, "paper": PAPER}
 FONT = 7.5
@@ -82,11 +83,11 @@ FONT = 7.5
 class Format:
     """How a picture is drawn.
 
-    - style: `screen`, `paper`, or the path of a style file: a line `key: value` for each setting of
-      matplotlib, as in its own style files, and for the color of each series. The other settings
-      are those of `paper`.
-    - size: `column`, `page`, or inches: `3.3x4` or `3.3`. Empty: `figure.figsize` of the style
-      file, else a page in print.
+    - style: `screen`, `paper`, or the path of a style file. Such a file has lines `key: value`:
+      settings of matplotlib, as in matplotlib's style files, and colors of series. All other
+      settings are those of `paper`.
+    - size: `column`, `page`, or inches: `3.3x4` or `3.3`. If empty, the style file's
+      `figure.figsize` is used; without it, a printed picture is as wide as a page.
     - header: whether there is a header. Only the style `screen` without a size can have one.
     """
 
@@ -96,7 +97,7 @@ class Format:
 
     @cached_property
     def lines(self) -> dict[str, str]:
-        """Return the lines of the style file, none for the styles in STYLES.
+        """Return the lines of the style file by key. The styles in STYLES have none.
 
         Raises InputError if the style is unknown or the file cannot be read.
         """
@@ -115,15 +116,14 @@ class Format:
             if not pair:
                 raise InputError(f"{self.style}: {line.strip()}: a line must be `key: value`")
             lines[pair[1]] = (pair[2] or "").strip("\"'")
-        lines.pop(None, None)  # of empty lines and comments
+        lines.pop(None, None)  # from empty lines and comments
         return lines
 
     @cached_property
     def settings(self) -> dict[Any, Any]:
-        """Return the settings of matplotlib.
+        """Return the settings of matplotlib by key.
 
-        Raises InputError for a value that it refuses, a font or a program that is absent, and text
-        of less than 1 or at least 100 points.
+        Raises InputError for a wrong value, and for a font or a program that is absent.
         """
         settings: dict[Any, Any] = dict(STYLES.get(self.style, PAPER))
         if not re.fullmatch(r"[1-9]\d?(\.\d*)?", size := self.lines.get("font.size", "8")):
@@ -146,10 +146,11 @@ class Format:
         return settings
 
     def colors(self, looks: Mapping[str, Any]) -> dict[str, str]:
-        """Return the new color of each color that the style file replaces.
+        """Return which colors the style file replaces: a dictionary from old to new colors.
 
-        looks: the looks of the series that a line may name. Raises InputError for a line whose key
-        is neither a setting nor a series, or whose color does not exist.
+        looks: the looks of the figure's series by name; a line of the file may name a series.
+        Raises InputError for a key with a dot that is not a setting of matplotlib, and for an
+        unknown color.
         """
         cycle = self.settings.get("axes.prop_cycle")
         new = cycle.by_key().get("color", []) if cycle else []
@@ -167,9 +168,10 @@ class Format:
 
     @cached_property
     def inches(self) -> tuple[float, float | None]:
-        """Return width and height of the picture. A height of None follows from the drawing.
+        """Return width and height of the picture in inches.
 
-        Raises InputError for another size than `column`, `page`, `3.3` or `3.3x4`.
+        If the height is None, the drawing chooses it. Raises InputError for any other size than
+        `column`, `page`, `3.3` or `3.3x4`.
         """
         if self.size in WIDTHS:
             return WIDTHS[self.size], None
@@ -184,7 +186,7 @@ class Format:
 
     @property
     def share(self) -> float:
-        """Return by which factor a sheet shrinks in print, with its lines and texts."""
+        """Return the factor by which a sheet shrinks in print, with its lines and texts."""
         size = float(self.lines.get("font.size", max(FONT, BASE * self.inches[0] / WIDTH)))
         return size / BASE
 
@@ -200,7 +202,7 @@ _FORMAT: ContextVar[tuple[Format, dict[str, str]]] = ContextVar("format", defaul
 
 @contextmanager
 def _settings_of(form: Format) -> Iterator[None]:
-    """Use the settings of a format within the block, and none of the user's `matplotlibrc`."""
+    """Use the settings of a format within the block. The user's `matplotlibrc` has no effect."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(form.settings)
@@ -212,8 +214,8 @@ def drawn_in(form: Format | str, looks: Mapping[str, Any] | None = None) -> Iter
     """Draw and save pictures in a format within the block.
 
     The user's `matplotlibrc` has no effect there. form: a format, or the name of a style. looks:
-    the looks of the series that a style file may name. Raises InputError for an unknown style or
-    size, and for a damaged style file.
+    the looks of the series by name; a style file may replace their colors. Raises InputError for an
+    unknown style or size, and for a damaged style file.
     """
     form = Format(form) if isinstance(form, str) else form
     token = _FORMAT.set((form, form.colors(looks or {})))
@@ -225,13 +227,13 @@ def drawn_in(form: Format | str, looks: Mapping[str, Any] | None = None) -> Iter
 
 
 class Picture(Figure):
-    """A matplotlib figure without a window. It has a body, and may have a header above.
+    """A matplotlib figure without a window. It has a body, and may have a header above the body.
 
-    width, height: inches of the body. share: factor by which the picture shrinks in print.
+    width, height: size of the body in inches. share: the factor by which it will shrink in print.
     """
 
     head = 0.0
-    """Height of the header in inches."""
+    """The height of the header in inches."""
 
     def __init__(self, width: float, height: float, share: float = 1.0) -> None:
         self.form, self.share = _FORMAT.get()[0], share
@@ -247,13 +249,13 @@ class Picture(Figure):
 
     @property
     def points(self) -> float:
-        """Return the size of names and labels in points."""
+        """Return the font size of names and labels in points."""
         return BASE * self.share
 
     def savefig(self, fname: Any, *, header: bool = True, **options: Any) -> None:
         """Save the picture, without its header if `header` is false.
 
-        fname, options: as in matplotlib's `Figure.savefig`.
+        fname, options: as in `matplotlib.figure.Figure.savefig`.
         """
         width, height = self.get_size_inches()
         top = height - self.room + self.head * header
@@ -267,8 +269,9 @@ class Picture(Figure):
     def add_header(self, what: str, finding: str, counts: Sequence[tuple[str, str]]) -> None:
         """Write a header of three lines above the body.
 
-        what: paper, figure, data and procedure. finding: a bold sentence, broken into two lines if
-        it is too long. counts: pairs of a text and its color, which make up one line.
+        what: the first line: paper, figure, data and procedure. finding: a bold sentence, broken
+        into two lines if it is too long. counts: pairs of a text and its color, which make up the
+        last line.
         """
         total, left = self.get_figheight(), 0.1 / self.get_figwidth()
         lines = in_two(finding)
@@ -285,13 +288,14 @@ class Picture(Figure):
 
 
 DATED = {"png": "Software", "pdf": "CreationDate", "svg": "Date"}
-"""The metadata that would differ between equal pictures, by format: files are written without."""
+"""The metadata that would differ between equal pictures, by format. Files are written without
+it."""
 
 
 def as_bytes(picture: Figure, end: str = "png", **options: Any) -> bytes:
-    """Return the content of the file of a picture.
+    """Return the content of a file with the picture.
 
-    end: `png`, `pdf` or `svg`. options: for `savefig`.
+    end: the format `png`, `pdf` or `svg`. options: further options of `savefig`.
     """
     content = BytesIO()
     picture.savefig(content, format=end, metadata={DATED[end]: None}, **options)
@@ -299,10 +303,10 @@ def as_bytes(picture: Figure, end: str = "png", **options: Any) -> bytes:
 
 
 def in_two(text: str, longest: float = 8.15) -> list[str]:
-    """Return a sentence as a list of one line, or of two lines of similar length if it is long.
+    """Return a sentence as a list: one line or, if it is too long, two lines of similar length.
 
     A break after a comma or semicolon is preferred. No break separates a number from its %, or the
-    sides of an =. longest: length of a line in inches, as bold text.
+    two sides of an equation. longest: the largest length of a line in inches, as bold text.
     """
     bold = get_font(findfont(FontProperties(family="DejaVu Sans", weight="bold")))
     bold.set_size(LARGE, 72)
@@ -328,9 +332,9 @@ def in_two(text: str, longest: float = 8.15) -> list[str]:
 
 
 def canvas(height: float) -> Picture:
-    """Return an empty picture whose axes will be laid out automatically.
+    """Return an empty picture. Axes that are added to it are laid out automatically.
 
-    height: inches of its body.
+    height: the height of the body in inches.
     """
     width, given, share = _inches(least=NARROWEST)
     height = given or height
@@ -342,18 +346,18 @@ def canvas(height: float) -> Picture:
 
 
 STACKED, NARROWEST = 5.9, 7.5
-"""Inches: below the first width the panels of a sheet are below each other; below the second, what
-cannot be stacked gets smaller texts."""
+"""Widths in inches. In a picture narrower than STACKED, panels are below each other. In one
+narrower than NARROWEST, texts are smaller if panels cannot be below each other."""
 TALLEST, LOWEST, FLATTEST = 8.5, 1.3, 0.75
-"""Most inches of a printed picture, least inches of a panel in a stack, and the least fraction of
-its usual height."""
+"""Three limits: the largest height of a printed picture in inches; the smallest height of a panel
+in a stack in inches; the smallest fraction of a panel's usual height."""
 
 
 def _inches(least: float = 0.0) -> tuple[float, float | None, float]:
     """Return width and height of a body before it shrinks in print, and the factor of shrinking.
 
-    A height of None is the drawing's own. least: inches of the width; the texts of a narrower
-    picture get smaller.
+    If the height is None, the drawing chooses it. least: the smallest width in inches at which
+    texts have their usual size; in a narrower picture they are smaller.
     """
     form = _FORMAT.get()[0]
     width, height = form.inches
@@ -406,7 +410,7 @@ def sheet(rows=1, cols=2, *, height=4.4, left=0.75, right=0.25, gap=0.3, between
 
 
 def is_at_left(axes: Axes) -> bool:
-    """Return whether no other panel is at the left of a panel."""
+    """Return whether a panel is the leftmost one of its row."""
     spec = axes.get_subplotspec()
     return spec is not None and spec.is_first_col()
 
@@ -414,7 +418,7 @@ def is_at_left(axes: Axes) -> bool:
 def panel(axes: Axes, letter: str, title: str, x: str = "") -> None:
     """Label a panel: a bold letter and a title above it, and a label below its x-axis.
 
-    The title names the y-axis.
+    title: what the y-axis shows. x: the label of the x-axis.
     """
     layout: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
     layout |= {"annotation_clip": False, "in_layout": False}
@@ -427,8 +431,9 @@ def panel(axes: Axes, letter: str, title: str, x: str = "") -> None:
 class Look:
     """The look of a method, the same in all figures of its paper.
 
-    Related methods share a color, and differ in marker and dashes. Methods that are not in the
-    paper have hollow markers.
+    hue: the color. dashes: a line style of matplotlib. width: of the line, in points. hollow:
+    whether markers are hollow, which shows that a method is not in the paper. Related methods share
+    a color, and differ in marker and dashes.
     """
 
     hue: str
@@ -438,9 +443,9 @@ class Look:
     hollow: bool = False
 
     def line(self, axes: Axes, x: Any, y: Any, **options: Any) -> None:
-        """Draw a line with markers. A line with a single finite point always has a marker.
+        """Draw a line with markers through the points (x, y).
 
-        options: for `Axes.plot`.
+        If only one point is finite, it always has a marker. options: for `Axes.plot`.
         """
         face, edge, rim = ("white", self.color, 1.8) if self.hollow else (self.color, "white", 0.8)
         look = {"linestyle": self.dashes, "linewidth": self.width, "marker": self.marker}
@@ -451,26 +456,26 @@ class Look:
         axes.plot(x, y, color=self.color, **look)
 
     def each(self, axes: Axes, x: Any, y: Any, alpha: float = 0.45) -> None:
-        """Draw each number as a dot. It is meant for single replicates."""
+        """Draw each number as a faint dot, for example the single replicates."""
         axes.plot(x, y, ".", color=self.color, alpha=alpha, ms=5.5, mew=0, zorder=1.5)
 
     def band(self, axes: Axes, x: Any, low: Any, high: Any) -> None:
-        """Fill the area between `low` and `high`, the smallest and the largest replicate."""
+        """Fill the area between `low` and `high`, such as the smallest and largest replicate."""
         axes.fill_between(x, low, high, color=self.color, alpha=0.2, linewidth=0)
 
     @property
     def color(self) -> str:
-        """Return the color: the hue, or the color by which a style file replaces the hue."""
+        """Return the color in which the method is drawn: `hue`, or a style file's color instead."""
         return _FORMAT.get()[1].get(self.hue, self.hue)
 
     @property
     def ink(self) -> str:
-        """Return the color of text: the line's color, or a darker one if it is too light."""
+        """Return the color for text: the method's color, darkened if it is too light to read."""
         rgb = np.array(to_rgb(self.color))
         return to_hex(rgb * min(1.0, 0.36 / (rgb @ (0.3, 0.59, 0.11) + 1e-9)))
 
     def name(self, axes: Axes, x: float, y: float, text: str, **options: Any) -> None:
-        """Write a name at a point of the data, or nothing if the point is outside of the axes.
+        """Write a text at the point (x, y) of the data. Outside of the axes nothing is written.
 
         options: for the text. With the option `transform`, x and y are in other coordinates.
         """
@@ -482,16 +487,16 @@ class Look:
             axes.annotate(text, (x, y), annotation_clip=True, **options)
 
     def note(self, axes: Axes, x: float, y: float, text: str, **options: Any) -> None:
-        """Write a small text at x, y, which are fractions of the axes. options: for the text."""
+        """Write a small text at (x, y), which are fractions of the axes. options: for the text."""
         layout = {"transform": axes.transAxes, "ha": "left", "size": SMALL, "linespacing": 1.2}
         self.name(axes, x, y, text, **layout | options)
 
     def name_at(self, axes: Axes, x: Any, y: Any, text: str, at: float, away=(0.0, 9.0),
                 **options: Any) -> None:  # fmt: skip
-        """Write the name of the line x, y next to it.
+        """Write the name of a line next to the line.
 
-        at: the value of x at which the name is. away: distance from the line in points, to the
-        right and upwards. options: for the text.
+        x, y: the points of the line. at: the value of x at which the name is. away: distance of the
+        name from the line in points, to the right and upwards. options: for the text.
         """
         scaled = axes.transScale.transform(np.column_stack([np.asarray(x, float), y]))
         spot = axes.transScale.transform([(at, scaled[0, 1])])[0, 0]
@@ -506,9 +511,10 @@ PLAIN, QUIET = Look(INK), Look(GREY, "", DOTTED, 1.2)
 
 
 def own_look(kind: str, name: str) -> Look:
-    """Return the look of a function that the user has registered as `name`, hollow markers.
+    """Return the look of a user's method that is registered as `name`. Its markers are hollow.
 
-    kind: as in `core.user_functions.register`. Further names have other colors.
+    kind: the kind of method, as in `core.user_functions.register`. Several methods of a kind have
+    different colors.
     """
     colors = (GREEN, VERMILION, BROWN, NAVY, RUST)
     index = [*REGISTERED.get(kind, {}), name].index(name)
@@ -516,14 +522,15 @@ def own_look(kind: str, name: str) -> Look:
 
 
 def guide(axes: Axes, x: Any, y: Any) -> None:
-    """Draw a thin dotted line below all others. It shows a bound or a theory, not measurements."""
+    """Draw a thin dotted line below all others: a bound or a theory, not measurements."""
     QUIET.line(axes, x, y, zorder=1, scalex=False, scaley=False)
 
 
 def level(axes: Axes, y: float, text: str = "", at: float = 0.02, above: bool = True) -> None:
-    """Draw a thin dotted horizontal line with its name.
+    """Draw a thin dotted horizontal line at height y, with its name.
 
-    at: where the name begins, as a fraction of the axes. above: whether the name is above the line.
+    text: the name. at: where the name begins, as a fraction of the axes. above: whether the name is
+    above the line.
     """
     axes.axhline(y, color=GREY, linestyle=DOTTED, linewidth=QUIET.width, zorder=1)
     layout: Any = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
@@ -534,7 +541,7 @@ def level(axes: Axes, y: float, text: str = "", at: float = 0.02, above: bool = 
 def frame(axes: Axes, left: float, right: float, low: float, high: float, across: Any) -> None:
     """Draw a frame around the result that the headline is about.
 
-    across: the matplotlib transform of the coordinates left, right, low and high.
+    across: the matplotlib transform for the coordinates left, right, low and high.
     """
     look: Any = {"fill": False, "color": GREY, "lw": 1.0, "clip_on": False, "zorder": 5}
     size = (right - left, high - low)
@@ -542,9 +549,9 @@ def frame(axes: Axes, left: float, right: float, low: float, high: float, across
 
 
 def shades(values: Iterable[Any], *colors: str) -> dict[Any, str]:
-    """Return a color for each value, in order along a ramp of colors.
+    """Return a color for each value, in order along a gradient of colors.
 
-    colors: the colors of the ramp, from the first value's to the last value's.
+    colors: the colors of the gradient, beginning with the color of the first value.
     """
     values = list(values)
     ramp = LinearSegmentedColormap.from_list("", [Look(color).color for color in colors])
@@ -552,7 +559,10 @@ def shades(values: Iterable[Any], *colors: str) -> dict[Any, str]:
 
 
 def ticks(axis: Axis, values: Iterable[float], labels: Sequence[str] | None = None) -> None:
-    """Set the ticks of an axis, and remove its minor ticks. labels: by default plain numbers."""
+    """Set the ticks of an axis, and remove its minor ticks.
+
+    values: the positions. labels: their texts; by default the values as plain numbers.
+    """
     values = list(values)
     axis.set_ticks(values, labels or [f"{value:,.6g}" for value in values])
     axis.set_minor_locator(NullLocator())
@@ -562,12 +572,16 @@ def rail(axes: Axes, end: float, far: float, text="≈ 0", *, lanes=1, log=True,
          axis="y") -> Callable:  # fmt: skip
     """Set the limits of an axis, and reserve a shaded strip, the rail, for values off the scale.
 
-    The axis runs from `far` to `end`, and the rail lies beyond `end`. It is for exact values (zero)
-    or diverged ones. text: the label of the rail. lanes: its number of parallel positions, so that
-    marks do not overlap. log: whether the scale is logarithmic. axis: `x` or `y`.
+    The axis runs from `far` to `end`, and the rail is beyond `end`. It is for exact values (zero)
+    or diverged ones.
 
-    Returns a function `place(values, lane=0)`. It returns the values, with nan and those beyond
-    `end` moved to the given lane.
+    - text: the label of the rail;
+    - lanes: the number of parallel lines in the rail, so that marks do not overlap;
+    - log: whether the axis is logarithmic;
+    - axis: `x` or `y`.
+
+    Returns a function `place(values, lane=0)`. It returns the values as an array. A nan, or a value
+    beyond `end`, is moved to the given lane of the rail.
     """
     to: Any = np.log10 if log else np.asarray
     back: Any = (lambda power: 10.0**power) if log else np.asarray
@@ -590,10 +604,10 @@ def rail(axes: Axes, end: float, far: float, text="≈ 0", *, lanes=1, log=True,
 
 
 def name_ends(axes: Axes, ends: Sequence[tuple[float, str, Look]]) -> None:
-    """Write the names of lines at the right of the axes, moved apart so that none overlap.
+    """Write the names of lines to the right of the axes, moved apart so that none overlap.
 
-    ends: for each line its last height, its name and its look. The limits of the axes must be set
-    before.
+    ends: for each line the height of its last point, its name and its look. The limits of the axes
+    must be set before.
     """
     ends = [end for end in ends if np.isfinite(end[0])]
     shown = axes.transData.transform([(axes.get_xlim()[1], y) for y, _, _ in ends] or [(1, 1)])
@@ -611,10 +625,11 @@ def name_ends(axes: Axes, ends: Sequence[tuple[float, str, Look]]) -> None:
 
 
 def settle(picture: Figure) -> None:
-    """Remove minor ticks, and repair logarithmic axes of a picture that is drawn.
+    """Remove minor ticks and repair logarithmic axes, after a picture is drawn.
 
-    A logarithmic axis without positive values becomes linear, since matplotlib cannot draw it. A
-    logarithmic axis within one decade gets more ticks.
+    A logarithmic axis whose limits are not positive, finite and different becomes linear, since
+    matplotlib cannot draw it. A logarithmic axis with fewer than two ticks in view gets ticks at 1,
+    2 and 5 times the powers of ten, unless its ticks were set by hand.
     """
     for axes in picture.axes:
         for axis, limits, change in (

@@ -6,14 +6,15 @@
     plot.points                               # a row for each dot
     draw(plot)                                # the picture
 
-The parameter with the most values is the horizontal axis, the next is the color, the next has a
-panel for each value. Seeds beside other parameters are replicates. The `figures.py` of a study
-names its headline numbers by column, or by table and column if several tables have the column:
+The parameter with the most values is on the horizontal axis. The next one is shown by color, and a
+third one by panels. If other parameters vary, too, seeds are replicates. The `figures.py` of a
+study lists its headline numbers by column, or by table and column if several tables have the
+column:
 
     HEADLINE = ["matrix_rank", "training.test_accuracy"]
 
-By default, or if no table with the requested keys has a headline number, the first numbers are
-drawn.
+Without this list, or if no table with the requested keys has a headline number, the first numbers
+are drawn.
 """
 
 import hashlib
@@ -46,12 +47,12 @@ if TYPE_CHECKING:
     import runner.results.figure
 
 MOST_NUMBERS, MOST_PANELS, MOST_TICKS, MOST_LINES = 4, 4, 8, 20
-"""Limits: headline numbers in a picture, panels in a row, labels of an axis, lines of the table."""
+"""Limits: headline numbers in a picture, panels in a row, labels of an axis, lines of a table."""
 
 MARKERS, DASHES = "osD^vPXh", ("-", style.DASHED, style.DOTTED, (0, (6, 1.5, 1, 1.5)))
 
 Looks = dict[tuple[Any, str], style.Look]
-"""The look of each color and method."""
+"""The look of each pair of a color's value and a method."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ class SweepPlot:
     """What the picture of a sweep shows.
 
     - name: the name of its files, the same for the same runs.
-    - x, color, panel: columns of `points`. Without a parameter for it, color is `line` and panel is
-      `number`.
+    - x, color, panel: the columns of `points` for the horizontal axis, the color and the panels.
+      Without a parameter for them, the color is `line` and the panel is `number`.
     - points: a row for each dot. `line` is the method, `number` the name of the measurement,
       `value` its value, `run` the run.
     - notes: phrases about the number of runs, missing runs, and the part of the tables that is
@@ -79,26 +80,27 @@ class SweepPlot:
 
 
 class Sweep:
-    """Runs of one study, complete or not, with the tables of those that are complete."""
+    """Runs of one study, complete or not, with the tables of the complete runs."""
 
     def __init__(self, runs: Iterable[Run]) -> None:
-        """Load the tables. Raises InputError for several studies, or no complete run."""
+        """Read the tables. Raises InputError if there are several studies, or no complete run."""
         self.runs = list({run.folder: run for run in runs}.values())
         self.complete = [run for run in self.runs if run.is_complete()]
         studies = sorted({run.config.study for run in self.runs})
         if not self.complete or len(studies) > 1:
             listed = f"{len(self.complete)} of {', '.join(studies)}"
-            raise InputError(f"not complete runs of one study: {listed}")
+            raise InputError(f"a picture needs complete runs of one study; there are {listed}")
         self.study, self.tables = studies[0], load(self.complete)
         self.swept = _typed_keys(self.runs) or differing(self.runs)
         self.names = names_of(self.study)
         self.repeated = captions.repeated(self.tables)
 
     def numbers(self, keys: set[str]) -> dict[str, tuple[str, str]]:
-        """Return table and column of each measurement, by the names `table.column` and `column`.
+        """Return the table and the column of each measurement, by its name.
 
-        Only tables that have all these keys are used. If several tables have the column, `column`
-        means the table `metrics`, or the last such table.
+        Each measurement has two names, `table.column` and `column`. If several tables have the
+        column, the name `column` means the table `metrics`, or else the last of these tables. keys:
+        only tables with all these keys are used.
         """
         numbers: dict[str, tuple[str, str]] = {}
         classes = sorted(rows_of(self.study).items(), key=lambda item: item[0] == "metrics")
@@ -110,20 +112,20 @@ class Sweep:
         return numbers
 
     def headline(self, numbers: Iterable[str]) -> list[str]:
-        """Return at most MOST_NUMBERS names of measurements to be drawn.
+        """Return the names of at most MOST_NUMBERS measurements to be drawn.
 
-        They are those in HEADLINE of the study's `figures.py`. Without any of these, they are the
-        first. numbers: the names to choose from.
+        They are the names in HEADLINE of the study's `figures.py`. If none of them is possible, the
+        first names are used. numbers: the possible names.
         """
         named = getattr(part_of(self.study, "figures"), "HEADLINE", ())
         known = [name for name in named if name in numbers]
         return (known or [name for name in numbers if "." in name])[:MOST_NUMBERS]
 
     def points(self, numbers: list[str], swept: list[str], roles: list[str]) -> pd.DataFrame:
-        """Return a row for each dot of some measurements, in the form of `SweepPlot.points`.
+        """Return a row for each dot of some measurements, as in `SweepPlot.points`.
 
-        swept: parameters that become columns. roles: parameters or keys of the axis, color and
-        panels.
+        numbers: the names of the measurements. swept: parameters that become columns. roles: the
+        parameters or keys that are shown by the axis, the color and the panels.
         """
         values, parts = pd.DataFrame({name: self.values(name) for name in swept}), []
         for number in numbers:
@@ -142,17 +144,17 @@ class Sweep:
     def values(self, name: str) -> pd.Series:
         """Return the value of a parameter in each run, indexed by the name of the run's folder.
 
-        The values are numbers if all of them are finite numbers, else texts.
+        The values are numbers if all are finite numbers, otherwise texts.
         """
         values = {run.folder.name: shown(getattr(run.config, name)) for run in self.runs}
         numbers = pd.to_numeric(pd.Series(values), errors="coerce")
         return numbers if np.isfinite(numbers).all() else pd.Series(values)
 
     def table(self) -> pd.DataFrame:
-        """Return a row for each run and method.
+        """Return a table with a row for each run and method.
 
-        It has the parameters that differ, the median of each headline number at the end of the run,
-        and the run's hash.
+        The columns are the parameters that differ, the median of each headline number at the end of
+        the run, and the run's hash.
         """
         numbers = self.headline(self.numbers(set()))
         if not numbers:
@@ -177,9 +179,11 @@ class Sweep:
                ) -> SweepPlot:  # fmt: skip
         """Return what a picture of these runs will show.
 
-        x, color: a parameter, or a key of a table (a layer, a method). y: names of measurements.
-        What is not given is chosen. Raises InputError if a name does not exist, no measurement
-        varies, or the runs differ in more parameters than a picture can show.
+        - x, color: a parameter, or a key of a table (a layer, a method);
+        - y: names of measurements.
+
+        What is not given is chosen automatically. Raises InputError if a name does not exist, no
+        measurement varies, or the runs differ in more parameters than a picture can show.
         """
         wanted, parameters = [name for name in (x, color) if name], [*vars(self.runs[0].config)]
         numbers = self.numbers({*wanted} - {*parameters})
@@ -218,7 +222,7 @@ class Sweep:
 
 
 def _typed_keys(runs: Sequence[Run]) -> list[str]:
-    """Return the parameters of which several values were typed; none if this is not known."""
+    """Return the parameters for which several values were typed; empty if this is unknown."""
     typed = [dict(word.split("=", 1) for word in run.typed if "=" in word) for run in runs]
     if not all(typed) or len({frozenset(keys) for keys in typed}) > 1:
         return []
@@ -246,8 +250,8 @@ def _roles(values: pd.DataFrame, x: str | None, color: str | None) -> list[str]:
 def _at_the_end(rows: pd.DataFrame, keys: Iterable[str], roles: Sequence[str]) -> pd.DataFrame:
     """Return the rows of a number at the end of each run: last layer, epoch or grid point.
 
-    `line` names the method of a row, `by` the columns of the method, `at` the drawn part of the
-    table.
+    Three columns are added. `line` is the method of a row, `by` the names of the method's columns,
+    `at` the part of the table that is drawn.
     """
     keys = [key for key in keys if key not in (*roles, "replicate")]
     kinds = [key for key in keys if not _is_number(rows[key]) and rows[key].nunique() > 1]
@@ -281,7 +285,7 @@ def _join(names: Iterable[str]) -> str:
 def draw(plot: SweepPlot) -> style.Picture:
     """Return the picture of a sweep, with its header.
 
-    To draw and save it in a style, use the block `with style.drawn_in(...)`.
+    To draw and save it in another style, use the block `with style.drawn_in(...)`.
     """
     points, names, looks = plot.points, names_of(plot.study), _looks(plot)
     values = [None] if plot.panel == "number" else points[plot.panel].unique()
@@ -316,10 +320,10 @@ def draw(plot: SweepPlot) -> style.Picture:
 
 
 def _looks(plot: SweepPlot) -> Looks:
-    """Return the look of each method of each color.
+    """Return the look of each pair of a color's value and a method.
 
-    Markers and dashes distinguish the methods, or the colors if there is one method. Keys of LOOKS
-    in the study's `figures.py` have the same look as in the figures of the paper.
+    Markers and dashes distinguish the methods or, if there is only one, the colors. Names in LOOKS
+    of the study's `figures.py` have the same look as in the figures of the paper.
     """
     hues, lines = (list(plot.points[column].unique()) for column in (plot.color, "line"))
     known = getattr(part_of(plot.study, "figures"), "LOOKS", {})
@@ -337,7 +341,10 @@ def _looks(plot: SweepPlot) -> Looks:
 def _draw_panel(
     plot: SweepPlot, axes: Axes, points: pd.DataFrame, value: Any, looks: Looks
 ) -> None:
-    """Draw the points of a number. value: the panel's value of `plot.panel`; None draws all."""
+    """Draw the points of one measurement into a panel.
+
+    value: only points with this value of `plot.panel` are drawn; None draws all.
+    """
     names, is_number = list(points[plot.x].unique()), _is_number(points[plot.x])
     position, size = _y_axis(axes, points["value"]), 5 if len(names) <= MOST_TICKS else 0
     axes.set_xscale(**(_scale(points[plot.x]) if is_number else {"value": "linear"}))
@@ -356,7 +363,10 @@ def _draw_panel(
 
 
 def _y_axis(axes: Axes, values: pd.Series) -> Callable[[Any], Any]:
-    """Set the axis, with a rail for diverged values; return the function that places values."""
+    """Set up the vertical axis, with a rail for diverged values.
+
+    values: all values of the panel. Returns a function that moves diverged values into the rail.
+    """
     finite = values[np.isfinite(values)]
     scale, low, high = _scale(finite), finite.min(), finite.max()
     if 0 < len(finite) < len(values):
@@ -368,9 +378,9 @@ def _y_axis(axes: Axes, values: pd.Series) -> Callable[[Any], Any]:
 
 
 def _scale(values: pd.Series) -> dict[str, Any]:
-    """Return the scale of an axis, logarithmic for values of equal ratios or over two decades.
+    """Return the scale of an axis: logarithmic for values of equal ratios, or over two decades.
 
-    Values with zeros get the scale symlog, negative values a linear scale.
+    With zeros it is symlog. With negative values it is linear.
     """
     positive = np.sort(values[values > 0].unique())
     steps = positive[1:] / positive[:-1]
@@ -383,8 +393,8 @@ def _scale(values: pd.Series) -> dict[str, Any]:
 def write(plot: SweepPlot, outputs: Path, out: Path | None = None) -> Path:
     """Write the picture of a sweep; return its path.
 
-    out: the path of the picture. By default the picture (PNG and PDF), the drawn numbers and the
-    caption go into `<outputs>/sweeps/`. Raises OSError if a file cannot be written.
+    out: the path of the picture. By default, the picture (PNG and PDF), the drawn numbers and the
+    caption are written into `<outputs>/sweeps/`. Raises OSError if a file cannot be written.
     """
     path = out or outputs / "sweeps" / f"{plot.name}.png"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -399,7 +409,8 @@ def write(plot: SweepPlot, outputs: Path, out: Path | None = None) -> Path:
 def summary(drawn: Sequence["runner.results.figure.Figure"]) -> str:
     """Return a table of figures as text, with totals.
 
-    It has the number of runs, their seconds and the verdicts on the claims of each figure.
+    For each figure it has the number of runs, their seconds, and the number of claims with each
+    verdict.
     """
     verdicts, lines = ["holds", "fails", "undecided"], []
     for figure in drawn:
@@ -413,10 +424,10 @@ def summary(drawn: Sequence["runner.results.figure.Figure"]) -> str:
 
 
 def ending(runs: Sequence[Run]) -> str:
-    """Draw the pictures of a sweep; return the report for its end.
+    """Draw the picture of each study in a sweep; return the report at the end of the sweep.
 
-    For each study with complete runs the report has a table of the runs, their folder, commands for
-    the next steps, and the path of the picture.
+    For each study with complete runs, the report has a table of the runs and their folder. Commands
+    for the next steps and the path of the picture follow.
     """
     studies = sorted({run.config.study for run in runs if run.is_complete()})
     return "\n\n".join(_report([r for r in runs if r.config.study == study]) for study in studies)

@@ -1,23 +1,23 @@
 """Compare two tables of the same runs, and tell chance from difference.
 
 `runs diff`, `compare` and `reference` use this module. Rows are matched by their keys. The rows of
-one point (one width, one method) are its replicates. The reference's replicates give the tolerance,
-never those of the other table, which would excuse its own damage:
+one point (one width, one method) are its replicates. Only the reference's replicates give the
+tolerance. The other table's replicates would excuse damage in this table.
 
 | compared | differs by more than chance if |
 | --- | --- |
 | rows | one table lacks a row, or has it twice |
 | median of a point | it moved by more than the standard deviation of the replicates, and by more \
 than CHANCE standard errors |
-| one replicate | it lies FAR standard deviations from the median |
+| one replicate | it is FAR standard deviations away from the median |
 | point with one row | as a median; the column `<name>_se` is its standard error. An estimate \
 without this column may be off by 100 % |
-| standard error | as a median; ERROR_OF_ERROR is its own relative error |
-| texts, truth values, nan and inf | more rows disagree than in two independent draws from the \
+| standard error | as a median; its relative error is ERROR_OF_ERROR |
+| texts, truth values, nan and inf | more rows differ than in two independent draws from the \
 reference, by CHANCE standard errors |
 
-The standard deviation of a point is at least the usual one of its column. Relative differences of
-DRIFT and absolute ones of ROUNDING are always chance.
+The standard deviation of a point is at least the usual standard deviation in its column. Relative
+differences up to DRIFT and absolute differences up to ROUNDING are always chance.
 """
 
 from collections.abc import Sequence
@@ -29,10 +29,12 @@ import pandas as pd
 from runner.core.studies import Row
 
 CHANCE = 5.0
-"""Standard errors that chance explains: a smaller bound would name some of thousands of numbers."""
+"""How many standard errors chance explains. With a smaller bound, some of thousands of numbers
+would differ by chance."""
 
 DRIFT = 1e-3
-"""Relative difference between machines in a number without spread: many steps amplify rounding."""
+"""The relative difference between machines in a number without spread: many steps amplify the
+rounding."""
 
 ROUNDING = 1e-9
 """Largest difference by rounding, relative to the larger of the number and one.
@@ -42,14 +44,14 @@ an exact construction (1e-13), differ between processors.
 """
 
 FAR = 100.0
-"""Standard deviations at which a single replicate is damaged rather than unlucky."""
+"""How many standard deviations from the median a single replicate must be to count as damaged."""
 
 ERROR_OF_ERROR = 1 / 8
 """Relative standard error of a standard error that comes from 32 batches."""
 
 COLUMNS = ("column", "equal", "rounding", "differ", "largest", "at", "beyond", "deviation", "where")
 ROWS = "(rows)"
-"""The name of the line about the rows."""
+"""The name of the line about the rows, in the result of `compare`."""
 
 ORDER, SIDE = "order of rows", "side"
 
@@ -57,17 +59,20 @@ ORDER, SIDE = "order of rows", "side"
 def compare(new: pd.DataFrame, kept: pd.DataFrame, row_class: type[Row] | None) -> pd.DataFrame:
     """Compare two tables of the same runs; return a frame with a line for each compared column.
 
-    The first line, ROWS, is about rows that only one table has, or has twice. Each column that both
-    tables have, except keys, gets another. new, kept: tables A and B; B is the reference.
-    row_class: the class of the rows in both, None if it was deleted. A point is the set of rows
-    that differ only in the replicate. The columns of a line are:
+    The first line, ROWS, is about rows that only one table has, or has twice. Then there is a line
+    for each column that both tables have, except keys.
 
-    - `equal`, `rounding`, `differ`: numbers of rows that agree, differ by rounding, or differ more;
-    - `largest`: largest difference relative to the larger number, inf for texts;
-    - `at`: its row;
-    - `beyond`: number of points that differ by more than chance;
-    - `deviation`: largest difference as a fraction of the tolerance;
-    - `where`: its point, if it differs by more than chance.
+    - new, kept: tables A and B; B is the reference;
+    - row_class: the class of the rows in both tables; None if it no longer exists.
+
+    A point is the set of rows that differ only in the replicate. The columns of a line are:
+
+    - `equal`, `rounding`, `differ`: how many rows agree, differ by rounding, or differ more;
+    - `largest`: the largest difference relative to the larger number, inf for texts;
+    - `at`: the row with this difference;
+    - `beyond`: how many points differ by more than chance;
+    - `deviation`: the largest difference as a fraction of the tolerance;
+    - `where`: the point with this difference, if it is more than chance.
     """
     keys = ["run", *(row_class.keys if row_class else ())]
     keys = [key for key in keys if key in new and key in kept]
@@ -110,10 +115,10 @@ def compare(new: pd.DataFrame, kept: pd.DataFrame, row_class: type[Row] | None) 
 
 def _line(column: str, distance: pd.Series, share: pd.Series, points: pd.Series, *texts: str
           ) -> tuple[Any, ...]:  # fmt: skip
-    """Return the line of a column, in the order of COLUMNS.
+    """Return the line about a column, in the order of COLUMNS.
 
-    distance: relative difference of each row; share: its difference as a fraction of the tolerance;
-    texts: `at` and `where`.
+    distance: the relative difference of each row. share: the difference as a fraction of the
+    tolerance. points: the point of each row. texts: the entries `at` and `where`.
     """
     equal, rounding = (distance == 0).sum(), (distance <= ROUNDING).sum()
     counts = (equal, rounding - equal, len(distance) - rounding)
@@ -150,8 +155,8 @@ def _compare_numbers(a: pd.Series, b: pd.Series, points: pd.Series, error: pd.Se
                      is_estimate: bool) -> pd.DataFrame:  # fmt: skip
     """Return for each row two numbers, and their difference as a `share` of the tolerance.
 
-    The numbers are the medians of the row's point or, if `single`, the numbers of the row.
-    `_compare_values` judges points with other finite rows than in the reference.
+    The numbers are the medians of the row's point or, if `single` is true, the numbers of the row.
+    A point that has other finite rows than in the reference gets nan; `_compare_values` judges it.
     """
     same = (np.isfinite(a) == np.isfinite(b)).groupby(points).transform("all")
     a, b = (side.where(np.isfinite(side) & same) for side in (a, b))
@@ -160,7 +165,7 @@ def _compare_numbers(a: pd.Series, b: pd.Series, points: pd.Series, error: pd.Se
     size = median.abs()
     repeated = size.where(deviation.notna())
     usual = float(is_estimate)
-    if repeated.any():  # one far replicate excuses its own point alone
+    if repeated.any():  # a far replicate affects only its own point
         usual = np.minimum(deviation, FAR * repeated).sum() / max(repeated.sum(), ROUNDING)
     deviation = np.maximum(deviation.fillna(0.0), usual * size)
     error = deviation if error is None else np.maximum(deviation, error.fillna(0.0))
@@ -177,9 +182,9 @@ def _compare_numbers(a: pd.Series, b: pd.Series, points: pd.Series, error: pd.Se
 def _compare_values(a: pd.Series, b: pd.Series, points: pd.Series) -> pd.DataFrame:
     """Return both values of each row and, if they differ, a `share` above zero.
 
-    `share` is the number of different rows as a fraction of the number by chance: in two
-    independent draws from the reference (b), each from the rows of its point. Numbers differ here
-    only if one of them is not finite.
+    `share` is the number of different rows, as a fraction of the number that chance explains.
+    Chance is a second independent draw from the reference's rows of the same point. Numbers differ
+    here only if one of them is not finite.
     """
     kinds = [a, b]
     if _is_number(a) and _is_number(b):
@@ -213,8 +218,8 @@ def _pair(a: Any, b: Any) -> str:
 def distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the difference of each pair of values, relative to the larger number.
 
-    Different texts have the difference inf, as have nan and a number. Two nans are equal, and so
-    are two infinities of one sign.
+    a, b: arrays (n,). Different texts have the difference inf, and so have nan and a number. Two
+    nans are equal, and so are two infinities of the same sign.
     """
     same = (a == b) | (pd.isna(a) & pd.isna(b))
     if not all(np.issubdtype(side.dtype, np.number) for side in (a, b)):
@@ -226,9 +231,9 @@ def distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def alike(compared: pd.DataFrame) -> str:
-    """Return in words how similar the numbers of several tables are.
+    """Return in words how similar the numbers of several tables are to the reference.
 
-    compared: lines of `compare`, with a column `table`.
+    compared: lines of `compare`, with the additional column `table`.
     """
     if not compared["equal"].any():
         return "nothing to compare"
@@ -245,8 +250,8 @@ def alike(compared: pd.DataFrame) -> str:
 def fault(table: pd.DataFrame, row_class: type[Row]) -> str | None:
     """Return what is wrong with the rows of a table of several runs; None if nothing is.
 
-    Two rows must not have the same keys. Each point of a run must have all replicates. Their number
-    must be the parameter `replicates`.
+    row_class: the class of the rows. Two rows must not have the same keys. Each point of a run must
+    have all replicates, as many as the parameter `replicates` says.
     """
     keys = ["run", *row_class.keys]
     twice = table[table.duplicated(keys)]

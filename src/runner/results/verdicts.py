@@ -1,4 +1,4 @@
-"""Verdicts as lines of text, for the end of a command and for `runner show`."""
+"""Verdicts as lines of text, at the end of a command and in `runner show`."""
 
 from pathlib import Path
 from typing import Any
@@ -14,27 +14,28 @@ MARKS = {
     "fails": ("✗", "fail", "#a84300"),
     "undecided": ("?", "undecided", GREY),
 }
-"""Sign of a verdict (readable in grey print), its plural, and its color."""
+"""For each verdict a sign (readable in grey print), the verb in the plural, and a color."""
 
 MOST_CLAIMS = 14
-"""Most lines of claims, except that claims that do not hold are always shown."""
+"""The largest number of lines for claims. Claims that do not hold are shown in any case."""
 
 STATEMENT = 72
-"""The column at which the measured numbers begin if the statement is shorter."""
+"""The column at which measured numbers begin, if the statement is not longer."""
 
 STANDINGS = {
     "pre-registered": "the rule stood before these numbers",
     "exploratory": "numbers of this seed were known before the rule was what it is",
 }
-"""Standings of stored verdicts, and their meaning."""
+"""The possible standings of a stored verdict, and what they mean."""
 
 
 def lines(judged: pd.DataFrame, path: Path, scale: str) -> list[str]:
-    """Return a line of text for each claim, and a summary as last line.
+    """Return a line of text for each claim, followed by a summary.
 
-    The paper's claims come first. judged: the table of `claims.judge`, or the stored one. path: its
-    CSV file. If there are many claims, the least important ones are not listed, and the path is
-    named. Without claims the list is empty.
+    The paper's claims come first. If there are many claims, the least important ones are replaced
+    by the path of their file. Without claims the list is empty. judged: the result of
+    `claims.judge`, or claims of the reference. path: the CSV file of these claims. scale: the scale
+    of the runs.
     """
     ordered = judged.iloc[judged["kind"].map([*KINDS].index).argsort(kind="stable")]
     fails, holds = ordered["verdict"] == "fails", ordered["verdict"] == "holds"
@@ -52,9 +53,9 @@ def lines(judged: pd.DataFrame, path: Path, scale: str) -> list[str]:
 def line(row: Any, scale: str = "") -> str:
     """Return a claim's verdict, statement and measured numbers in one line.
 
-    An example is `✓ holds      statement   error: 0.61 (0.55 to 0.72), 8 networks`. An undecided
-    claim also has the reason. At scale `smoke` the summary has the reason instead, since it is the
-    same for all claims. row: a row of `claims.judge`.
+    An example is `✓ holds      statement   error: 0.61 (0.55 to 0.72), 8 networks`. For an
+    undecided claim the reason is added. At scale `smoke` the reason is the same for all claims, so
+    only `summary` gives it. row: a row of `claims.judge`.
     """
     begin = f"{MARKS[row.verdict][0]} {row.verdict:<9}  {row.statement}{KINDS[row.kind]}"
     reason = row.note if row.verdict == "undecided" and scale != "smoke" else ""
@@ -65,8 +66,8 @@ def line(row: Any, scale: str = "") -> str:
 def summary(judged: pd.DataFrame, scale: str) -> str:
     """Return in sentences how many claims hold, fail and are undecided.
 
-    If the claims have standings, a sentence says how many verdicts are pre-registered. judged: the
-    table of `claims.judge` or the stored one, which has standings.
+    judged: the result of `claims.judge`, or claims of the reference. For claims of the reference, a
+    sentence says how many verdicts are pre-registered.
     """
     verbs = {
         "holds": ("holds", "hold"),

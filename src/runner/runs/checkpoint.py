@@ -1,4 +1,4 @@
-"""The checkpoint of an unfinished run, bound to the run, the code, and the rows before it."""
+"""The checkpoint of an unfinished run. It is valid only for this run, this code and these rows."""
 
 import hashlib
 import json
@@ -16,9 +16,9 @@ from runner.runs.tables import Extent, sha256_of
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The state of an unfinished run, from which it can continue.
+    """The state of an unfinished run, from which the run can continue.
 
-    A checkpoint without tables and state stands for the start of the run.
+    Without tables and state, it is the state at the start of the run.
 
     - run: the run's name;
     - code: the fingerprint of the code;
@@ -39,7 +39,7 @@ class Checkpoint:
     def write(self, path: Path) -> None:
         """Write the checkpoint to the file `path`, which is replaced in one step.
 
-        The start of a run cannot be written: it has no state.
+        Raises AssertionError for the start of a run, which has no state.
         """
         assert self.state is not None, "the start is not written"
         about = {**vars(self), "state": digest(self.state)}
@@ -48,11 +48,11 @@ class Checkpoint:
             save_file(self.state, part, {"about": json.dumps(about)})
 
     def read(self, path: Path) -> "Checkpoint":
-        """Return the checkpoint in the file `path`.
+        """Return the checkpoint in the file `path`, if it belongs to this object's run.
 
-        Raises FileNotFoundError if there is no file. Raises ValueError, with the reason, if the
-        checkpoint must not be used: its run, code or kind of device differs from this object's, or
-        tensors or tables have changed since. Raises other exceptions if the file is damaged.
+        Raises FileNotFoundError if there is no file. Raises ValueError, with the reason, if run,
+        code or kind of device differ from this object's. Raises it also if the tensors or the
+        tables have changed since. Raises other exceptions if the file is damaged.
         """
         with safe_open(path, "pt") as file:
             about = json.loads(file.metadata()["about"])
@@ -66,13 +66,13 @@ class Checkpoint:
         for name, extent in tables.items():
             table = path.with_name(f"{name}.csv")
             if table.parent != path.parent or sha256_of(table, extent.bytes) != extent.sha256:
-                raise ValueError(f"{name}.csv is not what it was")
+                raise ValueError(f"{name}.csv has changed")
         spent = float(about["seconds"]), float(about["cpu_seconds"])
         return Checkpoint(self.run, self.code, self.device, *spent, tables, state)
 
 
 def digest(state: dict[str, Tensor]) -> str:
-    """Return a SHA-256 of tensors: their names, types, shapes and numbers.
+    """Return a SHA-256 of tensors, which covers names, types, shapes and numbers.
 
     state: tensors on the CPU, by name.
     """

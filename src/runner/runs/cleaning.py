@@ -1,7 +1,7 @@
-"""Remove the folders of runs that nobody wants, and never while a process works on a run.
+"""Remove the folders of unwanted runs, but never while a process works on a run.
 
-Of a folder whose `config.yaml` says which run it is, the files that a run writes are removed, and
-no others. No link is followed.
+Only the files that a run writes are removed, and only from a folder whose `config.yaml` says that
+it is the folder of a run. No link is followed.
 """
 
 from contextlib import suppress
@@ -15,21 +15,21 @@ from runner.runs.inventory import RunInfo, status_of
 from runner.runs.run import AGAIN, NAME, RESULT, WRITTEN, read_provenance, read_result, read_values
 
 LEFT_OVER = ("failed", "dead", "interrupted", "absent")
-"""The statuses of runs that are removed where no status is named."""
+"""The statuses of the runs that are removed if the user names no status."""
 
 FIRST_FILES = {"run.log", "provenance.json"}
 """The files that a run writes before its configuration and any number."""
 
 ORDER = {RESULT: 0, "provenance.json": 2, "config.yaml": 3}
-"""The order of removing files, 1 for all others: after each step the folder is still known to hold
-an incomplete run."""
+"""The order in which files are removed; 1 for all others. After each step the folder can still be
+recognized as the folder of an incomplete run."""
 
 
 def reason_to_leave(info: RunInfo, is_asked_for: bool = True) -> str | None:
-    """Return why a run must not be removed, or None if it may be removed.
+    """Return in words why a run must not be removed, or None if it may be removed.
 
-    Reasons are a link, a folder that is not certainly a run's, and tables that may be complete.
-    is_asked_for: whether the user named the run's status. Then tables may be complete.
+    Reasons are a link, a folder that may not be a run's, and tables that may be complete.
+    is_asked_for: whether the user named the run's status; a run with tables may then be removed.
     """
     folder = info.folder
     if any(path.is_symlink() for path in (folder, info.home, *folder.parents[:2])):
@@ -48,18 +48,18 @@ def reason_to_leave(info: RunInfo, is_asked_for: bool = True) -> str | None:
 
 
 def size_of(folder: Path) -> int:
-    """Return the number of bytes of all files in a run's folder; 0 if they cannot be read."""
+    """Return the number of bytes of all files in a run's folder, 0 if they cannot be read."""
     with suppress(OSError):
         return sum(path.lstat().st_size for path in folder.rglob("*"))
     return 0
 
 
 def remove(info: RunInfo) -> str | None:
-    """Remove the files of a run and its folder.
+    """Remove the files of a run, and its folder.
 
-    Returns None if all files in it are removed. Otherwise it returns the reason in words: a reason
-    of `reason_to_leave`, a process that works on the run, a new status, or files that are not a
-    run's. Raises OSError if a file cannot be removed.
+    Returns None if all files are removed. Otherwise it returns the reason in words: a reason of
+    `reason_to_leave`, a process that works on the run, a changed status, or files that no run
+    writes. Raises OSError if a file cannot be removed.
     """
     folder, others = info.folder, list[str]()
     if reason := reason_to_leave(info):
@@ -75,15 +75,15 @@ def remove(info: RunInfo) -> str | None:
     except Busy:
         return "a process works on it"
     for part in parts:
-        with suppress(OSError):  # other files are in it, or another process has begun it anew
+        with suppress(OSError):  # it has other files, or another process has begun the run again
             part.rmdir()
     return f"no run writes {', '.join(others)}; its own files are removed" if others else None
 
 
 def _empty(folder: Path) -> list[str]:
-    """Remove the files that a run has written in a folder; return the names of all others."""
+    """Remove the files in a folder that a run has written; return the names of all others."""
     names = set(WRITTEN)
-    with suppress(InputError, ImportError):  # a study that is gone
+    with suppress(InputError, ImportError):  # the study may no longer exist
         names |= {f"{name}.csv" for name in rows_of(folder.parent.name)}
     with suppress(InputError, KeyError, TypeError):
         names |= {f"{name}.csv" for name in read_result(folder / RESULT)["tables"]}

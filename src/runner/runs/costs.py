@@ -1,4 +1,4 @@
-"""How long runs take, by the times of earlier runs, here or for the reference."""
+"""Estimates of how long runs will take, from the times of earlier runs."""
 
 import json
 import logging
@@ -16,9 +16,9 @@ log = logging.getLogger("runner")
 
 
 def expected_seconds(run: Run) -> float:
-    """Return how many seconds the run took when it was last computed; inf if unknown.
+    """Return how many seconds the run took when it was last computed, inf if this is unknown.
 
-    The time is of the user's complete run, else of the same run behind the reference.
+    Without a complete run of the user, the time is of the same run behind the reference.
     """
     before = run.provenance()
     if before.get("status") != "complete":
@@ -28,10 +28,11 @@ def expected_seconds(run: Run) -> float:
 
 
 def announcement(jobs: list[Job], abreast: int) -> str:
-    """Return in words how long the jobs will take, by the times in the reference.
+    """Return a text about how long jobs will take, by the times of the reference's runs.
 
-    The text is empty if the reference lacks a time on the CPU for one of them, or if a GPU
-    computes. abreast: how many jobs run side by side.
+    An example is `about 3 min on 2 cores (from the reference's times)`. The text is empty if the
+    reference has no time on the CPU for one of the jobs, or if a GPU computes them. abreast: how
+    many jobs run side by side.
     """
     costs = [of_reference().get(job.run.name, {"device": ""}) for job in jobs]
     device = jobs[0].settings.device if jobs else "none"
@@ -46,9 +47,10 @@ def announcement(jobs: list[Job], abreast: int) -> str:
 
 @cache
 def of_reference() -> dict[str, dict[str, Any]]:
-    """Return the provenance of all runs behind the figures of the reference, by name of the run.
+    """Return the provenance of all runs behind the figures of the reference, by `Run.name`.
 
-    The name is `Run.name`, the study and the parameters that differ from their defaults.
+    This name consists of the study and the parameters that differ from their defaults. A damaged
+    file of the reference is reported in the log, and skipped.
     """
     by_name: dict[str, dict[str, Any]] = {}
     for path in REFERENCE.glob("*/*/provenance.json"):
@@ -56,5 +58,5 @@ def of_reference() -> dict[str, dict[str, Any]]:
             runs = json.loads(path.read_text())["runs"]
             by_name |= {run["run"]: run for run in runs if float(run["seconds"]) >= 0}
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            log.info("%s cannot be read (%s): its times are not known", path, type(error).__name__)
+            log.info("%s cannot be read (%s): its times are unknown", path, type(error).__name__)
     return by_name

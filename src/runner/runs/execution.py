@@ -1,6 +1,6 @@
 """Execute a run: take its lock, resume it, compute and checkpoint it, write its result.
 
-Read this module from `execute` down.
+To read this module, begin with `execute`.
 """
 
 import json
@@ -37,25 +37,27 @@ from runner.runs.run import CHECKPOINT, RESULT, WEIGHTS, WRITTEN, Run, is_whole,
 from runner.runs.tables import TableWriter, rows_in, sha256_of
 
 KEPT = "kept weights/"
-"""The prefix of the weights' names in a checkpoint, beside the state of the study."""
+"""The prefix of the weights' names in a checkpoint, which also has the state of the study."""
 
 ACTIVATIONS = re.compile(r"x|[HZ]\d*")
-"""The names of inputs, hidden activations and preactivations, which are no weights."""
+"""The names of tensors that are not weights: inputs, hidden activations and pre-activations."""
 
 log = logging.getLogger("runner")
-log.setLevel(logging.INFO)  # run.log tells the whole story, whatever the caller's level
+log.setLevel(logging.INFO)  # run.log has all lines, whatever the caller's level
 
 
 def execute(run: Run, settings: Settings, turn: int = 0, n_jobs: int = 1) -> None:
-    """Compute a run: start it, or resume it from its checkpoint. A complete run is left as it is.
+    """Compute a run: start it, or resume it from its checkpoint. A complete run is left unchanged.
 
     If the settings ask to compute a complete run again, its files stay until the new ones are
     complete. turn: the run's number in a sweep. n_jobs: how many runs share this machine. Raises
 
-    - InputError if the folder cannot be written, the device or the tracker's package is missing,
-      the memory is full, the run is stale and `stale=refuse`, or the study raises InputError;
+    - InputError if the folder cannot be written, or the device or the tracker's package is missing;
+    - InputError if the memory is full, the run is stale and `stale=refuse`, or the study raises
+      InputError;
     - RunFailed if the study raises another exception;
-    - Busy if another process computes the run and `settings.wait` is false, or takes it over.
+    - Busy if another process computes the run and `settings.wait` is false, or if another process
+      takes the run over.
     """
     device = machine.device(settings.device, turn, n_jobs)
     if not run.is_wanted(settings):
@@ -72,7 +74,7 @@ def execute(run: Run, settings: Settings, turn: int = 0, n_jobs: int = 1) -> Non
             folder = run.again
         elif run.result_path.exists():
             log.info("%s is computed again: its files are damaged", run)
-            run.result_path.unlink()  # first, so that no step leaves a false one
+            run.result_path.unlink()  # first: damaged files must not count as a result
             (folder / CHECKPOINT).unlink(missing_ok=True)
         folder.mkdir(exist_ok=True)
         with _logged_to(folder):
@@ -83,8 +85,8 @@ def execute(run: Run, settings: Settings, turn: int = 0, n_jobs: int = 1) -> Non
 def _replace_by_attempt(run: Run) -> bool:
     """Replace the run by a complete attempt in `run.again`; return whether there is one.
 
-    The user's files in the folder stay. A kill at any step leaves the complete attempt, which the
-    next call puts in place. Only the owner of the lease may call this function.
+    The user's files in the folder stay. If this process is killed, the next call continues. Only
+    the owner of the lock may call this function.
     """
     if not is_whole(run.again):
         return False
@@ -120,8 +122,8 @@ def _logged_to(folder: Path) -> Iterator[None]:
 class _Attempt:
     """One attempt at a run, from its config file to its result or its error.
 
-    folder: the run's folder or `run.again`. require_lock: function that raises Busy once another
-    process has taken the run.
+    folder: the run's folder or `run.again`. require_lock: a function that raises Busy if another
+    process has taken the run over.
     """
 
     run: Run
@@ -140,7 +142,7 @@ class _Attempt:
         self.tracking = trackers.Tracking(self.run, settings.tracker, settings.folder())
 
     def carry_out(self, n_jobs: int) -> None:
-        """Run the study and write its result, or its error and a checkpoint."""
+        """Compute the run and write its result. If it fails, write the error."""
         run = self.run
         try:
             with machine.shared(self.device, self.settings.threads, n_jobs):
@@ -148,7 +150,7 @@ class _Attempt:
                 name = run.config.measure if isinstance(run.config, TrainingConfig) else None
                 self.function = function_at(name) if name else None
                 self.about["data"] |= input_files.checked(run.config)
-                self.about["code"] = run.code()  # of what was imported
+                self.about["code"] = run.code()  # of the imported modules
                 self.about |= provenance.describe(self.device) | {
                     "typed": [*run.typed],
                     "note": self.settings.note,
@@ -157,7 +159,7 @@ class _Attempt:
                 self._begin()
                 self._compute()
         except Busy:
-            raise  # what is in the folder is another's
+            raise  # the files in the folder are another process's
         except KeyboardInterrupt:
             self._mark("interrupted")
             raise
@@ -166,7 +168,7 @@ class _Attempt:
             raise
         except (Exception, SystemExit) as error:
             if machine.is_exhausted(error):
-                traceback.clear_frames(error.__traceback__)  # they hold what fills the memory
+                traceback.clear_frames(error.__traceback__)  # they refer to the tensors in memory
                 machine.free_memory()
                 text = f"ran out of memory on {self.device}: smaller sizes take less"
                 self._fail(text)
@@ -188,15 +190,15 @@ class _Attempt:
         self.start = Checkpoint(self.run.folder.name, self.about["code"], device.type)
         try:
             self._go_on(self.start.read(self.folder / CHECKPOINT))
-            before = read_provenance(self.folder)  # what began the run is kept beside what ends it
+            before = read_provenance(self.folder)  # the origin of the first attempt stays, too
             first = before.get("first") or {key: before.get(key) for key in self.about}
             self.about["first"] = first
             self.started = before.get("started", self.started)
         except FileNotFoundError:
             pass
-        except Exception as error:  # whatever a damaged file comes up with
+        except Exception as error:  # a damaged file may raise anything
             log.info("%s starts again: its checkpoint cannot be used (%s)", self.run, error)
-        self.saved = time.monotonic()  # what was before is no work of the run
+        self.saved = time.monotonic()  # earlier seconds were not spent on the run
         self.began = self.saved - self.start.seconds
         self.cpu_began = time.process_time() - self.start.cpu_seconds
         self.tables = TableWriter(self.folder, self.start.tables)
@@ -227,12 +229,12 @@ class _Attempt:
         tables = {table: asdict(extent) for table, extent in written.items()}
         result = {"status": "complete", "tables": tables} | self._weights()
         write_atomically(self.folder / RESULT, _json(result))
-        for leftover in (CHECKPOINT, "error.txt"):  # of use until here
+        for leftover in (CHECKPOINT, "error.txt"):  # not needed any more
             (self.folder / leftover).unlink(missing_ok=True)
         progress.log.info("complete: %s in %.1f s", self.run, time.monotonic() - self.began)
 
     def _go_on(self, start: Checkpoint) -> None:
-        """Resume from a checkpoint. Raises ValueError if wanted weights are missing in it."""
+        """Resume from a checkpoint. Raises ValueError if it lacks weights that must be stored."""
         state = start.state or {}
         if self.settings.keep_weights > (KEPT in state):
             raise ValueError("it has no weights to keep")
@@ -244,7 +246,7 @@ class _Attempt:
     def _take(
         self, network: str, replicate: int, time: float, make: Callable[[], dict[str, Tensor]]
     ) -> Iterator[Measured]:
-        """Store a network's weights, and yield the user's measurements of it, as far as wanted."""
+        """Store a network's weights and yield what the user's function measures, if wanted."""
         if not (self.function or self.settings.keep_weights):
             return
         with torch.no_grad():
@@ -302,7 +304,7 @@ class _Attempt:
     def _spent(self) -> dict[str, float]:
         """Return the seconds of computing so far, by the clock and by the processor.
 
-        Other work on the machine does not lengthen the processor's seconds.
+        The processor's seconds do not depend on other work on the machine.
         """
         now, cpu = time.monotonic(), time.process_time()
         return {"seconds": now - self.began, "cpu_seconds": cpu - self.cpu_began}

@@ -13,9 +13,9 @@ PART = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.part")
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replace the file `path` by one with this content, in one step.
+    """Write a file in one step, so that it never has only a part of its content.
 
-    Raises OSError as `replaced` does.
+    path: the file; an old file is replaced. Raises OSError as `replaced` does.
     """
     with replaced(path) as part:
         part.write_bytes(content)
@@ -23,11 +23,12 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
-    """Yield the path of a new file; at the end of the block this file replaces `path` in one step.
+    """Yield the path of a new file, which replaces the file `path` at the end of the block.
 
-    The caller writes the new file. If the block raises, `path` stays as it was. A link is followed,
-    and the mode of the old file is preserved. If `path` is a pipe or a device, the yielded path is
-    itself. Raises OSError if the old file is read-only, or the new one cannot be written.
+    The caller writes the new file within the block. If the block raises an exception, `path` is
+    unchanged. If `path` is a link, its target is replaced. The new file gets the mode of the old
+    one. If `path` is a pipe or a device, the yielded path is `path` itself. Raises OSError if the
+    old file is read-only, or the new one cannot be written.
     """
     target = Path(os.path.realpath(path))
     mode = target.stat().st_mode if target.is_file() else None
@@ -52,7 +53,7 @@ def replaced(path: Path) -> Iterator[Path]:
 def remove_parts(folder: Path) -> None:
     """Remove the unfinished files that a killed process left in a folder.
 
-    No process may be writing in the folder.
+    No process may write into the folder at the same time.
     """
     for path in folder.iterdir():
         if PART.fullmatch(path.name):

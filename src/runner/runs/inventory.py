@@ -1,4 +1,4 @@
-"""All runs under an outputs folder: the status of each, and whether its files are whole."""
+"""All runs in a folder of outputs: the status of each, and whether its files are undamaged."""
 
 import math
 import os
@@ -29,16 +29,19 @@ from runner.runs.run import (
 from runner.runs.tables import table_bytes
 
 STATUSES = ("complete", "running", "interrupted", "failed", "dead", "absent")
-"""dead: its process ended without a message. absent: no file says that the run was ever begun."""
+"""Statuses of a run. dead: its process ended without a message. absent: no file shows that the run
+was ever begun."""
 
 
 @dataclass(frozen=True)
 class RunInfo:
-    """What a folder shows about a run.
+    """What is known of a run from the files in its folder.
 
-    The folder is the run's, or the one in which a complete run is computed again. config: None if
-    it cannot be read, or is of another version. status: one of `STATUSES`. seconds: time of
-    computing so far; nan if unknown. ended: None if the run is running, or the time is unknown.
+    - folder: the run's folder, or the folder in which a complete run is computed again;
+    - config: the parameters; None if they cannot be read, or are of another version of the study;
+    - status: one of `STATUSES`;
+    - seconds: the time of computing so far, nan if unknown;
+    - ended: when the run ended; None if it is running, or the time is unknown.
     """
 
     folder: Path
@@ -46,34 +49,35 @@ class RunInfo:
     status: str
     seconds: float
     code: str
-    """Which code computed a complete run, as `whose_code` returns it; empty for any other run."""
+    """Which code computed a complete run: the result of `whose_code`. Empty for any other run."""
     ended: datetime | None
 
     @property
     def is_stale(self) -> bool:
-        """Return whether the run is complete, and its code is other than today's or unknown."""
+        """Return whether the run is complete, but not known to be computed by today's code."""
         return self.code in OF_CODE
 
     @property
     def home(self) -> Path:
-        """Return the folder of the run, even if `folder` is an attempt to compute it again."""
+        """Return the folder of the run. `folder` differs from it if the run is computed again."""
         return home_of(self.folder)
 
     @property
     def study(self) -> str:
-        """Return the name of the study, from the folder. The study may no longer exist."""
+        """Return the name of the study, read from the path. The study may no longer exist."""
         return self.folder.parent.name
 
     @property
     def hash8(self) -> str:
-        """Return the eight digits of the hash in the folder's name."""
+        """Return the hash in the folder's name, for example `0a1b2c3d`, or `0a1b2c3d-2`."""
         return short_hash(self.home.name)
 
     @property
     def knobs(self) -> str:
-        """Return what was typed for the run; if unknown, the parameters unlike their defaults.
+        """Return the arguments that were typed for the run, as text.
 
-        If `config.yaml` cannot be read, they are taken from the folder's name.
+        If they are unknown, the parameters that differ from their defaults are returned. If
+        `config.yaml` cannot be read, these come from the folder's name.
         """
         if typed := read_provenance(self.folder).get("typed"):
             return " ".join(map(str, typed))
@@ -94,22 +98,25 @@ class RunInfo:
 
 
 def short_hash(name: str) -> str:
-    """Return the hash at the end of a run's folder name; a name without hash is returned whole."""
+    """Return the hash at the end of a run's folder name.
+
+    A name without a hash is returned unchanged.
+    """
     match = NAME.fullmatch(name)
     return match["hash"] if match else name
 
 
 def home_of(folder: Path) -> Path:
-    """Return the folder of a run, given this folder or the one in which it is computed again."""
+    """Return a run's folder. folder: this folder, or the one in which the run is computed again."""
     return folder.with_name(folder.name.removesuffix(AGAIN))
 
 
 def folders(outputs: Path, study: str = "*", attempts: bool = False) -> list[Path]:
     """Return the folders of all runs in a folder of outputs, sorted by name.
 
-    study: a study's name; by default all studies. attempts: return instead the folders in which
-    complete runs are computed again. Raises InputError if the folder of outputs does not exist or
-    cannot be read.
+    study: only runs of this study; by default all. attempts: if true, return instead the folders in
+    which complete runs are computed again. Raises InputError if the folder of outputs does not
+    exist or cannot be read.
     """
     require_readable(outputs)
     paths = [path for path in outputs.glob(f"runs/{study}/*") if os.path.isdir(path)]
@@ -119,13 +126,16 @@ def folders(outputs: Path, study: str = "*", attempts: bool = False) -> list[Pat
 def find(outputs: Path, study: str = "*") -> list[RunInfo]:
     """Return all runs in a folder of outputs, sorted by name.
 
-    study: a study's name; by default all studies. Raises InputError as `folders` does.
+    study: only runs of this study; by default all. Raises InputError as `folders` does.
     """
     return [describe(folder) for folder in folders(outputs, study)]
 
 
 def describe(folder: Path) -> RunInfo:
-    """Return what a folder shows about a run. The folder may be an attempt to compute it again."""
+    """Return what is known of a run from the files in its folder.
+
+    folder: the run's folder, or the folder in which it is computed again.
+    """
     config, seconds, ended = None, math.nan, None
     with suppress(InputError):
         config = read_config(folder)
@@ -145,7 +155,7 @@ def describe(folder: Path) -> RunInfo:
 def status_of(folder: Path, is_held: bool) -> str:
     """Return the status of a run, one of `STATUSES`, from the files in its folder.
 
-    is_held: whether a process works on the run.
+    is_held: whether a process holds the lock of the run, and so works on it.
     """
     if os.path.isfile(folder / RESULT):
         return "complete"
@@ -158,9 +168,9 @@ def status_of(folder: Path, is_held: bool) -> str:
 
 
 def run_in(folder: Path) -> Run:
-    """Return the run that a folder's `config.yaml` describes.
+    """Return the run that the `config.yaml` in a folder describes.
 
-    The folder may have any place and name. Raises InputError if `config.yaml` is absent or damaged,
+    The folder may have any path and name. Raises InputError if `config.yaml` is absent or damaged,
     or of another version of the study.
     """
     run = Run(read_config(folder), folder.parent)
@@ -179,7 +189,7 @@ def problem(folder: Path) -> str | None:
             return f"{run.again} is complete and not in its place: the run's command puts it there"
         status = run.provenance().get("status")
         if not run.result_path.exists():
-            # Before its end there is nothing to verify.
+            # An unfinished run has no checksums to compare.
             return f"{run.result_path} is gone" if status == "complete" else None
         if status != "complete":
             return f"{folder / 'provenance.json'} is not that of a complete run"
@@ -191,7 +201,7 @@ def problem(folder: Path) -> str | None:
 
 
 def _damage(run: Run) -> str | None:
-    """Return which file of a complete run is not as its result says."""
+    """Return in words which file of a complete run is damaged; None if none is."""
     result, folder = run.result, run.folder
     for name, expected in result["tables"].items():
         table_bytes(folder / f"{name}.csv", expected)

@@ -1,4 +1,4 @@
-"""A job: a run, its settings, and the attempt to compute it."""
+"""A job is a run with its settings. An attempt is a job that has been launched."""
 
 import time
 from contextlib import suppress
@@ -18,9 +18,10 @@ from runner.runs.run import Run
 class Job:
     """A run with its settings.
 
-    config: the parameters of the run. overrides: the arguments `key=value` from which Hydra
-    composes parameters and settings. untyped: those that a figure or an experiment sets alike for
-    all its runs; nobody typed them.
+    - config: the parameters of the run;
+    - overrides: the arguments `key=value` from which Hydra composes parameters and settings;
+    - untyped: the overrides that a figure or an experiment sets for all its runs. The user did not
+      type them.
     """
 
     config: StudyConfig
@@ -30,20 +31,24 @@ class Job:
 
     @cached_property
     def run(self) -> Run:
-        """Return the run of these parameters in the folder of outputs."""
+        """Return the run with these parameters, in the folder of outputs."""
         shown = [word for word in self.overrides if is_shown(word) and word not in self.untyped]
         data = getattr(self.config, "data", None)
         own = [f"data={data}"] if names_images(data) else []  # Hydra composes no such argument
         return Run(self.config, self.settings.folder(), [*own, *shown])
 
     def __reduce__(self) -> tuple:
-        """Pickle by values: the catalogue of the other process knows the study's class."""
+        """Pickle the job by values. Another process finds the study's class by name."""
         values = vars(self.config), self.settings, self.overrides, self.untyped
         return _job, (self.config.study, *values)
 
 
 def is_shown(word: str) -> bool:
-    """Return whether an argument is printed with a run: its study and most settings are not."""
+    """Return whether an argument `key=value` is printed as part of a run's name.
+
+    Parameters are printed, and so are the settings scale, figure and note. The study, all other
+    settings and Hydra's keys are not printed.
+    """
     key = word.partition("=")[0]
     return not key.startswith("hydra") and key not in UNSHOWN
 
@@ -58,10 +63,11 @@ def _job(study: str, values: dict[str, Any], *others: Any) -> Job:
 def complete(job: Job, turn: int = 0, n_jobs: int = 1) -> Run:
     """Compute the run of a job unless it is complete; return the run.
 
-    turn: number of the job in its sweep. n_jobs: how many jobs run side by side. Raises InputError,
-    RunFailed or Busy as `execution.execute` does.
+    A complete run is computed again if the settings ask for it. turn: the job's number in its
+    sweep. n_jobs: how many jobs run side by side. Raises InputError, RunFailed or Busy as
+    `execution.execute` does.
     """
-    from runner.runs.execution import execute  # late, with torch: where all is complete, none runs
+    from runner.runs.execution import execute  # late: it imports torch; complete runs need none
 
     require_writable(job.settings.folder())
     execute(job.run, job.settings, turn, n_jobs)
@@ -69,23 +75,26 @@ def complete(job: Job, turn: int = 0, n_jobs: int = 1) -> Run:
 
 
 class Attempt:
-    """A job that has been launched, with what its run's result was before the launch.
+    """A job that has been launched. It remembers the result that the run had before.
 
-    A result from before the launch does not count as done, if the run had to be computed again.
+    If the run had to be computed again, this earlier result does not count as done.
     """
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        # What another process has completed by now is done.
+        # A run that another process has completed by now is done.
         self.before = self._result() if job.run.is_wanted(job.settings) else None
         self.begun = time.time()
 
     def is_done(self) -> bool:
-        """Return whether the run has been completed, by this launch or by another process."""
+        """Return whether this launch, or another process, has completed the run."""
         return self._result() != self.before and self.job.run.is_complete()
 
     def error(self) -> str:
-        """Return the last line of the run's error; empty if there was none since the launch."""
+        """Return the last line of the run's error message.
+
+        The text is empty if the run has not failed since the launch.
+        """
         run = self.job.run
         last = run.again if run.again.is_dir() else run.folder
         with suppress(OSError, IndexError):
@@ -95,7 +104,7 @@ class Attempt:
         return ""
 
     def _result(self) -> tuple[int, int] | None:
-        """Return inode and time of `result.json`; None if there is none."""
+        """Return inode and time of `result.json`, None if there is no such file."""
         with suppress(OSError):
             stat = self.job.run.result_path.stat()
             return stat.st_ino, stat.st_mtime_ns

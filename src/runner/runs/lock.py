@@ -1,9 +1,12 @@
 """Let one process at a time work on a folder, on all the machines that share the folder.
 
-A lease beside the folder names its owner, who refreshes it while it works. A dead owner on this
-machine is known at once, one elsewhere by its silence. A lease asks of a file system only that a
-file is created once, which NFS, Lustre, BeeGFS and sshfs promise; `flock` is missing on some, and
-on others kept from the other machines without a message.
+A lease is a small file next to the folder. It names its owner, the process that works on the folder
+and refreshes the lease again and again. If the owner dies on this machine, this is noticed at once.
+On another machine the owner counts as dead when it has not refreshed the lease for LEASE_SECONDS.
+
+A lease needs one guarantee of a file system: a file is created only once. NFS, Lustre, BeeGFS and
+sshfs give it. File locks (`flock`) are missing on some file systems, and on others they are not
+seen by other machines.
 """
 
 import logging
@@ -19,14 +22,15 @@ from runner.core.errors import Busy, InputError
 log = logging.getLogger("runner")
 
 LEASE_SECONDS = 60.0
-"""An owner on another machine that has been silent for so long is dead. All processes use it."""
+"""An owner on another machine counts as dead after so many seconds without a sign of life. All
+processes must use the same number."""
 
 PATIENCE = 0.1
-"""Seconds until a living owner is known to be alive."""
+"""Seconds after which a process that still holds the lock is known to be alive."""
 
 
 def lease_path(folder: Path) -> Path:
-    """Return the path of a folder's lease file.
+    """Return the path of the lease, the file that locks a folder.
 
     The file is next to the folder, not in it, since the folder may be replaced.
     """
@@ -41,12 +45,12 @@ def _lease(folder: Path) -> SoftFileLease:
 def held(folder: Path, wait: bool, what: str) -> Iterator[Callable[[], None]]:
     """Lock the folder for this process within the block.
 
-    A lock of a dead process does not count. wait: whether to wait for a living process that has the
-    lock. If false, Busy is raised instead, as soon as it is certain that this process lives. what:
-    name of the run in messages.
+    wait: whether to wait if another living process has the lock. If false, Busy is raised as soon
+    as the other process is known to live. what: the name of the run in messages.
 
-    Yields a function without arguments. It raises Busy if this process has lost the lock because it
-    did not refresh it for too long. Raises InputError if no file can be written next to the folder.
+    Yields a function without arguments. It raises Busy if this process has lost the lock, because
+    it did not refresh the lock for too long. Raises InputError if no file can be written next to
+    the folder.
     """
     lease, busy = _lease(folder), Busy(f"{what} is being computed by another process")
 
@@ -73,7 +77,7 @@ def held(folder: Path, wait: bool, what: str) -> Iterator[Callable[[], None]]:
 
 
 def is_held(folder: Path) -> bool:
-    """Return whether a process works on the folder; remove the lease file of a dead process.
+    """Return whether a living process works on the folder; remove the lease of a dead process.
 
     A process on another machine counts as dead if it has not refreshed its lease for LEASE_SECONDS.
     """

@@ -1,4 +1,4 @@
-"""What a run may use of the machine: its device, its threads, and its share of the memory."""
+"""The part of the machine that a run may use: its device, its threads, and its memory."""
 
 import ctypes
 import errno
@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from runner.core.errors import InputError
 
 MALLOPT = {-1: 512 * 2**20, -2: 64 * 2**20, -3: 32 * 2**20}
-"""M_TRIM_THRESHOLD, M_TOP_PAD and M_MMAP_THRESHOLD of glibc (the last at its maximum)."""
+"""Options of glibc: M_TRIM_THRESHOLD, M_TOP_PAD and M_MMAP_THRESHOLD (the last at its maximum)."""
 
 EXHAUSTED = re.compile(
     "can't allocate memory|not enough memory|bad_alloc|could not create a primitive"
@@ -24,20 +24,20 @@ EXHAUSTED = re.compile(
     "|[Oo]verflow when unpacking long|array is too big|Maximum allowed dimension exceeded"
     "|cannot fit 'int' into an index|int too large to convert"
 )
-"""Messages for missing memory that have no class of their own: of torch's allocators for the CPU,
-the standard library of C++, oneDNN, cuDNN and cuBLAS; and of torch, NumPy and Python for sizes that
-no number of bytes has."""
+"""Error messages that mean full memory, although the exception has a general class. They come from
+torch's allocator for the CPU, the standard library of C++, oneDNN, cuDNN and cuBLAS. The last ones
+come from torch, NumPy and Python, for sizes that are too large for any memory."""
 
 PAGES = Path("/proc/self/statm")
-"""Where Linux tells the pages of this process: of addresses, in memory, ..., of data."""
+"""A file of Linux with the number of memory pages of this process, by kind of use."""
 
 
 def device(name: str, turn: int = 0, n_jobs: int = 1) -> torch.device:
-    """Return the torch device of a name: `auto`, `cpu`, `cuda` or `cuda:<number>`.
+    """Return the torch device with a name: `auto`, `cpu`, `cuda` or `cuda:<number>`.
 
-    The name `auto` means CUDA if there is a GPU, else the CPU. turn: the run's number in a sweep.
-    n_jobs: how many runs compute side by side; if not 1, `auto` distributes them over all GPUs.
-    Raises InputError if the name is unknown or the device is missing.
+    `auto` means CUDA if there is a GPU, else the CPU. With several GPUs, `auto` distributes runs
+    that compute side by side over them. turn: the run's number in a sweep. n_jobs: how many runs
+    compute side by side. Raises InputError if the name is unknown or the device is missing.
     """
     number = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name == "auto":
@@ -57,12 +57,12 @@ def device(name: str, turn: int = 0, n_jobs: int = 1) -> torch.device:
 
 @contextmanager
 def shared(device: torch.device, threads: int | None, n_jobs: int = 1) -> Iterator[None]:
-    """Limit this process to the run's share of threads and memory within the block.
+    """Limit this process to the run's part of threads and memory within the block.
 
-    threads: number of CPU threads; None: no limit. n_jobs: how many runs share the machine; -1: one
-    for each core. On Linux, a run on the CPU that needs more memory than its share gets an
-    exception. Without this limit the system would kill the process at a later time. The block also
-    measures the peak memory anew.
+    threads: the number of CPU threads; None: no limit. n_jobs: how many runs share the machine; -1:
+    one for each core. On Linux, a run on the CPU that needs more than its part of the memory gets
+    an exception. Without this limit the system would kill the process. The measurement of the peak
+    memory starts again.
     """
     keep_freed_memory()
     if threads is not None:
@@ -87,10 +87,10 @@ def shared(device: torch.device, threads: int | None, n_jobs: int = 1) -> Iterat
 
 
 def keep_freed_memory() -> None:
-    """Set glibc to keep freed memory in this process. Other systems are not changed.
+    """Tell glibc to keep freed memory in this process, which makes training faster.
 
-    Every step of a training asks for memory of the same sizes. Memory that was given back to the
-    system must be mapped and cleared again, which takes time.
+    Each training step asks for memory of the same sizes. Memory that was given back to the system
+    must be mapped and cleared again. On systems without glibc nothing happens.
     """
     with suppress(OSError, AttributeError):
         mallopt = ctypes.CDLL("libc.so.6").mallopt
@@ -102,7 +102,7 @@ def memory(root: Path = Path("/")) -> int:
     """Return how many bytes this process may use: the smallest of several limits.
 
     The limits are the memory of the machine, and the limits of the process's cgroup (version 2) and
-    of all cgroups around it. root: the folder that has `proc` and `sys`, for tests.
+    of all cgroups around it. root: the folder that has `proc` and `sys`; tests give another one.
     """
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     with suppress(OSError):  # no Linux

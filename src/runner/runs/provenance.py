@@ -28,17 +28,18 @@ if TYPE_CHECKING:
 REPOSITORY = Path(__file__).resolve().parents[3]
 _WHEEL = Path(__file__).resolve().parents[1]
 INSTALLED = (_WHEEL / "reference").is_dir()
-"""Whether this is a wheel's, which has what the pictures at `quick` need, in six digits."""
+"""Whether the program is installed from a wheel. A wheel has only the part of the reference that
+pictures at scale `quick` need, with six digits."""
 REFERENCE = _WHEEL / "reference" if INSTALLED else REPOSITORY / "outputs" / "reference"
-"""The stored tables of every figure, kept in git: `<scale>/<figure>/`."""
+"""The folder of the reference, the stored tables of every figure: `<scale>/<figure>/`."""
 COMMAND = "RUNNER_COMMAND"
-"""The environment variable with the command; processes started from this one know it, too."""
+"""The environment variable with the command as it was typed. Child processes have it, too."""
 
 DRIVER = Path("/proc/driver/nvidia/version")
-"""Where Linux tells the version of NVIDIA's driver, without asking a GPU that may hang."""
+"""The file in which Linux shows the version of NVIDIA's driver. Unlike a GPU, it never hangs."""
 
 AMONG = re.compile(r"\b(site|dist)-packages\b")
-"""What is in the paths of installed packages."""
+"""Pattern of the paths of installed packages."""
 
 PACKAGES = ["torch", "numpy", "scipy", "numba", "pandas", "hydra-core", "omegaconf", "scikit-learn"]
 """The packages whose versions are stored."""
@@ -67,7 +68,7 @@ def git(*arguments: str) -> str | None:
 def commit() -> dict[str, Any]:
     """Return the `commit` of the code, and whether files differ from it (`dirty`), by name.
 
-    Outside a clone of the repository both are None.
+    Both are None outside a clone of the repository.
     """
     status = git("status", "--porcelain", "--untracked-files=no")
     return {"commit": git("rev-parse", "HEAD"), "dirty": None if status is None else status != ""}
@@ -80,7 +81,7 @@ def command_line() -> str:
 
 
 def describe(device: "torch.device") -> dict[str, Any]:
-    """Return what is recorded of a run's origin when it starts, by name.
+    """Return the origin of a run that starts now, as a dictionary for its provenance.
 
     The entries are the commit, the command, versions of packages, the device, the processor's
     instructions and the number of threads.
@@ -101,7 +102,7 @@ def describe(device: "torch.device") -> dict[str, Any]:
 
 
 def gpu_versions(device: "torch.device") -> dict[str, str | None]:
-    """Return the versions of CUDA, cuDNN and the driver, by name; None for each on a CPU."""
+    """Return the versions of CUDA, cuDNN and the driver, by name. On a CPU all are None."""
     import torch
 
     if device.type != "cuda":
@@ -115,13 +116,13 @@ def gpu_versions(device: "torch.device") -> dict[str, str | None]:
 
 
 def processor() -> str:
-    """Return the name of the processor on Linux, and its architecture on other systems."""
+    """Return the name of the processor on Linux, or its architecture on other systems."""
     name = re.search(r"^model name\s*:\s*(.+)$", _text(Path("/proc/cpuinfo")), re.MULTILINE)
     return name[1] if name else platform.machine()
 
 
 def _text(path: Path) -> str:
-    """Return the content of a file; nothing if it does not exist."""
+    """Return the content of a file, empty if it cannot be read."""
     try:
         return path.read_text()
     except OSError:
@@ -129,11 +130,11 @@ def _text(path: Path) -> str:
 
 
 def instructions() -> dict[str, str]:
-    """Return the processor instructions that torch uses, and the names of loaded BLAS libraries.
+    """Return which processor instructions torch uses, and which BLAS libraries are loaded.
 
-    The keys are `torch` and `blas`. They are recorded because sums round differently with other
-    instructions or libraries. The name of OpenBLAS includes its kernels, which it chooses by the
-    processor or by the variable OPENBLAS_CORETYPE.
+    The keys are `torch` and `blas`. Both are recorded because sums are rounded differently with
+    other instructions or libraries. The name of OpenBLAS includes its kernels. OpenBLAS chooses
+    them by the processor or by the variable OPENBLAS_CORETYPE.
     """
     import scipy.linalg  # noqa: F401  its library is loaded with it
     import torch
@@ -144,7 +145,10 @@ def instructions() -> dict[str, str]:
 
 
 def peak_memory(device: "torch.device") -> dict[str, int]:
-    """Return the peak memory of this process in bytes; on a GPU also the peak of its memory."""
+    """Return the peak memory of this process in bytes and, on a GPU, the peak of the GPU's memory.
+
+    The keys are `peak_memory_bytes` and `peak_device_memory_bytes`.
+    """
     import torch
 
     used = {"peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
@@ -157,9 +161,9 @@ def peak_memory(device: "torch.device") -> dict[str, int]:
 def code_of(study: str, functions: tuple[str, ...] = ()) -> str:
     """Return a fingerprint of a study's code: sixteen digits that change when the code changes.
 
-    The code is `config.py` and `study.py` of the study, and all that these import, see `covered`.
-    functions: the user's functions that are values of parameters, `module:function`. Raises
-    InputError if there is no such study, or a module cannot be read.
+    The code is `config.py` and `study.py` of the study, with everything that they import, see
+    `covered`. functions: the user's functions among the parameters' values, `module:function`.
+    Raises InputError if there is no such study, or a module cannot be read.
     """
     package = package_of(study)
     modules = {function.partition(":")[0] for function in functions}
@@ -169,7 +173,7 @@ def code_of(study: str, functions: tuple[str, ...] = ()) -> str:
 def fingerprint(modules: set[str], others: Iterable[str] = ()) -> str:
     """Return sixteen digits that change when the code that `covered` returns changes.
 
-    Arguments and errors are those of `covered`.
+    modules, others: as in `covered`. Raises InputError as `covered` does.
     """
     texts = covered(modules, others)
     parts = [f"{name}\n{texts[name]}\n" for name in sorted(texts)]
@@ -179,11 +183,11 @@ def fingerprint(modules: set[str], others: Iterable[str] = ()) -> str:
 def covered(modules: set[str], others: Iterable[str] = ()) -> dict[str, str]:
     """Return the code of modules and of everything that they import, by name of the module.
 
-    Imports within functions and imports of imported modules count, too. Layout, comments and texts
-    for people, which `what_counts` lists, are removed. Packages that a user's module imports and
-    that are installed are represented by their versions. others: further modules, which may be in
-    installed packages. Raises InputError if a given module is missing, or a module is not valid
-    Python.
+    modules: their full names. others: further modules, which may be in installed packages. Imports
+    within functions and imports of imported modules count, too. Layout, comments and texts for
+    people (`what_counts` lists them) are removed. If a user's module imports an installed package,
+    the package's version replaces its code. Raises InputError if a given module is missing, or a
+    module is not valid Python.
     """
     texts: dict[str, str] = {}
     ours = {"runner", *map(_root, modules)}
@@ -225,7 +229,7 @@ def _root(name: str) -> str:
 
 @cache
 def _is_installed(package: str) -> bool:
-    """Return whether a package is an installed one or Python's own."""
+    """Return whether a package is installed, or part of Python."""
     is_pythons = package in sys.stdlib_module_names
     return is_pythons or any(AMONG.search(str(base)) for base in _bases(package))
 
@@ -242,7 +246,7 @@ def _version_of(package: str) -> str:
 def _file_of(name: str, beside: Path) -> Path | None:
     """Return the file of a module, without importing it; None if there is none.
 
-    beside: a folder in which the module is looked for, too.
+    beside: a folder in which the module is searched, too.
     """
     package, *rest = name.split(".")
     for base in _bases(package, beside):
@@ -257,7 +261,7 @@ def _file_of(name: str, beside: Path) -> Path | None:
 def _bases(package: str, beside: Path = Path()) -> list[Path]:
     """Return the folders of a package, or the file of a module without its ending."""
     spec = None
-    with suppress(ValueError):  # a module that a program has made, as `__main__` may be
+    with suppress(ValueError):  # a module that a program has made, for example `__main__`
         spec = find_spec(package)
     if spec is None:
         return [beside / package]
@@ -271,10 +275,9 @@ _sources: dict[str, str] = {}
 
 
 def source_of(name: str, beside: Path = Path()) -> str | None:
-    """Return the text of a module; None if there is none.
+    """Return the text of a module, as it was when the module was imported; None if there is none.
 
-    The text is as it was when the module was imported. beside: a folder in which the module is
-    searched, too.
+    name: the full name of the module. beside: a folder in which the module is searched, too.
     """
     if name not in _sources:
         if (file := _file_of(name, beside)) is None:
@@ -284,14 +287,14 @@ def source_of(name: str, beside: Path = Path()) -> str | None:
 
 
 class _Recorder:
-    """A finder that finds nothing, and stores the text of each module that is being imported.
+    """An import hook that stores the text of each module that is being imported.
 
-    A file may change at any time after its import. Numbers come from the imported text.
+    A file may change at any time after its import, but numbers come from the imported text.
     """
 
     @staticmethod
     def find_spec(name: str, path: Any, target: object = None) -> None:
-        """Store a module's text as Python asks for the module; a new text voids fingerprints."""
+        """Store the text of a module that Python imports. A new text voids fingerprints."""
         is_ours = name.startswith("runner.")
         if _root(name) in sys.stdlib_module_names or not is_ours and AMONG.search(str(path)):
             return
@@ -305,5 +308,5 @@ class _Recorder:
 
 
 for _name in [name for name in sys.modules if name.startswith("runner.")]:
-    source_of(_name)  # what has been imported this very moment
+    source_of(_name)  # the modules that are imported already
 sys.meta_path.insert(0, _Recorder)

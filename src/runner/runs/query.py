@@ -1,4 +1,4 @@
-"""Choose runs by study, status and a condition on the listing, or one run by its name or hash."""
+"""Choose runs by study, status and conditions, or one run by its name or hash."""
 
 import math
 import re
@@ -20,7 +20,8 @@ from runner.runs.run import UNNAMED, Run, readable
 def facts(info: RunInfo) -> dict[str, Any]:
     """Return what is known of a run as a dictionary that can be written as JSON.
 
-    Infinite or nan parameters become text. An unknown number of seconds or time of ending is None.
+    Parameters that are infinite or nan become text. The values of `seconds` and `ended` are None if
+    they are unknown.
     """
     parameters = vars(info.config) if info.config else {}
     return {
@@ -41,9 +42,10 @@ def facts(info: RunInfo) -> dict[str, Any]:
 
 
 def listing(infos: Sequence[RunInfo]) -> pd.DataFrame:
-    """Return a table with a row for each run. Its columns are `facts` and the parameters.
+    """Return a table with a row for each run.
 
-    Lists are written as text, as in the names of runs: `5+10`.
+    The columns are the keys of `facts`, and the parameters of all runs. A list is written as text,
+    as in the names of runs: `5+10`.
     """
     rows = [facts(info) for info in infos]
     for row in rows:
@@ -66,11 +68,13 @@ def chosen(
 ) -> list[RunInfo]:
     """Return the runs that meet all given conditions.
 
-    studies, statuses: names of which the run must have one; empty: any. where: conditions on the
-    columns of `listing`, in the language of `pandas.DataFrame.query`. stale: whether to return only
-    complete runs whose code is not today's. others: gets the conditions that name another column;
-    None: they are errors. Raises InputError for a study or a status that does not exist, and for a
-    condition that cannot be evaluated.
+    - studies, statuses: names, of which a run must have one; empty: any.
+    - where: conditions on the columns of `listing`, in the language of `pandas.DataFrame.query`.
+    - stale: whether to return only complete runs whose code is not today's.
+    - others: a list to which conditions on unknown columns are added. If it is None, such a
+      condition raises InputError.
+
+    Raises InputError for an unknown study or status, and for a condition that cannot be evaluated.
     """
     known = {info.study for info in infos} | set(catalogue.studies())
     for option, names, choices in (("study", studies, known), ("status", statuses, STATUSES)):
@@ -97,15 +101,15 @@ def chosen(
 
 
 class UnknownColumn(InputError):
-    """Error if a condition names a column that the rows do not have."""
+    """Error if a condition names a column that the table does not have."""
 
 
 def fits(rows: pd.DataFrame, condition: str) -> pd.Series:
-    """Return for each row whether it fits a condition, in the language of `DataFrame.query`.
+    """Return for each row whether it meets a condition, in the language of `DataFrame.query`.
 
-    `epoch=10` means `epoch == 10`, and `epoch=null` that epoch is unknown. The value may also be a
-    text that looks like a number, as the hash 39765891. Raises UnknownColumn for a column that does
-    not exist, and InputError for a text that is no condition.
+    `epoch=10` means `epoch == 10`, and `epoch=null` means that the epoch is missing. Raises
+    UnknownColumn if the rows lack a column of the condition, and InputError if the text is not a
+    condition. A value may also be a text that looks like a number, as the hash 39765891.
     """
     test, names = condition, dict[str, Any]()
     try:
@@ -133,16 +137,16 @@ def fits(rows: pd.DataFrame, condition: str) -> pd.Series:
 
 
 def differing(runs: Sequence[Run]) -> list[str]:
-    """Return the names of the parameters in which some runs of one study differ."""
+    """Return the names of the parameters that are not equal in all of these runs of one study."""
     names = [name for name in vars(runs[0].config) if name not in UNNAMED]
     return [name for name in names if len({str(getattr(run.config, name)) for run in runs}) > 1]
 
 
 def condition_for(runs: Sequence[Run], infos: Iterable[RunInfo]) -> str:
-    """Return a condition for `chosen` that is true for these runs of one study.
+    """Return a condition for `chosen` that only these runs of one study meet.
 
-    Further runs, in `infos`, do not meet the condition. It names the hashes of the runs if single
-    parameters cannot tell them apart.
+    infos: all runs, from which they are to be chosen. If single parameters cannot distinguish the
+    runs from the others, the condition lists the hashes of the runs.
     """
     folders, swept, parts = {run.folder for run in runs}, differing(runs), []
     others = [info.config for info in infos if info.folder not in folders and info.config]
@@ -164,8 +168,9 @@ def condition_for(runs: Sequence[Run], infos: Iterable[RunInfo]) -> str:
 def named(text: str, outputs: Path) -> RunInfo:
     """Return the one run that a text names.
 
-    The text is the run's folder, its name, its hash, or the beginning of name or hash. Raises
-    InputError if no run or several runs fit.
+    text: the run's folder, its name, its hash, or the beginning of its name or hash. outputs: the
+    folder of outputs, in which the run is searched. Raises InputError if no run or several runs
+    fit.
     """
     if (Path(text) / "config.yaml").exists():
         return describe(Path(text).resolve())
@@ -181,5 +186,9 @@ def named(text: str, outputs: Path) -> RunInfo:
     if len(fits) == 1:
         return fits[0]
     listed = ", ".join(f"{info.study} {info.hash8}" for info in fits[:5])
-    more = f"{len(fits)} runs: {listed}{', ...' * (len(fits) > 5)}" if fits else "no run"
-    raise InputError(f"{text} names {more} under {outputs}: a folder, a name or a hash is needed")
+    if not fits:
+        raise InputError(f"{text} names no run under {outputs}: type its folder, name or hash")
+    more = ", ..." * (len(fits) > 5)
+    raise InputError(
+        f"{text} names {len(fits)} runs: {listed}{more}. Type more of the name or hash"
+    )

@@ -1,9 +1,10 @@
-"""A run: one study at one configuration, kept in one folder.
+"""A run: one study with one set of parameters, stored in one folder.
 
-The folder `<outputs>/runs/<study>/<readable knobs>-<hash8>/` holds `config.yaml`, the tables,
+The folder `<outputs>/runs/<study>/<parameters>-<hash>/` has `config.yaml`, the tables,
 `provenance.json` and `run.log`. An unfinished run has `checkpoint.safetensors`, a failed run
-`error.txt`. `result.json`, written last and atomically, alone marks the run complete. A complete
-run is computed again in `<folder>.again`, which replaces the folder once the attempt is complete.
+`error.txt`. The file `result.json` is written last and in one step. A run is complete if it has
+this file. A complete run is computed again in `<folder>.again`, which replaces the folder when it
+is complete.
 """
 
 import dataclasses
@@ -38,7 +39,7 @@ WEIGHTS = "weights.safetensors"
 
 WRITTEN = {RESULT, CHECKPOINT, WEIGHTS, "config.yaml", "provenance.json", "run.log", "error.txt"}
 WRITTEN |= {"overview.png"}
-"""The files that a run writes beside its tables."""
+"""The files that a run writes in addition to its tables."""
 
 AGAIN = ".again"
 """The ending of the folder where a complete run is computed again."""
@@ -47,17 +48,18 @@ AGAIN = ".again"
 LONGEST_NAME = 120
 
 NAME = re.compile(r"(?P<knobs>.*)-(?P<hash>[0-9a-f]{8}(-\d+)?)")
-"""The name of a run's folder, with a number if another configuration has the name without it."""
+"""The name of a run's folder. The hash has a number at its end if a run with other parameters has
+the name without it."""
 
 UNNAMED = ("checksums",)
-"""Parameters that the hash covers and no person reads."""
+"""Parameters that are part of the hash, but not of the readable name."""
 
 
 class Run:
-    """A study with values of all its parameters, and the folder of its results.
+    """A study with values for all its parameters, and the folder of its results.
 
     config: the parameters. outputs: the folder of outputs. typed: the arguments `key=value` of the
-    command, and of a sweep this run's values.
+    command; in a sweep, with the values of this run.
     """
 
     def __init__(self, config: StudyConfig, outputs: Path, typed: Sequence[str] = ()) -> None:
@@ -69,15 +71,15 @@ class Run:
     def folder(self) -> Path:
         """Return the folder of the run, `<outputs>/runs/<study>/<run_name>`.
 
-        If a run with other parameters has this folder, the name gets a number: `-2`, `-3`, and so
-        on.
+        If a run with other parameters has this folder already, the name gets a number: `-2`, `-3`,
+        ...
         """
         named = self.outputs / "runs" / self.config.study / run_name(self.config)
         numbered = (named.with_name(f"{named.name}-{number}") for number in count(2))
         return next(folder for folder in chain([named], numbered) if not self._is_another(folder))
 
     def _is_another(self, folder: Path) -> bool:
-        """Return whether a folder holds another configuration; names are cut, and hashes short."""
+        """Return whether a folder is of a run with other parameters but the same name."""
         try:
             return identity_of(read_config(folder)) != self.identity
         except InputError:  # nothing was computed there, or the file is damaged
@@ -85,12 +87,16 @@ class Run:
 
     @property
     def identity(self) -> str:
-        """Return as text the study, version and parameters, which alone determine the numbers."""
+        """Return study, version and parameters as one text. They alone determine the numbers."""
         return identity_of(self.config)
 
     @property
     def typed(self) -> tuple[str, ...]:
-        """Return the arguments that were typed for the run, now or when it was computed."""
+        """Return the arguments that were typed for the run.
+
+        They are from the present command or, if it is unknown, from the command that computed the
+        run.
+        """
         return self._typed or tuple(self.provenance().get("typed") or ())
 
     @property
@@ -99,7 +105,7 @@ class Run:
         return f"{self.config.study} {knobs(self.config) or '(defaults)'}"
 
     def __str__(self) -> str:
-        """Return the study and what was typed; if this is unknown, the run's name."""
+        """Return the study with the typed arguments. If they are unknown, return the run's name."""
         return f"{self.config.study} {' '.join(self.typed)}" if self.typed else self.name
 
     @property
@@ -109,7 +115,7 @@ class Run:
 
     @property
     def again(self) -> Path:
-        """Return the folder in which the run is computed again if it is complete already."""
+        """Return the folder in which the run is computed again if it is already complete."""
         return self.folder.with_name(self.folder.name + AGAIN)
 
     @property
@@ -126,25 +132,26 @@ class Run:
         return read_provenance(self.folder)
 
     def status(self) -> str:
-        """Return the status that the last computation of the run recorded, or "absent"."""
+        """Return the status that the last computation of the run recorded, else "absent"."""
         last = self.again if self.again.is_dir() else self.folder
         return str(read_provenance(last).get("status", "absent"))
 
     def is_stale(self) -> bool:
-        """Return whether the run is complete, and its code is other than today's or unknown."""
+        """Return whether the run is complete, but not known to be computed by today's code."""
         return self.is_complete() and whose_code(self.provenance(), self.config) != "today's"
 
     def code(self) -> str:
-        """Return the fingerprint that the code of the run's study has today.
+        """Return the fingerprint of the present code of the run's study.
 
         Raises InputError as `provenance.code_of` does.
         """
         return code_of(self.config.study, functions_of(self.config))
 
     def is_wanted(self, settings: Settings) -> bool:
-        """Return whether the run must be computed: it is not complete, or the settings ask for it.
+        """Return whether the run must be computed.
 
-        Raises InputError if the run is stale and the settings have `stale=refuse`.
+        It must if it is not complete, or if the settings ask to compute it again (`force`,
+        `stale`). Raises InputError if the run is stale and the settings have `stale=refuse`.
         """
         if settings.force or not self.is_complete():
             return True
@@ -168,9 +175,10 @@ class Run:
         }
 
     def lacks_weights(self) -> bool:
-        """Return whether the study trains networks, but their weights are not stored or damaged.
+        """Return whether the study trains networks, but their weights are absent or damaged.
 
-        Raises InputError if the run is not complete.
+        The result is false if the study trains no networks. Raises InputError if the run is not
+        complete.
         """
         stored = self.result.get("weights")
         if stored is None:
@@ -178,10 +186,10 @@ class Run:
         return not holds(self.folder / WEIGHTS, stored)
 
     def weights(self) -> "dict[str, dict[str, torch.Tensor]]":
-        """Return the trained weights: a dictionary of tensors by name, for each network by name.
+        """Return the trained weights: for each network's name, a dictionary of tensors by name.
 
-        A network's name is like `batch/width=64/replicate=0`. Raises InputError if no weights are
-        stored, or they are damaged.
+        An example of a network's name is `batch/width=64/replicate=0`. Raises InputError if no
+        weights are stored, or they are damaged.
         """
         from safetensors.torch import load_file  # late: it imports torch
 
@@ -199,10 +207,10 @@ class Run:
         return networks
 
     def modules(self) -> "dict[str, torch.nn.Module]":
-        """Return the trained networks by name, as torch modules that take samples as rows.
+        """Return the trained networks as torch modules, by the networks' names.
 
-        The modules are in evaluation mode. Raises InputError as `weights` does, and if the study
-        does not define modules.
+        The modules take samples as rows, and are in evaluation mode. Raises InputError as `weights`
+        does, and if the study does not define modules.
         """
         make = getattr(module_of(self.config.study), "torch_module", None)
         if make is None:
@@ -210,17 +218,18 @@ class Run:
         return {name: make(self.config, name, w) for name, w in self.weights().items()}
 
     def config_text(self) -> bytes:
-        """Return the text that `config.yaml` of this run has: study, version and all parameters."""
+        """Return the content of the run's `config.yaml`: study, version and all parameters."""
         config = self.config
         content = {"study": config.study, "version": config.version, **vars(config)}
         return yaml.safe_dump(content, sort_keys=False).encode()
 
 
 def read_config(folder: Path) -> StudyConfig:
-    """Return the parameters that a run's `config.yaml` holds.
+    """Return the parameters in a run's `config.yaml`.
 
-    A parameter that was added later has its default. Raises InputError if the file is damaged,
-    names a study or a parameter that no longer exists, or is of another version of the study.
+    A parameter that the file lacks, because it was added to the study later, has its default.
+    Raises InputError if the file is damaged, names a study or a parameter that no longer exists, or
+    is of another version of the study.
     """
     path = folder / "config.yaml"
     values = read_values(path)
@@ -229,7 +238,9 @@ def read_config(folder: Path) -> StudyConfig:
     except KeyError as error:
         raise InputError(f"{path} cannot be read (KeyError)") from error
     if not isinstance(study, str) or study not in studies():
-        raise InputError(f"{path}: no study {study!r} is known here; one of your own: --config-dir")
+        raise InputError(
+            f"{path}: the study {study!r} is unknown; a study of your own needs --config-dir FOLDER"
+        )
     config_class = config_of(study)
     if version != config_class.version:
         raise InputError(
@@ -243,17 +254,21 @@ def read_config(folder: Path) -> StudyConfig:
         config = config_class(**values)
         run_name(config)
     except InputError as error:
-        hint = "; a name of your own: --config-dir" if " is unknown: " in str(error) else ""
+        hint = (
+            "; a name of your own needs --config-dir FOLDER"
+            if " is unknown: " in str(error)
+            else ""
+        )
         raise InputError(f"{path}: {error}{hint}") from error
-    except Exception as error:  # whatever the checks of a study come up with
+    except Exception as error:  # the checks of a study may raise anything
         raise InputError(f"{path}: a value is of the wrong type ({error})") from error
     return config
 
 
 def read_values(path: Path) -> dict[Any, Any]:
-    """Return the mapping in a `config.yaml`, unchecked.
+    """Return the content of a `config.yaml`, a mapping, without checking the values.
 
-    Raises InputError if the file does not exist, is no valid YAML, or holds no mapping.
+    Raises InputError if the file does not exist, is not valid YAML, or is not a mapping.
     """
     try:
         values = yaml.safe_load(path.read_bytes())
@@ -265,10 +280,10 @@ def read_values(path: Path) -> dict[Any, Any]:
 
 
 def functions_of(config: StudyConfig) -> tuple[str, ...]:
-    """Return the functions beside the study's whose code computes numbers, as `module:function`.
+    """Return the functions outside the study's package that compute its numbers: `module:function`.
 
-    They are the user's functions that are values of parameters, by their place or by a registered
-    name, and the function that reads a user's images.
+    They are the user's functions among the parameters' values, given directly or by a registered
+    name. The function that reads a user's images is one of them, too.
     """
     places = [*config.own_functions()]
     for item in dataclasses.fields(config):
@@ -282,13 +297,14 @@ def functions_of(config: StudyConfig) -> tuple[str, ...]:
 
 
 OF_CODE = {"other": "other code", "unknown": "code that is not known"}
-"""Words of messages, by whose code it is."""
+"""How messages describe the code that computed a run, by the result of `whose_code`."""
 
 
 def whose_code(provenance: dict[str, Any], config: StudyConfig) -> str:
     """Return which code computed a run: "today's", "other" or "unknown".
 
-    It is unknown if the provenance has no fingerprint, or a module of the user cannot be read.
+    provenance: the content of the run's `provenance.json`. config: its parameters. The code is
+    unknown if the provenance has no fingerprint, or if a module of the user cannot be read.
     """
     try:
         today = code_of(config.study, functions_of(config))
@@ -327,7 +343,10 @@ def is_whole(folder: Path) -> bool:
 
 
 def holds(path: Path, table: dict[str, Any]) -> bool:
-    """Return whether a file has the size and checksum in `table`, an entry of `result.json`."""
+    """Return whether a file has the expected size and checksum.
+
+    table: the entry of `result.json` with the keys `bytes` and `sha256`.
+    """
     try:
         stat = path.stat()
         if stat.st_size != table["bytes"]:
@@ -360,9 +379,10 @@ def shown(value: Any) -> str:
 
 
 def identity_of(config: StudyConfig) -> str:
-    """Return the study, its version and its parameters as text. They alone determine the numbers.
+    """Return study, version and parameters as one text. They alone determine the numbers.
 
-    A parameter at its default is not part of the text. So a new parameter does not rename old runs.
+    Parameters at their defaults are not part of the text. A new parameter therefore does not rename
+    old runs.
     """
     content: dict[str, Any] = {"study": config.study, "parameters": config.identity()}
     if config.version != 1:
@@ -371,9 +391,9 @@ def identity_of(config: StudyConfig) -> str:
 
 
 def run_name(config: StudyConfig) -> str:
-    """Return `<parameters>-<hash>`, the name of a run.
+    """Return the name of a run's folder, `<parameters>-<hash>`.
 
-    The parameters are those that differ from their defaults. The hash has eight digits and is of
+    It has the parameters that differ from their defaults, and the first eight digits of a hash of
     `identity_of(config)`.
     """
     hash8 = hashlib.sha256(identity_of(config).encode()).hexdigest()[:8]
@@ -382,7 +402,10 @@ def run_name(config: StudyConfig) -> str:
 
 
 def stale_note(runs: Iterable[Run]) -> str | None:
-    """Return a note on the complete runs whose code is not today's; None if there are none."""
+    """Return a note on complete runs that were computed by other or unknown code.
+
+    The result is None if there are no runs of this kind.
+    """
     runs = list(runs)
     codes = {run: whose_code(run.provenance(), run.config) for run in runs if run.is_complete()}
     notes = []
@@ -394,11 +417,11 @@ def stale_note(runs: Iterable[Run]) -> str | None:
 
 
 def kept_notes(runs: Iterable[Run], settings: Settings) -> list[str]:
-    """Return notes, a line each, on complete runs that differ from what the settings ask for.
+    """Return notes, a line each, on complete runs that do not fully meet the settings.
 
-    They were computed by other code, with another number of threads, or without weights that the
-    settings want. These runs are not computed again. The number of threads changes how sums round,
-    and is no part of a run's identity.
+    These runs are not computed again. They were computed by other code, with another number of
+    threads, or without storing the weights that the settings ask for. The number of threads changes
+    how sums are rounded. It is not part of a run's identity.
     """
     runs = list(runs)
     bare = [run for run in runs if settings.keep_weights and run.lacks_weights()]
@@ -424,17 +447,17 @@ def kept_notes(runs: Iterable[Run], settings: Settings) -> list[str]:
 
 
 def _note(some: list[Run], runs: list[Run], text: str) -> str | None:
-    """Return a sentence about some of the runs; None without any."""
+    """Return a sentence about some of the runs; None if there are none."""
     who = f"{len(some)} of {len(runs)} runs were" if len(runs) > 1 else f"{runs and runs[0]} was"
     return f"{who} {text}" if some else None
 
 
 def load(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
-    """Return the tables of several complete runs, joined by the names of the tables.
+    """Return the tables of several complete runs by name, each joined over the runs.
 
     Each table gets the column `run`, the name of the run's folder. It also gets a column for each
-    parameter that is a number or a text, and for the number of classes of a user's images, unless
-    it has a column of this name. Raises InputError if a run is missing or damaged.
+    parameter that is a number or a text, unless it has a column of this name. For a user's images
+    it gets a column with the number of classes. Raises InputError if a run is missing or damaged.
     """
     runs = list(runs)
     missing = [run for run in runs if not run.result_path.exists()]

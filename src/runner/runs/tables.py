@@ -1,4 +1,4 @@
-"""Tidy CSV tables on disk: written row by row, resumable, and checked when read."""
+"""Tables as CSV files, written row by row. They can be continued, and are checked when read."""
 
 import csv
 import hashlib
@@ -18,7 +18,7 @@ from runner.core.studies import Row, column_types
 
 @dataclass(frozen=True)
 class Extent:
-    """How far a table was written: numbers of bytes and rows, SHA-256, types of columns."""
+    """How much of a table was written: numbers of bytes and rows, SHA-256, types of the columns."""
 
     bytes: int
     rows: int
@@ -27,19 +27,21 @@ class Extent:
 
 
 def sha256_of(path: Path, size: int = -1) -> str:
-    """Return the SHA-256 of a file. Raises OSError if it cannot be read.
+    """Return the SHA-256 of a file, in hexadecimal digits.
 
-    size: use only so many bytes from the beginning; -1: all.
+    size: how many bytes to use, from the beginning; -1: all. Raises OSError if the file cannot be
+    read.
     """
     with path.open("rb") as file:
         return hashlib.sha256(file.read(size)).hexdigest()
 
 
 class TableWriter:
-    """Writes rows to CSV files in a folder, one file for each row class.
+    """Writes rows to CSV files in a folder, one file for each table.
 
-    extents: how far each table was written at the checkpoint. Rows after this extent are removed,
-    and so are tables that the checkpoint does not have.
+    extents: how much of each table was written when the last checkpoint was stored, by the table's
+    name; empty: nothing. At the beginning each file is cut to this length, and the CSV files of all
+    other tables are deleted.
     """
 
     def __init__(self, folder: Path, extents: dict[str, Extent]) -> None:
@@ -64,21 +66,21 @@ class TableWriter:
             self.files[table] = (self.folder / f"{table}.csv").open("xb")
             self.digests[table] = hashlib.sha256()
             self.columns[table] = {name: kind.__name__ for name, kind in columns.items()}
-            self.rows[table] = -1  # the line of the names is none
+            self.rows[table] = -1  # the line of names does not count
             self._line(table, list(self.columns[table]))
         cells = [_cell(getattr(row, name), kind, table, name) for name, kind in columns.items()]
         self._line(table, cells)
 
     def _line(self, table: str, cells: list[str]) -> None:
         text = io.StringIO()
-        csv.writer(text, lineterminator="\r\n").writerow(cells)  # quotes what holds either of them
+        csv.writer(text, lineterminator="\r\n").writerow(cells)  # quotes texts with either
         line = f"{text.getvalue()[:-2]}\n".encode()
         self.files[table].write(line)
         self.digests[table].update(line)
         self.rows[table] += 1
 
     def flush(self) -> dict[str, Extent]:
-        """Write all rows to the disk; return how far each table was written, by its name."""
+        """Write all rows to the disk; return the extent of each table, by the table's name."""
         for file in self.files.values():
             file.flush()
             os.fsync(file.fileno())
@@ -116,14 +118,14 @@ def rows_in(path: Path, row_class: type[Row]) -> Iterator[Row]:
 
 
 def read_table(path: Path, expected: dict[str, Any]) -> pd.DataFrame:
-    """Return the table in the CSV file at `path`. Text columns stay text, even if they hold digits.
+    """Return the table in a CSV file. Text columns stay text, even if they contain digits.
 
     expected: the table's entry in `result.json`. Raises InputError if the file cannot be read, or
-    its content differs from the recorded checksum.
+    its content does not have the recorded checksum.
     """
     content = table_bytes(path, expected)
     kinds = expected.get("columns")
-    if kinds is None:  # a run of before: pandas tells numbers from text
+    if kinds is None:  # an old run: pandas guesses the types
         return pd.read_csv(io.BytesIO(content))
     text = {name: str for name, kind in kinds.items() if kind == "str"}
     nan = {name: ["nan"] for name in kinds if name not in text}
@@ -131,7 +133,7 @@ def read_table(path: Path, expected: dict[str, Any]) -> pd.DataFrame:
 
 
 def table_bytes(path: Path, expected: dict[str, Any]) -> bytes:
-    """Return the content of a table's CSV file.
+    """Return the content of a table's CSV file, after comparing its checksum.
 
     expected: the table's entry in `result.json`. Raises InputError as `read_table` does.
     """

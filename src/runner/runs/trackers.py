@@ -1,13 +1,14 @@
 """Send rows to a tracker while they are computed: TensorBoard, MLflow, Weights & Biases.
 
-A table and its columns make the series `<table>/<column>/<key>=<value>,...`. The step is the first
-of the keys step, epoch, time, layer and depth that the table has. The other keys are part of the
-name, unless a parameter of the run has the same name and value. If the step is no whole number (a
-time), or there is none, steps count the records of a series. Text stays in the tables.
+A column of a table makes the series `<table>/<column>/<key>=<value>,...`. The step of a series is
+the first key of the table among step, epoch, time, layer and depth. The other keys are part of the
+series' name, unless a parameter of the run has the same name and value. If the step is not a whole
+number (a time), or there is none, the records of a series are counted. Text is not sent.
 
-A tracker is a class: calling it begins an attempt at a run, `row` takes numbers by their series,
-`end` the status of the attempt. Its package is optional, and is imported when a run begins. The
-user's environment variables (MLFLOW_TRACKING_URI, WANDB_MODE, ...) come first.
+A tracker is a class with two methods. An object is made for each attempt at a run. `row` takes
+numbers by their series, and `end` takes the status of the attempt. The package of a tracker is
+optional, and is imported when a run begins. The user's environment variables (MLFLOW_TRACKING_URI,
+WANDB_MODE, ...) have priority.
 """
 
 import logging
@@ -33,17 +34,17 @@ Facts = dict[str, Any]
 """Parameters or provenance, by name."""
 
 STEPS = ("step", "epoch", "time", "layer", "depth")
-"""The keys that a curve is drawn against. The first that a table has is taken."""
+"""The keys against which curves are drawn. The first one in a table is used."""
 
 ENVIRONMENT = {"WANDB_MODE": "offline", "WANDB_SILENT": "true", "WANDB_PROJECT": "theory-runner"}
 ENVIRONMENT |= {"MLFLOW_DISABLE_TELEMETRY": "true"}
-"""The packages' environment variables, unless the user has set others."""
+"""Values of the packages' environment variables that the user has not set."""
 
 
 class TensorBoard:
     """Writes the rows of a run as event files into a folder, in single precision.
 
-    All trackers are made from the folder to write into, and the run's parameters and provenance.
+    folder: the folder to write into. parameters, provenance: dictionaries about the run.
     """
 
     def __init__(self, folder: Path, parameters: Facts, provenance: Facts) -> None:
@@ -55,7 +56,7 @@ class TensorBoard:
         self.writer.add_text("provenance", "\n".join(f"- {k}: {provenance[k]}" for k in provenance))
 
     def row(self, values: dict[str, float], step: int) -> None:
-        """Write a scalar for each value. values: by name of the series."""
+        """Write a scalar for each value. values: numbers by the name of the series."""
         for name, value in values.items():
             self.writer.add_scalar(name, value, step)
 
@@ -67,10 +68,12 @@ class TensorBoard:
 class MLflow:
     """Writes the rows of a run to MLflow.
 
-    They go into the database `mlflow.db`, or to the server in MLFLOW_TRACKING_URI. A study is an
-    experiment, and each time that a run is computed is an entry. Metrics are sent once a second,
-    since a request costs more than a metric. MLflow does not admit `=` and `,` in names. They
+    The rows go into the database `mlflow.db`, or to the server in MLFLOW_TRACKING_URI. A study is
+    an experiment of MLflow, and each attempt at a run is a run of MLflow. Metrics are sent together
+    once a second, since a request takes long. MLflow does not allow `=` and `,` in names: they
     become `:` and a space. MLflow stores an infinity as the largest number.
+
+    folder: its name names the run. parameters, provenance: dictionaries about the run.
     """
 
     def __init__(self, folder: Path, parameters: Facts, provenance: Facts) -> None:
@@ -92,7 +95,7 @@ class MLflow:
     def row(self, values: dict[str, float], step: int) -> None:
         """Add a metric for each value, and send the collected metrics once a second.
 
-        values: by name of the series.
+        values: numbers by the name of the series. step: the step of all values.
         """
         from mlflow.entities import Metric
 
@@ -103,14 +106,17 @@ class MLflow:
             self.waiting, self.due = [], time.monotonic() + 1
 
     def end(self, status: str) -> None:
-        """Send the remaining metrics and the status of the run."""
+        """Send the remaining metrics, and the status: complete, interrupted or failed."""
         self.client.log_batch(self.id, metrics=self.waiting)
         ends = {"complete": "FINISHED", "interrupted": "KILLED"}
         self.client.set_terminated(self.id, ends.get(status, "FAILED"))
 
 
 class WeightsAndBiases:
-    """Writes the rows of a run into a folder, offline; `wandb sync` can upload them."""
+    """Writes the rows of a run into a folder, offline. The command `wandb sync` can upload them.
+
+    folder: the folder to write into. parameters, provenance: dictionaries about the run.
+    """
 
     def __init__(self, folder: Path, parameters: Facts, provenance: Facts) -> None:
         import wandb
@@ -126,11 +132,11 @@ class WeightsAndBiases:
         self.run.define_metric("*", step_metric="step")
 
     def row(self, values: dict[str, float], step: int) -> None:
-        """Write one entry of the history: the step and all values, by name of the series."""
+        """Write one entry of the history: the step, and all values by the name of the series."""
         self.run.log({"step": step, **values})
 
     def end(self, status: str) -> None:
-        """Close the entry of the run, as failed unless the status is `complete`."""
+        """Close the entry of the run. It is marked as failed unless the status is `complete`."""
         self.run.finish(exit_code=int(status != "complete"))
 
 
@@ -138,9 +144,10 @@ TRACKERS = {"tensorboard": TensorBoard, "mlflow": MLflow, "wandb": WeightsAndBia
 
 
 def require(name: str | None) -> None:
-    """Raise InputError if the package of a tracker is not installed; do nothing if `name` is None.
+    """Raise InputError if a tracker's package is not installed.
 
-    The package has the tracker's name. A folder of this name, as wandb creates it, is no package.
+    name: the tracker's name, also the name of its package; None: nothing is required. A folder of
+    this name, which wandb creates, does not count as the package.
     """
     if name and not getattr(find_spec(name), "origin", None):
         hint = f"pip install 'theory-runner[{name}]' installs it."
@@ -150,7 +157,7 @@ def require(name: str | None) -> None:
 class Tracking:
     """Gives the rows of a run to its tracker, if the run has one.
 
-    If the tracker fails, the run goes on without it. Trackers write into
+    If the tracker fails, the run continues without it. A tracker writes into
     `<outputs>/tracking/<name>/<study>/<run>`. name: the name of the tracker; None: no tracker.
     """
 
@@ -162,11 +169,11 @@ class Tracking:
         self.records: Counter[tuple[str, str]] = Counter()
 
     def start(self, provenance: Facts) -> None:
-        """Start the tracker of this attempt at the run; do nothing if the run has none.
+        """Start the tracker for a new attempt at the run. Without a tracker, do nothing.
 
-        Deletes the files that an earlier attempt left in the tracker's folder. provenance: commit,
-        command, versions and device, which the tracker records. If the tracker fails, the run goes
-        on without it.
+        Files of an earlier attempt in the tracker's folder are deleted. provenance: commit,
+        command, versions and device, which the tracker records. If the tracker fails, the run
+        continues without it.
         """
         if self.name:
             os.environ.update({**ENVIRONMENT, **os.environ})
@@ -175,7 +182,7 @@ class Tracking:
             self.tracker = self._survive(begin, self.folder, self.parameters, provenance)
 
     def row(self, row: Row) -> None:
-        """Give the numbers of a row to the tracker, each under the name of its series."""
+        """Give the numbers in a row to the tracker, each under the name of its series."""
         if self.tracker is None:
             return
         columns = vars(row)
@@ -198,7 +205,7 @@ class Tracking:
             self._survive(self.tracker.end, status)
 
     def _survive(self, call: Any, *arguments: Any) -> Any:
-        """Call a function and return its result; an exception ends the tracking, not the run."""
+        """Call a function, return its result. An exception ends the tracking, but not the run."""
         try:
             return call(*arguments)
         except Exception as error:
@@ -207,5 +214,5 @@ class Tracking:
 
 
 def admitted(name: str) -> str:
-    """Return a name in which characters that MLflow does not admit are replaced."""
+    """Return a name for MLflow: characters that MLflow does not allow are replaced."""
     return re.sub(r"[^\w\-. :/]", "_", name.replace("=", ":").replace(",", " "))

@@ -1,6 +1,6 @@
-"""Which code can change a number: all code, except the words and modules listed here.
+"""Which code can change a number: all code, except the texts and modules listed here.
 
-A fingerprint of code (`provenance.fingerprint`) covers the remaining code. A reworded help text,
+The fingerprint of code (`provenance.fingerprint`) covers all other code. A changed help text,
 message or line of progress therefore makes no run stale.
 """
 
@@ -19,7 +19,8 @@ MODULES = {
     "runner.networks.modules": "makes torch modules of stored weights, after the run",
     "typing": "states types, which mypy reads",
 }
-"""Modules that compute no number of a run, and the purpose of each. No import of them counts."""
+"""Modules that do not compute numbers of a run, and what each is for. Imports of these modules do
+not count."""
 
 
 class _Words(ast.NodeTransformer):
@@ -76,7 +77,7 @@ class _Blank(ast.NodeTransformer):
 
 @cache
 def counted(text: str) -> ast.Module:
-    """Return the syntax tree of a module without code that only people or mypy read.
+    """Return the syntax tree of a module without the code that only people or mypy read.
 
     text: the source of the module.
     """
@@ -87,8 +88,8 @@ def counted(text: str) -> ast.Module:
 def imports(package: str, text: str) -> frozenset[str]:
     """Return the full names of everything that a module imports, also within functions.
 
-    package: the package of the module. text: the source of the module. After `from a import b` both
-    `a` and `a.b` are returned, since `a.b` may be a module, a function or a class.
+    package: the package of the module. text: the source of the module. `from a import b` gives both
+    `a` and `a.b`, since `a.b` may be a module, a function or a class.
     """
     names: set[str] = set()
     for node in ast.walk(counted(text)):
@@ -103,12 +104,18 @@ def imports(package: str, text: str) -> frozenset[str]:
 
 @cache
 def written(text: str) -> str:
-    """Return the syntax tree of `counted` as one string, equal in all versions of Python."""
+    """Return the syntax tree of `counted` as one string, which is equal in all versions of Python.
+
+    text: the source of the module.
+    """
     return _tree_text(counted(text))
 
 
 def _tree_text(value: Any) -> str:
-    """Return a node and its parts, without empty fields, since new versions of Python add some."""
+    """Return a node of a syntax tree and its parts as text.
+
+    Empty fields are skipped, since new versions of Python add some.
+    """
     if isinstance(value, list):
         parts = [_tree_text(item) for item in value]
     elif isinstance(value, ast.AST):

@@ -1,9 +1,9 @@
 """One step of SGD, or its gradient, for many networks on the CPU, implemented by hand.
 
-The layout is that of `networks.mlp`: `H_l (R, d, N)`, and `D_l`, the derivative of the loss by the
-pre-activations of layer l. All operations between two matrix products are one pass of a function in
-`mlp_passes`. The product that forms a weight's gradient also subtracts it from the weight. Arrays
-of the size of an activation or a weight are therefore written only once.
+Activations are `H_l (R, d, N)` as in `networks.mlp`. `D_l` is the derivative of the loss by the
+pre-activations of layer l. A function in `mlp_passes` does all operations between two matrix
+products in one pass. The product that gives a weight's gradient also subtracts it from the weight.
+Arrays of the size of an activation or a weight are therefore written only once.
 """
 
 from collections.abc import Callable
@@ -22,14 +22,14 @@ from runner.networks.normalization import EPSILON, MOMENTUM
 from runner.training import mlp_passes
 
 RECTIFIED = {0.0: True, 1.0: False}
-"""True for a ReLU, by slope for negative inputs, for the activations that the kernels support."""
+"""The slopes for negative inputs of the supported activations, and whether each is a ReLU."""
 
 
 def is_written_out_for(network: MLP) -> bool:
     """Return whether `step` can train this network.
 
-    The network must be on the CPU, without skip connections, without normalization of single
-    samples, and with a ReLU or linear activation.
+    The network must be on the CPU, with a ReLU or linear activation. It must not have skip
+    connections or a normalization of single samples.
     """
     on_cpu = network.parameters["W1"].device.type == "cpu"
     known = isinf(network.skip) and network.of_sample is None
@@ -38,7 +38,7 @@ def is_written_out_for(network: MLP) -> bool:
 
 @dataclass
 class _Hidden:
-    """Result of the forward pass for one hidden layer."""
+    """The result of the forward pass for one hidden layer."""
 
     H: Float[Tensor, "R d N"]
     Z: Float[Tensor, "R d N"] | None = None
@@ -56,9 +56,9 @@ def step(
 ) -> Float[Tensor, "R classes N"]:
     """Take one step of SGD on the mean cross entropy; return the logits before the step.
 
-    x, labels: a minibatch of N samples for each of R networks. rates: a learning rate for each
+    x, labels: a minibatch of N samples for each of R networks. rates: the learning rate of each
     network. Parameters and running statistics change in place. A diverging network does not change
-    the other networks. Raises InputError for an activation that is not a ReLU or linear.
+    the others. Raises InputError if the activation is not a ReLU or linear.
     """
     p = network.parameters
 
@@ -80,9 +80,9 @@ def gradients(
 ) -> tuple[Float[Tensor, "R classes N"], dict[str, Tensor]]:
     """Return the logits, and the gradients of each network's mean cross entropy.
 
-    The gradients are a dictionary by name of the parameter, with axes (R, ...). epsilon: the
-    constant of batch normalization. Running statistics are updated in place. Raises InputError for
-    an activation that is not a ReLU or linear.
+    The gradients are tensors (R, ...) by the parameter's name. epsilon: the constant that batch
+    normalization adds to the variance. Running statistics are updated in place. Raises InputError
+    if the activation is not a ReLU or linear.
     """
     derivatives: dict[str, Tensor] = {}
 
@@ -100,10 +100,10 @@ def _derive(
     epsilon: float,
     use: Callable[..., None],
 ) -> Float[Tensor, "R classes N"]:
-    """Return the logits; pass all derivatives, times the factor of their network, to `use`.
+    """Return the logits, and pass all derivatives to `use`, each multiplied by a factor.
 
-    `use(name, D)` gets the derivative by a vector. `use(name, D, H)` gets the derivative `D H^T` by
-    a matrix as its two factors.
+    factors: one for each network. `use(name, D)` gets the derivative by a vector. `use(name, D, H)`
+    gets the derivative `D H^T` by a matrix, as its two factors.
     """
     p, L = network.parameters, network.depth
     hidden = [_Hidden(x.mT)]
@@ -127,7 +127,7 @@ def _derive(
 
 
 def _forward(network: MLP, layer: int, Z: Float[Tensor, "R d N"], epsilon: float) -> _Hidden:
-    """Return the activations of a layer from `Z = W H`; may overwrite Z."""
+    """Return the activations of a layer. Z: the product W H, which may be overwritten."""
     p, rectified = network.parameters, _is_rectified(network)
     if network.centred is None:
         mlp_passes.activate(_rows(Z), _row(p[f"b{layer}"]), rectified)
@@ -152,9 +152,10 @@ def _forward(network: MLP, layer: int, Z: Float[Tensor, "R d N"], epsilon: float
 def _backward(
     network: MLP, layer: int, D: Float[Tensor, "R d N"], hidden: _Hidden, use: Callable[..., None]
 ) -> None:
-    """Replace the derivative by the activations by the derivative by `W H`, in place.
+    """Backpropagate through a layer's normalization and activation, in place.
 
-    use: called with the derivatives by biases, scales and shifts.
+    On entry, `D` is the derivative of the loss by the activations. On return, it is the derivative
+    by `W H`. use: a function that is called with the derivatives by biases, scales and shifts.
     """
     p, rectified = network.parameters, _is_rectified(network)
     gradients = torch.empty(3, *D.shape[:2], dtype=D.dtype)
@@ -179,15 +180,15 @@ def _is_rectified(network: MLP) -> bool:
     Raises InputError for an activation that the kernels do not support.
     """
     if network.sigma.below not in RECTIFIED:
-        raise InputError(f"activation={network.activation} is not written out: use autograd")
+        raise InputError(f"activation={network.activation} has no compiled gradient: use autograd")
     return RECTIFIED[network.sigma.below]
 
 
 def _rows(tensor: Float[Tensor, "R d N"]) -> np.ndarray:
-    """Return all features of all networks as rows of one matrix that shares the memory."""
+    """Return all features of all networks as rows of one matrix, which shares the memory."""
     return tensor.detach().view(-1, tensor.shape[-1]).numpy()
 
 
 def _row(tensor: Float[Tensor, "R d"]) -> np.ndarray:
-    """Return all features of all networks as one vector that shares the memory."""
+    """Return all features of all networks as one vector, which shares the memory."""
     return tensor.detach().view(-1).numpy()

@@ -25,16 +25,19 @@ from runner.training.optimizers import OPTIMIZERS, Optimizer
 
 @dataclass
 class Group:
-    """R networks that are trained together. rates: the learning rate of each network."""
+    """R networks that are trained together.
+
+    rates: the learning rate of each network.
+    """
 
     network: MLP
     rates: Float[Tensor, " R"]
     replicates: Int[Tensor, " R"]
-    """The replicate of each network, from 0. It determines the order in which the network sees the
-    data."""
+    """The index of each network's replicate, from 0. Networks with the same index see the data in
+    the same order."""
 
     def to(self, device: torch.device) -> "Group":
-        """Return a copy on a device. Learning rates get the dtype of the networks."""
+        """Return a copy on a device. The learning rates get the dtype of the networks."""
         rates = self.rates.to(device, self.network.parameters["W1"].dtype)
         return Group(self.network.to(device), rates, self.replicates.to(device))
 
@@ -53,10 +56,7 @@ class Scores:
 def loss_and_hits(
     logits: Float[Tensor, "R classes N"], labels: Int[Tensor, "R N"]
 ) -> tuple[Float[Tensor, " R"], Int[Tensor, " R"]]:
-    """Return two numbers of each network: the mean cross entropy and the correct predictions.
-
-    The cross entropy is in nats. Correct predictions are counted.
-    """
+    """Return each network's mean cross entropy in nats, and its number of correct predictions."""
     losses = functional.cross_entropy(logits, labels, reduction="none")
     return losses.mean(-1), (logits.argmax(1) == labels).sum(-1)
 
@@ -67,11 +67,11 @@ def sgd_step(
     """Take one step of gradient descent on the losses of R networks, in place.
 
     Network r changes by `theta_r -= rates_r * d losses_r / d theta_r`. A diverging network does not
-    change the other networks. For ascent, negate the losses.
+    change the others. For ascent, negate the losses.
 
-    losses: computed from `parameters`, tensors that require gradients and have the leading axis R.
-    Losses are multiplied by the rates before they are differentiated. So scaling the gradients
-    costs nothing.
+    losses: computed from `parameters`. parameters: tensors (R, ...) that require gradients. The
+    losses are multiplied by the rates before they are differentiated. Scaling the gradients
+    therefore costs nothing.
     """
     parameters = list(parameters)
     gradients = torch.autograd.grad(losses @ rates, parameters)
@@ -86,11 +86,11 @@ def descend(
     rates: Float[Tensor, " R"],
     optimizer: Optimizer | None = None,
 ) -> tuple[Float[Tensor, " R"], Int[Tensor, " R"]]:
-    """Take one step on the cross entropy in place; return losses and hits before the step.
+    """Take one step on the cross entropy in place; return the result of `loss_and_hits` before it.
 
-    x, labels: a minibatch for each network. rates: learning rates. optimizer: of the network's
-    parameters; None: SGD. The result is that of `loss_and_hits`. Automatic differentiation is used
-    only with an optimizer, or if `backpropagation.step` cannot train the network.
+    x, labels: a minibatch for each network. rates: the learning rate of each network. optimizer: an
+    optimizer of the network's parameters; None: SGD. Automatic differentiation is used only with an
+    optimizer, or if `backpropagation.step` cannot train the network.
     """
     if optimizer is None and backpropagation.is_written_out_for(network):
         return loss_and_hits(backpropagation.step(network, x, labels, rates), labels)
@@ -108,9 +108,13 @@ def descend(
 class StackTrainer(EpochTrainer[dict[str, Scores]]):
     """Trainer of several groups of networks on one dataset.
 
-    A new trainer continues from the checkpoint in `context`, if there is one. groups: by name.
-    stream: returns the random generator of a replicate and a purpose. optimizer: its name. Raises
-    InputError for an unknown optimizer.
+    If `context` has a checkpoint, the trainer continues from it.
+
+    - groups: the groups by name;
+    - stream: a function of a replicate and a purpose that returns a random generator;
+    - optimizer: the optimizer's name.
+
+    Raises InputError for an unknown optimizer.
     """
 
     def __init__(
@@ -123,7 +127,7 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
         context: Context,
         optimizer: str = "sgd",
     ) -> None:
-        """Initialize as `EpochTrainer`; move groups and data to the device of the context."""
+        """Prepare the training; copy groups and data to the device of the context."""
         replicates = 1 + max(int(group.replicates.max()) for group in groups.values())
         super().__init__(data.to(context.device), batch_size, stream, replicates)
         self.groups = {name: group.to(self.device) for name, group in groups.items()}
@@ -140,10 +144,10 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
             self.restore(context.restored)
 
     def run(self, stage: Stage = "training") -> Iterator[tuple[int, dict[str, Scores]]]:
-        """Train all groups; yield the epoch and the scores of each group after every epoch.
+        """Train all groups; after every epoch, yield its number and the scores of each group.
 
-        Epochs count from 1, or from the first one that the checkpoint has not finished. stage: the
-        text of the progress bar.
+        Epochs are counted from 1. After a resume, the first epoch is the one that the checkpoint
+        has not finished. stage: the text of the progress bar.
         """
         with self.context.progress(self.epochs * self.steps, stage, self.done) as bar:
             yield from self.checkpointed(self.epochs, self.context, bar)
@@ -151,7 +155,7 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
     def train_on(self, chosen: Int[Tensor, "S B"]) -> Float[Tensor, " R"]:
         """Take one step for every group; return the losses of all networks before the step.
 
-        chosen: indices of the B training images of the minibatch, for each of S replicates.
+        chosen: for each of S replicates, the indices of the B training images in its minibatch.
         """
         images, parts = self.data.train, []
         for name, group in self.groups.items():
@@ -164,7 +168,7 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
         return torch.cat(parts)
 
     def end_epoch(self) -> dict[str, Scores]:
-        """Return the scores of each group in the finished epoch, and set the sums to zero."""
+        """Return the scores of each group in the finished epoch, and begin new sums."""
         scores = {}
         for name in self.groups:
             loss, hits = (self.sums[name] / self.steps).cpu()
@@ -188,7 +192,7 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
 def evaluate(network: MLP, images: Images) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
     """Return the mean loss and the accuracy of each network on all images.
 
-    Both tensors are on the CPU in float64. Batch normalization uses its running statistics.
+    Both are tensors on the CPU in float64. Batch normalization uses its running statistics.
     """
     R, dtype = len(network), network.parameters["W1"].dtype
     inputs, device = images.flat(), images.labels.device

@@ -1,8 +1,8 @@
-"""A training step that a GPU replays as a CUDA graph, captured once.
+"""A training step that is captured once as a CUDA graph, and replayed by a GPU.
 
-A step of small networks has hundreds of kernels of some microseconds. A GPU finishes each before
-Python can launch the next. A graph launches all kernels at once, in the same order on the same
-memory, so the numbers do not change.
+A step of small networks has hundreds of kernels that take some microseconds each. A GPU finishes a
+kernel before Python can launch the next one. A graph launches all kernels at once, in the same
+order on the same memory. The numbers are therefore the same.
 """
 
 from collections.abc import Callable
@@ -12,19 +12,20 @@ import torch
 from torch import Tensor
 
 EAGER_STEPS = 3
-"""Number of steps before the capture, in which libraries choose kernels and allocate memory."""
+"""The number of steps before the capture. In these steps libraries choose kernels and allocate
+memory."""
 
 Result = TypeVar("Result")
-"""Type of a step's result: one tensor, or nothing."""
+"""The type of a step's result: one tensor, or None."""
 
 
 class Captured(Generic[Result]):
     """A function `step(x)` of one tensor, which CUDA devices replay as a graph.
 
-    On a CPU every call calls `step`. On CUDA the first `EAGER_STEPS` calls do, too. The next call
-    captures the graph and replays it, as all further calls do. All x must have the same shape and
-    device. On CUDA `step` must change tensors only in place and never wait for the device. Its
-    result is one tensor, which the next call overwrites, or None.
+    On a CPU every call calls `step`. On CUDA only the first `EAGER_STEPS` calls do. The next call
+    captures the graph; this call and all later ones replay it. All x must have the same shape and
+    device. On CUDA, `step` must change tensors only in place and never wait for the device. Its
+    result is None or one tensor, which the next call overwrites.
     """
 
     def __init__(self, step: Callable[[Tensor], Result]) -> None:

@@ -1,10 +1,10 @@
 """Training on images: epochs of shuffled minibatches.
 
-- `EpochTrainer` loops over the training images in minibatches, for any kind of network. It
-  continues from a state with the same bytes;
+- `EpochTrainer` loops over the training images in minibatches, for any kind of network. After it
+  continues from a checkpoint, all results have the same bytes;
 - `ConvolutionalTrainer` trains one convolutional network by SGD;
-- `train_in_turn` trains all networks of a study one after the other, since each occupies the whole
-  machine. It trains first the networks that select learning rates, and writes checkpoints.
+- `train_in_turn` trains all networks of a study one after the other, since each needs the whole
+  machine. It begins with the networks that select learning rates, and writes checkpoints.
 
 `training.classification` trains many small networks together.
 """
@@ -30,7 +30,7 @@ from runner.training.cuda_graph import Captured
 from runner.training.rate_choice import NO_CHOICE, Choice, choose, score, selection_range
 
 EVALUATED_AT_ONCE = 512
-"""Number of test images in one pass."""
+"""The number of test images in one pass."""
 
 Scores = TypeVar("Scores")
 
@@ -40,12 +40,17 @@ class EpochTrainer(ABC, Generic[Scores]):
 
     A trainer can continue from a state. Each replicate sees the images in a different random order.
     Images at the end of the order that do not fill a minibatch are skipped in this epoch.
-    Minibatches and sums stay on the device, so that the host waits for the device only once per
+    Minibatches and sums stay on the device. The host therefore waits for the device only once per
     epoch.
     """
 
     def __init__(self, data: Dataset, batch_size: int, stream: Stream, replicates: int) -> None:
-        """Initialize a trainer at epoch 1. Raises InputError if an epoch has no full minibatch."""
+        """Prepare the training, which begins at epoch 1.
+
+        stream: a function of a replicate and a purpose that returns a random generator. replicates:
+        how many replicates have an order of the images. Raises InputError if the training images do
+        not fill a minibatch.
+        """
         if batch_size > len(data.train):
             raise InputError(f"batch_size={batch_size}: {data.name} has {len(data.train)} images")
         self.data, self.batch_size = data, batch_size
@@ -60,17 +65,17 @@ class EpochTrainer(ABC, Generic[Scores]):
         return (self.epoch - 1) * self.steps + self.step
 
     def order(self) -> Int[Tensor, "*replicates n"]:
-        """Return the order of the n training images in this epoch, for each replicate."""
+        """Return the order of the n training images in the present epoch, for each replicate."""
         n = len(self.data.train)
         return epoch_order(self.stream, self.replicates, n, self.epoch).to(self.device)
 
     def until(
         self, epochs: int, after_step: Callable[[Tensor], None]
     ) -> Iterator[tuple[int, Scores]]:
-        """Train until the end of epoch `epochs`; yield number and scores of each epoch.
+        """Train until the end of epoch `epochs`; yield the number and the scores of each epoch.
 
-        Training begins at epoch 1, or where the restored state was. after_step: called with the
-        losses of each minibatch, a tensor on the device.
+        Training begins at epoch 1, or at the restored state. after_step: a function that is called
+        with the losses of each minibatch, a tensor on the device.
         """
         step = Captured(self.train_on)
         while self.epoch <= epochs:
@@ -85,10 +90,10 @@ class EpochTrainer(ABC, Generic[Scores]):
     def checkpointed(
         self, epochs: int, context: Context, bar: Progress, more: Mapping[str, Tensor] = {}
     ) -> Iterator[tuple[int, Scores]]:
-        """Train until the end of epoch `epochs`; yield number and scores of each epoch.
+        """Train until epoch `epochs` with checkpoints; yield the number and scores of each epoch.
 
-        The function also writes checkpoints. bar: progress bar, updated at each step. more: tensors
-        that a checkpoint stores in addition to the state.
+        bar: a progress bar, which is updated at each step. more: tensors that a checkpoint stores
+        in addition to the trainer's state.
         """
 
         def after_step(losses: Tensor) -> None:
@@ -102,33 +107,33 @@ class EpochTrainer(ABC, Generic[Scores]):
     def train_on(self, chosen: Int[Tensor, "*replicates B"]) -> Tensor:
         """Take one step on a minibatch; return the losses before the step.
 
-        chosen: the indices of its B training images, for each replicate.
+        chosen: the indices of the B training images in the minibatch, for each replicate.
         """
 
     @abstractmethod
     def end_epoch(self) -> Scores:
-        """Return the scores of the finished epoch, and set the sums for the next epoch to zero."""
+        """Return the scores of the finished epoch, and begin new sums."""
 
     @abstractmethod
     def _own(self) -> dict[str, Tensor]:
         """Return all tensors that training changes, by name."""
 
     def state(self) -> dict[str, Tensor]:
-        """Return all tensors that are needed to continue, by name; they are not copied."""
+        """Return all tensors that are needed to continue, by name, without copying them."""
         tensors = {name: tensor.detach() for name, tensor in self._own().items()}
         return {"epoch": torch.tensor(self.epoch), "step": torch.tensor(self.step)} | tensors
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from a state that the method `state` returned."""
+        """Continue from a result of the method `state`."""
         self.epoch, self.step = int(state["epoch"]), int(state["step"])
         for name, tensor in self._own().items():
             tensor.detach().copy_(state[name])
 
 
 def on_device(data: Dataset, device: torch.device) -> Dataset:
-    """Return a copy of the dataset on the device, with the layout "channels last" in memory.
+    """Return a copy of the dataset on a device, with the memory layout "channels last".
 
-    Convolutions are faster in this layout.
+    Convolutions are faster with this layout.
     """
     layout = torch.channels_last
     return data.to(device).map(lambda pixels: pixels.contiguous(memory_format=layout))
@@ -137,7 +142,7 @@ def on_device(data: Dataset, device: torch.device) -> Dataset:
 class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
     """Trainer of one convolutional network by SGD, on the device of the dataset.
 
-    The order of the images depends on the replicate.
+    replicate: the index of the network's replicate, which determines the order of the images.
     """
 
     def __init__(
@@ -149,20 +154,20 @@ class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
         stream: Stream,
         replicate: int,
     ) -> None:
-        """Initialize as `EpochTrainer`. rate: learning rate of SGD."""
+        """Prepare the training as `EpochTrainer` does. rate: the learning rate of SGD."""
         super().__init__(data, batch_size, stream, replicate + 1)
         self.network, self.rate = network, rate
         self.optimizer = torch.optim.SGD(network.parameters(), lr=rate, fused=True)
         self.sums = torch.zeros(2, dtype=torch.float64, device=self.device)
 
     def order(self) -> Int[Tensor, " n"]:
-        """Return the order of the n training images in this epoch, for the trainer's replicate."""
+        """Return the order of the n training images in the present epoch, for this replicate."""
         return super().order()[-1]
 
     def train_on(self, chosen: Int[Tensor, " B"]) -> Float[Tensor, ""]:
         """Take one step on a minibatch; return the mean loss before the step.
 
-        chosen: the indices of its B training images.
+        chosen: the indices of the B training images in the minibatch.
         """
         self.network.set_mode("train")
         labels = self.data.train.labels[chosen]
@@ -176,9 +181,10 @@ class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
         return loss.detach()
 
     def end_epoch(self) -> dict[str, float]:
-        """Return loss and accuracy on training and test images, by column of `training.csv`.
+        """Return loss and accuracy on training and test images, by the columns of `training.csv`.
 
-        Training images are measured before the step on them, test images at the end of the epoch.
+        Each training image is measured before the step on its minibatch, test images at the end of
+        the epoch.
         """
         loss, hits = self.sums / self.steps
         self.sums.zero_()
@@ -205,7 +211,7 @@ class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
 
 @runtime_checkable
 class Config(Protocol):
-    """Parameters that a study must have for `train_in_turn`."""
+    """The parameters that a study needs for `train_in_turn`."""
 
     epochs: int
     batch_size: int
@@ -215,10 +221,10 @@ class Config(Protocol):
 
 
 class Task(NamedTuple):
-    """A network to be trained.
+    """A network that will be trained.
 
-    - rate: the learning rate; None: the rate chosen by the trials of method `rate_of`.
-    - rate_of: another method, whose chosen rate is used; empty: the task's method.
+    - rate: the learning rate; None: the best rate in the trials of the method `rate_of`.
+    - rate_of: another method, whose best rate is used; empty: the task's own method.
     - epochs: the number of epochs; None: the study's number.
     """
 
@@ -230,14 +236,14 @@ class Task(NamedTuple):
 
 
 def selection_of(config: Config) -> range:
-    """Return the indices of the replicates on which a study chooses its learning rates."""
+    """Return the indices of the replicates with which a study chooses its learning rates."""
     return selection_range(config.replicates, config.selection_replicates)
 
 
 def trials(config: Config, methods: Iterable[str], epochs: int | None = None) -> list[Task]:
     """Return the tasks that choose learning rates: each method at each rate and replicate.
 
-    The list is empty if the study has only one learning rate. epochs: number of epochs of each
+    The list is empty if the study has only one learning rate. epochs: the number of epochs of each
     task; None: the study's number.
     """
     rates = config.learning_rates if len(config.learning_rates) > 1 else []
@@ -255,13 +261,13 @@ def train_in_turn(
     """Train one network after the other; yield task, trainer and a dictionary for each epoch.
 
     The dictionary has the columns of a row: replicate, learning_rate, epoch and the scores.
-    Networks that do not serve to choose learning rates are also yielded before training, as epoch 0
+    Networks that do not choose learning rates are also yielded before their training, as epoch 0
     without scores. Their rows have the column `selected_on`, see `rate_choice.Choice`. After a
-    resume, epochs before the checkpoint are not yielded again.
+    checkpoint, earlier epochs are not yielded again.
 
-    tasks: trials come before the tasks that use their learning rates. start: returns the trainer of
-    a task at a learning rate. images: number of training images, for the estimate of the remaining
-    time.
+    - tasks: the networks; trials come before the tasks that use their learning rates;
+    - start: a function of a task and a learning rate that returns the task's trainer;
+    - images: the number of training images, with which the remaining time is estimated.
     """
     rates, selection = config.learning_rates, selection_of(config)
     epochs = [task.epochs or config.epochs for task in tasks]

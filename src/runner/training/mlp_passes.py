@@ -10,7 +10,7 @@ from runner.core.compiling import one_pass
 
 @one_pass
 def activate(Z, bias, rectified):
-    """Set `Z` to `relu(Z + bias)` in place, or to `Z + bias` if not `rectified`.
+    """Set `Z` to `relu(Z + bias)` in place, or to `Z + bias` if `rectified` is false.
 
     Shapes: Z (rows, N), bias (rows,).
     """
@@ -24,10 +24,11 @@ def activate(Z, bias, rectified):
 
 @one_pass
 def activate_backward(D, H, bias_gradient, rectified):
-    """Set `D` from the derivative of the loss by H to the derivative by the input of `activate`.
+    """Backpropagate through `activate`, in place.
 
-    H is the result of `activate`. D and H have the shape (rows, N). `bias_gradient` (rows,) is set
-    to the derivative of the loss by the bias.
+    On entry, `D` is the derivative of the loss by H, the result of `activate`. On return, it is the
+    derivative by the input of `activate`. D and H have the shape (rows, N). The array
+    `bias_gradient` (rows,) is set to the derivative of the loss by the bias.
     """
     zero = D.dtype.type(0)
     for row in range(D.shape[0]):
@@ -43,9 +44,9 @@ def activate_backward(D, H, bias_gradient, rectified):
 def normalize(Z, H, bias, scale, shift, mean, variance, factor, epsilon, centred, rectified):
     """Set `Z` to the normalized `Z + bias`, and `H` to `relu(scale * Z + shift)`, in place.
 
-    The relu is skipped if not `rectified`. Z and H have the shape (rows, N), all other arrays
-    (rows,). The arrays mean, variance and `factor = 1 / sqrt(variance + epsilon)` are set, too. If
-    not `centred`, the mean is zero and the variance is a mean square.
+    Without `rectified` there is no relu. Z and H have the shape (rows, N), all other arrays
+    (rows,). The arrays mean, variance and `factor = 1 / sqrt(variance + epsilon)` are set, too.
+    Without `centred`, the mean is set to zero and the variance to the mean square.
     """
     zero, N = Z.dtype.type(0), Z.dtype.type(Z.shape[1])
     for row in range(Z.shape[0]):
@@ -73,10 +74,12 @@ def normalize(Z, H, bias, scale, shift, mean, variance, factor, epsilon, centred
 def normalize_backward(
     D, H, Z, scale, factor, bias_gradient, scale_gradient, shift_gradient, centred, rectified
 ):
-    """Set `D` from the derivative of the loss by H to the derivative by the input of `normalize`.
+    """Backpropagate through `normalize`, in place.
 
-    H, Z and `factor` are results of `normalize`. The arrays `bias_gradient`, `scale_gradient` and
-    `shift_gradient` (rows,) are set to the derivatives of the loss by bias, scale and shift.
+    On entry, `D` is the derivative of the loss by H. On return, it is the derivative by the input
+    of `normalize`. H, Z and `factor` are results of `normalize`; D, H and Z have the shape (rows,
+    N). The arrays `bias_gradient`, `scale_gradient` and `shift_gradient` (rows,) are set to the
+    derivatives of the loss by bias, scale and shift.
     """
     zero, N = D.dtype.type(0), D.dtype.type(D.shape[1])
     for row in range(D.shape[0]):

@@ -1,7 +1,7 @@
 """Optimizers of many networks, each network with its own learning rate.
 
-The leading axis R of every tensor counts independent networks: a diverging network changes no
-other.
+The leading axis R of every tensor counts the networks. They are independent: a diverging network
+does not change the others.
 """
 
 from abc import ABC, abstractmethod
@@ -19,9 +19,10 @@ Stacks = dict[str, Float[Tensor, "R *axes"]]
 
 
 class Optimizer(ABC):
-    """Base class of optimizers, which change `parameters` in place.
+    """Base class of optimizers of R networks, which change `parameters` in place.
 
-    `state` has the tensors of the optimizer by name, such as velocities.
+    parameters: tensors (R, ...) by name. The attribute `state` has the tensors of the optimizer by
+    name, such as velocities.
     """
 
     def __init__(self, parameters: Stacks) -> None:
@@ -30,7 +31,7 @@ class Optimizer(ABC):
 
     @abstractmethod
     def step(self, gradients: Stacks, rates: Float[Tensor, " R"]) -> None:
-        """Take one step in place. gradients: by name of the parameter. rates: R learning rates."""
+        """Take one step in place. gradients: by the parameter's name. rates: R learning rates."""
 
     def _along(self, rates: Float[Tensor, " R"], like: Tensor) -> Tensor:
         return rates.to(like.dtype).reshape(-1, *[1] * (like.dim() - 1))
@@ -88,4 +89,4 @@ class Adam(Optimizer):
 
 
 OPTIMIZERS: dict[str, type[Optimizer]] = {"sgd": SGD, "momentum": Momentum, "adam": Adam}
-"""Optimizers by their names in configurations."""
+"""The optimizers by their names in configurations."""

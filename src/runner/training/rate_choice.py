@@ -1,9 +1,10 @@
-"""Choice of a learning rate on selection replicates, which are separate from judged replicates.
+"""Choice of a learning rate by selection replicates, which are separate from judged replicates.
 
 Replicates 0..R-1 are judged. The replicates after them, the selection replicates, are trained at
-every rate of the grid. The judged ones are trained at the fastest of these rates. The speed of a
-rate is the training accuracy of its slowest selection replicate, averaged over all epochs. (At the
-last epoch several rates may reach a perfect fit.) A rate at which some networks diverge is avoided.
+every learning rate of the grid. The judged replicates are trained at the fastest of these rates.
+The speed of a rate is the training accuracy of its slowest selection replicate, averaged over all
+epochs. (At the last epoch several rates may reach a perfect fit.) A rate at which some networks
+diverge is avoided.
 """
 
 from collections.abc import Sequence
@@ -20,25 +21,29 @@ NO_CHOICE = "one rate alone"
 
 @dataclass(frozen=True)
 class Choice:
-    """A learning rate, with the text of the column `selected_on` about how it was chosen."""
+    """A learning rate, and how it was chosen.
+
+    selected_on: the text of the column `selected_on`, such as `replicates 5, 6`.
+    """
 
     rate: float
     selected_on: str
 
 
 def selection_range(replicates: int, selection_replicates: int) -> range:
-    """Return the indices of the replicates that choose learning rates: those after the judged ones.
+    """Return the indices of the selection replicates, which follow the judged replicates.
 
-    replicates: number of judged replicates.
+    replicates: the number of judged replicates. selection_replicates: the number of replicates with
+    which the learning rate is chosen.
     """
     return range(replicates, replicates + selection_replicates)
 
 
 def score(accuracy: Float[Tensor, "*R"], loss: Float[Tensor, "*R"]) -> Float[Tensor, "*R"]:
-    """Return the training accuracy after an epoch, or nan if the loss is not finite.
+    """Return the training accuracy after an epoch, or nan where the loss is not finite.
 
-    The result has the shape of the arguments: one number, or one for each of R networks. The nan is
-    needed since a diverged network still classifies some images correctly by chance.
+    The result has the shape of the arguments: one number, or one for each of R networks. A diverged
+    network needs the nan, since it still classifies some images correctly by chance.
     """
     return torch.where(loss.isfinite(), accuracy, nan)
 
@@ -60,8 +65,8 @@ def choose(rates: Sequence[float], scores: Float[Tensor, "rates S"], selection: 
     only if there is no other. Then the smallest rate is returned, and `selected_on` states that all
     rates diverged.
 
-    scores: sums or means of `score` over epochs, for each rate and selection replicate. selection:
-    the indices of these replicates.
+    rates: the learning rates. scores: sums or means of `score` over epochs, for each rate and
+    selection replicate. selection: the indices of the selection replicates.
     """
     if len(rates) == 1:
         return Choice(rates[0], NO_CHOICE)
@@ -71,9 +76,9 @@ def choose(rates: Sequence[float], scores: Float[Tensor, "rates S"], selection: 
 
 
 def described(selection: range, diverged: bool) -> str:
-    """Return the text of the column `selected_on` after a choice on these replicates.
+    """Return the text of the column `selected_on`: the replicates with which a rate was chosen.
 
-    diverged: whether networks diverged at all rates.
+    diverged: whether networks diverged at all rates; the text then says so.
     """
     words = f"replicates {', '.join(map(str, selection))}"
     return f"{words}: all rates diverged" if diverged else words

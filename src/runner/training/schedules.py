@@ -1,9 +1,9 @@
-"""Schedules of the learning rate over the steps of a training."""
+"""Schedules of the learning rate over the steps of the training."""
 
 from math import cos, pi
 
 FINAL_FRACTION = 0.01
-"""Final fraction of the learning rate in the exponential schedule."""
+"""The learning rate at the end of the exponential schedule, as a fraction of the initial one."""
 
 
 def cosine_decay(step: int, steps: int) -> float:
@@ -19,4 +19,5 @@ SCHEDULES = {
     "cosine": cosine_decay,
     "exponential": lambda step, steps: FINAL_FRACTION ** (step / steps),
 }
-"""Fraction of the initial learning rate at a step, by the schedule's name in configurations."""
+"""The schedules by their names in configurations. Each returns the learning rate at a step, as a
+fraction of the initial one."""

@@ -6,7 +6,11 @@ from in_memory import kept_tables
 from matplotlib.figure import Figure
 
 from runner.papers.bottleneck_structure import looks
-from runner.papers.bottleneck_structure.bottleneck.figures import collapsed, draw_bottleneck
+from runner.papers.bottleneck_structure.bottleneck.figures import (
+    collapsed,
+    draw_bottleneck,
+    draw_recipes,
+)
 from runner.papers.bottleneck_structure.linear.figures import draw_linear
 from runner.papers.bottleneck_structure.rank_one.figures import draw_rank_one
 from runner.papers.bottleneck_structure.stability.figures import draw_rates
@@ -16,8 +20,8 @@ from runner.papers.bottleneck_structure.stability.figures import draw_rates
     ("values", "words"),
     [
         ((1.1, 0.9, 0.01), ["two near 1", "all others:\n≈ 0 inside"]),
-        ((1.1, 0.9, 0.3), ["two near 1"]),
-        ((2.4, 1.9, 0.01), []),
+        ((1.1, 0.9, 0.3), ["two near 1", "all others"]),
+        ((2.4, 1.9, 0.01), ["all others"]),
     ],
 )
 def test_singular_values_are_named_only_where_they_are_what_the_name_says(values, words):
@@ -66,6 +70,24 @@ def test_names_of_ranks_in_figure_1_touch_neither_marks_nor_other_names(scale):
         for n, box in enumerate(names):
             assert not any(box.contains(*point) for line in points for point in line)
             assert not any(box.overlaps(other) for other in names[:n])
+
+
+def test_losses_below_the_best_solution_are_on_a_rail_and_no_line_leaves_the_panel():
+    picture, _ = draw_recipes(kept_tables("bottleneck-recipes", "quick"))
+    axes = picture.axes[1]
+    assert "≤ 0.1\u00a0%" in [text.get_text() for text in axes.texts]
+    low, high = axes.get_ylim()
+    heights = [y for line in axes.lines for y in line.get_ydata()]
+    assert len(heights) > 20 and all(low < y < high for y in heights)
+
+
+def test_each_line_of_a_depth_or_a_rate_has_its_own_marker_and_its_sign_in_the_name():
+    picture, _ = draw_rates(kept_tables("bottleneck-rates", "quick"))
+    for axes, symbol in zip(picture.axes, "Lc", strict=True):
+        names = [text.get_text() for text in axes.texts if f" {symbol} = " in text.get_text()]
+        names = [name for name in names if "Tr" not in name]
+        markers = {line.get_marker() for line in axes.lines} - {"", "None"}
+        assert len(names) == 5 == len(markers) == len({name[0] for name in names})
 
 
 def test_labels_of_learning_rates_do_not_overlap():

@@ -20,7 +20,7 @@ def training_images(config: OnImages, context: Context) -> Dataset:
 def probed(config: OnImages, data: Dataset) -> Images:
     """Return the `samples` training images on which all networks are measured, chosen at random.
 
-    Raises InputError if there are fewer than `samples`.
+    Raises InputError if there are fewer than `samples` training images.
     """
     images = len(data.train)
     if config.samples > images:

@@ -1,4 +1,4 @@
-"""Parameters that all studies on images share: dataset, image numbers."""
+"""Parameters that all studies on images share: numbers of images and checksums of the files."""
 
 from dataclasses import dataclass
 
@@ -18,5 +18,5 @@ class OnImages(TrainingConfig):
     )
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes by which the run names its random streams."""
+        """Return the names of the run's random streams, such as "probe"."""
         return (*RANDOM_PIXELS, "probe")

@@ -1,4 +1,4 @@
-"""Definitions of paper B's terms: deep networks, learned, order of ranks."""
+"""Definitions of paper B's terms "deep" and "learned"; functions for learning rates and ranks."""
 
 from collections.abc import Iterable
 from itertools import combinations
@@ -11,10 +11,10 @@ from runner.data import CLASSES
 from runner.results.rows import NoRows, Tables
 
 DEEP = 10
-"""Depth above which the paper finds plain networks unable to learn, in layers (Section 1.1)."""
+"""Number of layers above which the paper finds plain networks unable to learn (Section 1.1)."""
 
 LITTLE = 0.05
-"""Learned fraction below which a network is `essentially unable to learn`."""
+"""Learned fraction below which the paper would call a network "essentially unable to learn"."""
 
 LEARNED = 0.5
 """Learned fraction above which a network has learned: nearer to a perfect fit than to chance."""
@@ -34,7 +34,7 @@ END_OF_GRID = {
 def end_of_grid(rate: float, offered: Iterable[float]) -> str:
     """Return `smallest` or `largest` if a learning rate is an end of its grid, else an empty text.
 
-    offered: the learning rates of the grid; a grid of one has no ends.
+    offered: the learning rates of the grid. A grid with one learning rate has no ends.
     """
     rates = set(offered)
     if len(rates) < 2:
@@ -43,18 +43,20 @@ def end_of_grid(rate: float, offered: Iterable[float]) -> str:
 
 
 def chance_level(tables: Tables) -> float:
-    """Return the accuracy of a guess, 1 / the number of classes.
+    """Return the accuracy at chance level, 1 / number of classes.
 
-    Tables of runs on a user's images have the column `classes`. All datasets have ten classes.
+    The number is read from the column `classes`, which tables of a user's images have. Without this
+    column it is ten, as in all datasets of the program.
     """
     numbers = [rows["classes"].min() for rows in tables.values() if "classes" in rows]
     return 1 / min(numbers, default=CLASSES)
 
 
 def learned_share(accuracy: Numbers, chance: float) -> Numbers:
-    """Return the learned fraction of accuracies: 0 at chance level, 1 for a perfect fit.
+    """Return the learned fraction (accuracy - chance) / (1 - chance) of accuracies.
 
-    chance: the accuracy at chance level.
+    The learned fraction is 0 at chance level and 1 for a perfect fit. chance: the accuracy at
+    chance level.
     """
     return (accuracy - chance) / (1 - chance)
 
@@ -65,9 +67,9 @@ NOTHING_LEARNED |= dict.fromkeys(("train_loss", "test_loss"), np.inf)
 
 
 def with_divergence(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows of training in which diverged networks have the values of NOTHING_LEARNED.
+    """Return rows of training in which diverged networks have accuracy zero and infinite loss.
 
-    A network counts as diverged in a row if the `train_loss` of this row is not finite.
+    A network has diverged in a row if its `train_loss` in this row is not finite.
     """
     diverged = ~np.isfinite(rows["train_loss"].astype(float))
     columns = [name for name in NOTHING_LEARNED if name in rows]
@@ -75,14 +77,14 @@ def with_divergence(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def least_lead(ranks: pd.DataFrame) -> pd.Series:
-    """Return for each replicate the least log2 ratio of the ranks of two networks.
+    """Return for each replicate the least log2 ratio of two networks' ranks, over pairs and epochs.
 
-    The numerator is the rank of the network with the larger rank at epoch 0. The minimum is over
-    all later epochs and all pairs of networks. A result below 0 means that the order of a pair has
-    changed. Pairs with equal ranks at epoch 0 are excluded.
+    The numerator is the rank of the network that has the larger rank at epoch 0. The minimum is
+    over all later epochs and all pairs of networks. A negative result means that the ranks of a
+    pair changed their order. Pairs with equal ranks at epoch 0 are excluded.
 
-    ranks: a column for each network, by replicate and epoch. Raises NoRows if there is only one
-    network.
+    ranks: a column for each network, a row for each replicate and epoch (index levels `replicate`
+    and `epoch`). Raises NoRows if there is only one network.
     """
     if ranks.shape[1] < 2:
         raise NoRows("the order of the ranks needs two networks to compare")

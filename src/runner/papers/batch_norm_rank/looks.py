@@ -1,4 +1,4 @@
-"""Colors, markers and dashes of methods in all figures of paper B."""
+"""Colors, markers and dashes ("looks") of methods in all figures of paper B."""
 
 from runner.papers.batch_norm_rank.names import NAMES
 from runner.results import style
@@ -14,7 +14,8 @@ METHODS = {
 }
 
 PRETRAINED = {5: Look(style.VERMILION, "^"), 75: Look(style.RUST, "D")}
-"""Looks by the number of pre-training steps. All other numbers are brown."""
+"""Looks of pre-trained networks by their number of pre-training steps. All other numbers are brown.
+"""
 
 CONTROLS = {
     "scale_matched": Look(style.GREY, "D", style.DASHED, hollow=True),
@@ -23,7 +24,7 @@ CONTROLS = {
     "orthogonalised": Look(style.GREY, "o", hollow=True),
     "orthogonalised_half": Look(style.GREY, "p", hollow=True),
 }
-"""Looks of additional controls without pre-training."""
+"""Looks of additional control networks, which are not pre-trained."""
 
 NORMALIZATIONS = {
     "batch": METHODS["batch_norm"],
@@ -35,7 +36,10 @@ NORMALIZATIONS = {
 
 
 def look_of(normalization: str) -> Look:
-    """Return color, marker and dashes of a normalization; a user's has hollow markers."""
+    """Return color, marker and dashes of a normalization.
+
+    normalization: a key of NORMALIZATIONS or a user's function, which gets hollow markers.
+    """
     return NORMALIZATIONS.get(normalization) or own_look("normalization", normalization)
 
 
@@ -49,7 +53,10 @@ def look(method: str, steps: int = 0) -> Look:
 
 
 def named(method: str, steps: int = 0) -> str:
-    """Return a method's name in captions. steps: number of pre-training steps (0: none)."""
+    """Return a method's name in captions.
+
+    steps: number of pre-training steps, which is added to the name; 0: without pre-training.
+    """
     return NAMES.get(method, method).replace("\n", " ") + (f", {steps} steps" if steps else "")
 
 

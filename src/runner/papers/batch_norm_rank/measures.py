@@ -15,10 +15,12 @@ LAYERS_PER_DOUBLING = 16
 
 @dataclass(frozen=True)
 class Ranks:
-    """Ranks of R matrices, on the CPU. The ranks of a matrix that is not finite are nan."""
+    """Three ranks of each of R matrices, on the CPU; nan for a matrix that is not finite."""
 
     matrix_rank: Float[Tensor, " R"]
-    """Number of singular values above `d eps` times the largest, eps of the dtype (footnote 2)."""
+    """Number of singular values above `d eps` times the largest one, with eps of the dtype
+    (footnote 2).
+    """
     soft_rank: Float[Tensor, " R"]
     """Soft rank `rank_tau` (Eq. 3) of the matrix H, scaled so that `H H^T / N` has the trace d."""
     rank_bound: Float[Tensor, " R"]
@@ -27,10 +29,10 @@ class Ranks:
 
 @torch.no_grad()
 def ranks(H: Float[Tensor, "R d N"], tau: float = 0.5) -> Ranks:
-    """Return rank, soft rank and r of each matrix, all from one computation of singular values.
+    """Return rank, soft rank and lower bound r of each matrix, from the same singular values.
 
-    H: hidden representations of R networks, with d units as rows and N samples as columns. tau:
-    threshold of the soft rank.
+    H: hidden representations of R networks, the d units as rows and the N samples as columns. tau:
+    threshold of the soft rank, from 0 to 1.
     """
     d = H.shape[1]
     finite = H.isfinite().all(dim=-1).all(dim=-1)
@@ -48,11 +50,11 @@ def ranks(H: Float[Tensor, "R d N"], tau: float = 0.5) -> Ranks:
 
 
 def singular_values(H: Float[Tensor, "R d N"]) -> Float[Tensor, "R k"]:
-    """Return the singular values of each matrix in descending order, in float64.
+    """Return the k = min(d, N) singular values of each matrix in descending order, in float64.
 
     For a float32 matrix they are computed from the eigenvalues of its Gram matrix, which costs less
-    than an SVD. This is precise enough. Singular values below 1e-7 of the largest are rounding in
-    float32, and float64 still resolves their squares.
+    than an SVD. The precision suffices: singular values below 1e-7 of the largest are rounding
+    errors in float32. In float64 their squares still have correct digits.
     """
     if H.dtype == torch.float64:
         return torch.linalg.svdvals(H)
@@ -63,8 +65,7 @@ def singular_values(H: Float[Tensor, "R d N"]) -> Float[Tensor, "R k"]:
 def root_mean_square(H: Float[Tensor, "R d N"]) -> Float[Tensor, " R"]:
     """Return the root mean square of the entries of each matrix, in float64.
 
-    The entries are scaled before they are squared, so that the squares stay within the range of
-    float64.
+    The entries are scaled before they are squared, so that their squares do not overflow.
     """
     largest = H.double().abs().amax(dim=(1, 2)).clamp(min=torch.finfo(torch.float64).tiny)
     power = torch.frexp(largest).mantissa / largest  # a power of two, which rounds nothing
@@ -72,7 +73,7 @@ def root_mean_square(H: Float[Tensor, "R d N"]) -> Float[Tensor, " R"]:
 
 
 def measured_layers(depth: int) -> set[int]:
-    """Return the layers whose rank is recorded: 0 to 64, then geometrically spaced layers.
+    """Return the layers at which ranks are measured: 0 to 64, then 16 layers for each doubling.
 
     Layer 0 is the input. The last layer, `depth`, is always included.
     """
@@ -91,18 +92,18 @@ def ranks_by_layer(
     tau: float,
     tick: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[int, Mapping[str, Float[Tensor, " R"]]]]:
-    """Yield the number of each measured layer, and measures of its hidden representations H_l.
+    """Yield the number l of each measured layer, and measures of its representations H_l by name.
 
-    Layer 0 is the input. The measures are those of `Ranks`, and `root_mean_square` of H_l. Batch
-    normalization uses the statistics of these N inputs.
+    Layer 0 is the input. The measures are the fields of `Ranks`, and `root_mean_square` of H_l.
+    Batch normalization uses the statistics of these N inputs.
 
-    Without biases and normalization, the representations grow or shrink geometrically. Each layer
-    is then divided by its root mean square before the next layer is computed. This keeps deep
-    products within the range of the dtype and changes no rank. The yielded `root_mean_square` is
-    that of the undivided H_l. Zero representations remain zero.
+    Without biases and normalization, representations grow or shrink geometrically with depth. Each
+    layer is then divided by its root mean square before the next layer is computed. This division
+    keeps deep products within the range of the dtype and changes no rank. The yielded
+    `root_mean_square` is the one without divisions. Representations that are zero remain zero.
 
     x: inputs of each network, samples as rows. tau: threshold of the soft rank. tick: called after
-    every layer.
+    every layer, for a progress bar.
     """
     measured, rescale = measured_layers(network.depth), network.homogeneous
     H, scale = x.mT, torch.ones(len(network), dtype=torch.float64, device=x.device)
@@ -123,7 +124,8 @@ def ranks_by_layer(
 def last_hidden(network: MLP, x: Float[Tensor, "R N features"]) -> Float[Tensor, "R d N"]:
     """Return the representations in the last hidden layer, with the N samples as columns.
 
-    Batch normalization uses the statistics of these N inputs.
+    Batch normalization uses the statistics of these N inputs. x: inputs of each network, samples as
+    rows.
     """
     H = x.mT
     for H in network.hidden(x, "probe"):  # noqa: B007 (only the last one is wanted)

@@ -24,7 +24,7 @@ class TrainedMLPs(OnImages):
     epochs: int = parameter("passes over the training images", 75, minimum=1)
     optimizer: str = parameter("optimizer of the training", "sgd", choices=OPTIMIZERS)
     learning_rates: list[float] = parameter(
-        "learning rates to try; the fastest is judged",
+        "learning rates to try; each network is judged at the one at which it learns fastest",
         [0.01, 0.03, 0.1, 0.3],
         above=0,
         maximum=LARGEST_STEP,
@@ -40,5 +40,5 @@ class TrainedMLPs(OnImages):
     tau: float = parameter("threshold of the soft rank (0 to 1)", 0.5, minimum=0, maximum=1)
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes by which the run names its random streams."""
+        """Return the names of the run's random streams, such as "initialisation"."""
         return (*super().purposes(), "initialisation", *orders(self.epochs))

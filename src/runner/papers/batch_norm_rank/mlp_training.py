@@ -1,4 +1,6 @@
-"""Initialize fully connected networks, group them for training, measure and record them."""
+"""Initialize fully connected networks, copy them for training at several learning rates, measure
+them.
+"""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -29,11 +31,12 @@ def starting_stack(
     skip: float = inf,
     dtype: torch.dtype = torch.float32,
 ) -> MLP:
-    """Return one initialized network per replicate.
+    """Return one initialized network per replicate, with the study's depth and width.
 
     A replicate's random draws are the same for every normalization. features, classes: numbers of
-    inputs and outputs. skip: weight gamma of the residual branch; inf: no skip connection. Raises
-    InputError for an unknown initialization, activation or normalization.
+    inputs and outputs. skip: weight gamma of the residual branch; inf: no skip connection.
+
+    Raises InputError for an unknown initialization, activation or normalization.
     """
     sizes = [features, *[config.width] * config.depth, classes]
     streams = [config.stream(replicate, "initialisation") for replicate in replicates]
@@ -51,9 +54,10 @@ def drawn_stack(
 ) -> MLP:
     """Return one initialized network per random stream.
 
-    sizes: numbers of inputs, hidden units by layer, and outputs. skip: weight gamma of the residual
-    branch; inf: no skip connection. Raises InputError for an unknown initialization, activation or
-    normalization.
+    sizes: numbers of inputs, of units in each hidden layer, and of outputs. skip: weight gamma of
+    the residual branch; inf: no skip connection.
+
+    Raises InputError for an unknown initialization, activation or normalization.
     """
     weights, biases = draw(init, sizes, streams, dtype)
     for W in weights if init == "gain" else ():
@@ -64,8 +68,8 @@ def drawn_stack(
 def group(network: MLP, rates: list[float], replicates: range) -> Group:
     """Return one copy of each network for each learning rate, to be trained together.
 
-    The copies are ordered like `product(rates, replicates)`. replicates: the replicate of each
-    network.
+    The copies are ordered like `product(rates, replicates)`. replicates: the number of the
+    replicate of each network.
     """
     chosen = torch.arange(len(replicates)).repeat(len(rates))
     of_networks = torch.tensor(rates).repeat_interleave(len(replicates))
@@ -73,10 +77,10 @@ def group(network: MLP, rates: list[float], replicates: range) -> Group:
 
 
 def last_ranks(network: MLP, x: Float[Tensor, "*R N features"]) -> dict[str, Float[Tensor, " R"]]:
-    """Return the rank of the last hidden layer and its lower bound r, for each network.
+    """Return the rank of the last hidden layer and its lower bound r, for each of R networks.
 
-    The keys are the columns `rank` and `rank_bound` of the tables. x: inputs, common to all
-    networks or one set for each network.
+    The keys are `rank` and `rank_bound`, columns of the tables. x: inputs, samples as rows; either
+    the same for all networks or one set for each network.
     """
     inputs = x.to(network.parameters["W1"].dtype).expand(len(network), -1, -1)
     measured = ranks(last_hidden(network, inputs))
@@ -84,7 +88,7 @@ def last_ranks(network: MLP, x: Float[Tensor, "*R N features"]) -> dict[str, Flo
 
 
 def by_network(columns: Mapping[str, Float[Tensor, " R"]]) -> Iterator[dict[str, float]]:
-    """Yield the values of each of R networks as a dictionary by column.
+    """Yield for each of R networks a dictionary from column to value.
 
     columns: R values for each column.
     """
@@ -95,10 +99,11 @@ def by_network(columns: Mapping[str, Float[Tensor, " R"]]) -> Iterator[dict[str,
 def hand_over(
     context: Context, name: str, network: MLP, x: Tensor, epoch: int
 ) -> Iterator[Measured]:
-    """Yield the measures of `Context.hand_over` for each network; the networks are replicates.
+    """Give each network to the user's function `measure`; yield the rows of its numbers.
 
-    name: common name of the networks, without the width. x: inputs, common to all networks or one
-    set for each network.
+    The networks of the stack are replicates. name: their common name, to which the width is added.
+    x: inputs, samples as rows; either the same for all networks or one set for each network. epoch:
+    the time in the rows.
     """
     d, _ = network.parameters["W1"].shape[1:]
     inputs = x.to(network.parameters["W1"].dtype).expand(len(network), -1, -1)

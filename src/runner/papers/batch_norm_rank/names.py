@@ -1,4 +1,4 @@
-"""What pictures, tables and rules of paper B call columns, values and conditions."""
+"""Names of columns, values and conditions of paper B in pictures, tables and rules."""
 
 NAMES = {
     "batch_norm": "batch norm",
@@ -18,7 +18,7 @@ NAMES = {
     "relu": "ReLU",
     "text": "as the paper describes",
 }
-"""What pictures call a method or a normalization; in captions without the line break."""
+"""Names of methods and normalizations in pictures; captions omit the line break."""
 
 MEASURES = {
     "matrix_rank": "rank",
@@ -36,7 +36,7 @@ MEASURES = {
     "dtype": "floating-point type",
     "index": "index i",
 }
-"""What pictures call the columns of tables."""
+"""Names of the tables' columns in pictures."""
 
 CONDITIONS = {
     "fit_of_batch_norm > 0.5": "with batch norm the learned fraction is above 0.5",
@@ -44,7 +44,7 @@ CONDITIONS = {
     "M >= 1000 and epochs >= 50": "pre-training has at least 1,000 minibatches and training at"
     " least 50 epochs",
 }
-"""What rules call conditions on results."""
+"""Conditions on results in words, as rules print them."""
 
 UNMET = {
     "fit_of_batch_norm > 0.5": "with batch norm the learned fraction is at most 0.5",
@@ -52,4 +52,4 @@ UNMET = {
     "M >= 1000 and epochs >= 50": "pre-training has fewer than 1,000 minibatches or training fewer"
     " than 50 epochs",
 }
-"""What notes say of the measurements that do not meet such a condition."""
+"""The opposite of each condition in words, for the notes on excluded measurements."""

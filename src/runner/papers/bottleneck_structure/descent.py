@@ -1,11 +1,11 @@
 """L-BFGS on `C(f) + lambda ||theta||^2` of one network, compiled for the CPU.
 
-Polished networks have about ten neurons in a layer. A step takes a tenth of a millisecond, and
-Python would double it. So one call is a whole descent. All compiled code is in this file, because
-numba's cache watches no other file. An import compiles nothing.
+Pruned networks have about ten neurons in a layer. A step takes a tenth of a millisecond, and Python
+would double this time. Therefore one call is a whole descent. All compiled code is in this file,
+because numba's cache watches no other file. An import compiles nothing.
 
 A layer is a matrix (n_l, n_{l-1} + 1), whose last column is the bias. A representation has samples
-as columns and a last row of ones. theta and its gradient are all layers in one vector.
+as columns and a last row of ones. theta is one vector with all layers, and so is its gradient.
 """
 
 from inspect import unwrap
@@ -31,16 +31,16 @@ def _part(function, **options):
 
 
 def _inlined(function):
-    """Return `_part(function)` as a part of its caller.
+    """Return `_part(function)`, inlined into the code of its caller.
 
-    Code read from numba's cache would have its own copy, whose sums have another order.
+    A separate function from numba's cache would sum in another order.
     """
     return _part(function, forceinline=True)
 
 
 @_part
 def _loss_and_gradient(theta, sizes, x, y, ridge, room, gradient):
-    """Return the loss, and write its gradient.
+    """Return the loss, and write its gradient into `gradient`.
 
     room: memory for all representations, and for two more of the largest.
     """
@@ -106,9 +106,10 @@ def _inner(a, b):
 
 @_inlined
 def _direction(gradient, steps, changes, first, count, direction):
-    """Write the direction of L-BFGS (Nocedal and Wright 2006, algorithm 7.4).
+    """Write the direction of L-BFGS into `direction` (Nocedal and Wright 2006, algorithm 7.4).
 
-    first: index of the oldest of the `count` pairs of steps and changes of the gradient.
+    steps, changes: pairs of a step and the change of the gradient. first: index of the oldest of
+    `count` pairs.
     """
     pairs, alpha = len(steps), np.zeros(len(steps))
     for k in range(len(gradient)):
@@ -146,10 +147,15 @@ def _cubic(a, fa, da, b, fb, db):
 
 @compiled
 def descend(theta, sizes, x, y, ridge, gain):
-    """Minimize the loss in place, until ITERATIONS gain less than `gain` of it; return the loss.
+    """Minimize the loss by L-BFGS, changing theta in place; return the loss.
 
-    sizes: n_0 .. n_L. x: (n_0 + 1, N), with a last row of ones. A step satisfies Wolfe's strong
-    conditions, or is the lowest point of EVALUATIONS along the line.
+    The descent ends when ITERATIONS iterations lower the loss by less than the fraction `gain`. A
+    step satisfies Wolfe's strong conditions, or is the lowest of EVALUATIONS points along the line.
+
+    - theta: all layers in one vector.
+    - sizes: n_0 .. n_L, the widths of input, layers and output.
+    - x: inputs (n_0 + 1, N), with a last row of ones. y: targets (n_L, N).
+    - ridge: lambda.
     """
     n, N = len(theta), x.shape[1]
     room = np.empty((sizes.sum() + len(sizes) + 2 * (sizes.max() + 1)) * N, theta.dtype)
@@ -220,7 +226,12 @@ def descend(theta, sizes, x, y, ridge, gain):
 
 @compiled
 def balance(theta, sizes, sweeps, close):
-    """Balance all neurons in place, until no factor of a sweep differs from 1 by `close`."""
+    """Rescale all neurons in place until incoming and outgoing weights have equal norms.
+
+    theta: all layers in one vector. sizes: n_0 .. n_L. A sweep rescales every neuron once by a
+    factor. The sweeps end when no factor differs from 1 by more than `close`, or after `sweeps`
+    sweeps.
+    """
     for _ in range(sweeps):
         begin, furthest = 0, 0.0
         for i in range(1, len(sizes) - 1):

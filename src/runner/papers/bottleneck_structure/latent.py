@@ -8,12 +8,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 LATENT, D_IN, D_OUT, HIDDEN = 8, 20, 20, 100
-"""z in R^8, x and y in R^20 (paper); 100 hidden units of g and h (ours)."""
+"""Dimensions of z, x and y (paper), and number of hidden units of g and h (ours)."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """Training and test samples, float64: inputs (20, N), targets (20, N)."""
+    """Training samples (x, y) and test samples of the task, in float64, one sample per column."""
 
     x: Float[Tensor, "d_in N"]
     y: Float[Tensor, "d_out N"]
@@ -22,10 +22,11 @@ class Task:
 
 
 def draw_task(rank: int, samples: int, test_samples: int, generator: torch.Generator) -> Task:
-    """Draw `x = g(z)`, `y = h(z_1 .. z_rank)` with standard Gaussian z and random shallow g and h.
+    """Draw samples of `x = g(z)`, `y = h(z_1 .. z_rank)` with Gaussian z.
 
-    The training samples have E ||x||^2 = d_in and centered targets with E ||y||^2 = 1, so the cost
-    of the zero network is 1. Test samples are scaled by the same factors.
+    g and h are random shallow networks. The training inputs have E ||x||^2 = d_in. The training
+    targets are centered and have E ||y||^2 = 1, so the cost of the zero network is 1. Test samples
+    are shifted and scaled by the same numbers.
     """
     g = _shallow_network(LATENT, D_IN, generator)
     h = _shallow_network(rank, D_OUT, generator)

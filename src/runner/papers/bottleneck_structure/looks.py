@@ -1,4 +1,4 @@
-"""Looks of ranks and singular values in all figures of paper D."""
+"""Colors and markers ("looks") of ranks and singular values in all figures of paper D."""
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -26,15 +26,16 @@ EDGE = "#9a9a9a"
 
 
 def rank_look(rank: int) -> Look:
-    """Return the look of a rank."""
+    """Return the color and marker of a rank."""
     return RANKS[min(int(rank), len(RANKS) - 1)]
 
 
 def draw_spectra(axes: Axes, spectrum: pd.DataFrame, rank: int, thick: float = 2.2) -> None:
-    """Draw the first `rank` singular values of every W_l as lines where they are above 0.1.
+    """Draw the singular values of every weight matrix W_l against the layer l.
 
-    A grey band reaches up to the next singular value. spectrum: rows of one network, with layer,
-    index from 1 on and singular_value.
+    Lines show the `rank` largest values where they are above 0.1. A grey band reaches up to the
+    next value. spectrum: rows of one network, with the columns layer, index (from 1 on) and
+    singular_value. thick: width of the lines.
     """
     table = spectrum.pivot(index="layer", columns="index", values="singular_value").fillna(0)
     if rank + 1 in table:
@@ -52,20 +53,23 @@ WORDS = {1: "one", 2: "two", 3: "three"}
 
 
 def name_spectra(axes: Axes, spectrum: pd.DataFrame, rank: int) -> None:
-    """Name the lines and the band of `draw_spectra` if the names are true in the middle half.
+    """Write names at the lines and the band of `draw_spectra`.
 
-    They are true if `rank` values are nearer to 1 than to 1/2, and all others are below 0.1 in most
-    of these layers.
+    The lines are named "<rank> near 1" if the `rank` largest singular values are between 1/2 and
+    3/2 in all layers of the middle half. The band is named "all others". The words "≈ 0 inside" are
+    added if the lines are named and the next value is below 0.1 in most of these layers.
+    spectrum, rank: as for `draw_spectra`.
     """
     L, values = spectrum["layer"].max(), spectrum.set_index("layer")
     middle = values[(values.index >= L / 4) & (values.index <= 3 * L / 4)]
     first = middle[middle["index"] <= rank]["singular_value"]
     following = middle[middle["index"] == rank + 1]["singular_value"]
-    if not len(first) or not ((first - 1).abs() < 0.5).all():
-        return
-    words = f"{WORDS.get(rank, rank)} near 1"
     center, offset = (1 + L) / 2, {"textcoords": "offset points"}
-    rank_look(rank).name(axes, center, first.max(), words, weight="bold", xytext=(0, 11), **offset)
-    if (following < 0.1).mean() > 0.5:
+    is_near = len(first) > 0 and ((first - 1).abs() < 0.5).all()
+    if is_near:
+        words, above = f"{WORDS.get(rank, rank)} near 1", {"xytext": (0, 11), "weight": "bold"}
+        rank_look(rank).name(axes, center, first.max(), words, **above, **offset)
+    if len(following):
+        words = "all others" + ":\n≈ 0 inside" * bool(is_near and (following < 0.1).mean() > 0.5)
         offset |= {"xytext": (0, 5), "va": "bottom", "linespacing": 1.1}
-        QUIET.name(axes, center, 0, "all others:\n≈ 0 inside", size=SMALL, **offset)
+        QUIET.name(axes, center, 0, words, size=SMALL, **offset)

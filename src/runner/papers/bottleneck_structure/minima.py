@@ -1,16 +1,16 @@
 """Search for the best solution of each depth, since the statements of paper D are about minima.
 
 Adam ends some percent above the minimum of `C(f) + lambda ||theta||^2`. The search continues from
-there. It removes neurons whose weights are zero, merges parallel neurons, balances the others, and
-minimizes over all weights by L-BFGS. It repeats this until two restarts in a row gain nothing,
-first in float32, then in float64. At some depths several independent initializations are used. A
-solution of one depth also initializes its neighbors: two layers become one, or a projection is
-inserted as a layer. The lowest loss of a depth is stored. Its distance to the second lowest is its
-error bar.
+the network that Adam has trained. It removes neurons whose weights are zero, merges parallel
+neurons, balances all others, and minimizes over all weights by L-BFGS. These steps are repeated
+until two restarts in a row gain nothing, first in float32, then in float64.
 
-An inserted projection of rank k costs about lambda k, so that minima have
-`F(L + 1) <= F(L) + lambda k`. The losses from separate initializations do not have this slope built
-in.
+At some depths several independent initializations are used. A solution of one depth also
+initializes its neighbors: two layers become one, or a projection is inserted as a layer. The lowest
+loss of a depth is stored. Its distance to the second lowest is its error bar.
+
+An inserted projection of rank k costs about lambda k, so that minima have `F(L + 1) <= F(L) +
+lambda k`. The losses from separate initializations do not have this slope by construction.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -30,17 +30,21 @@ from runner.papers.bottleneck_structure.networks import Network
 from runner.papers.bottleneck_structure.spectra import gap_rank
 
 DEAD = 1e-6
-"""Product of the norms of a neuron's incoming and outgoing weights below which it is removed."""
+"""Product of the norms of a neuron's incoming and outgoing weights at which the neuron is
+removed.
+"""
 
 PARALLEL = 0.999
-"""Smallest cosine between weights and biases of two neurons that are merged.
+"""Smallest cosine between the weights, biases included, of two neurons that are merged.
 
-Many nearly equal neurons have their kinks at the samples, and L-BFGS stops there.
+L-BFGS stops early where many nearly equal neurons have their kinks at the samples.
 """
 
 MERGING = 1e-2
-"""Relative increase of the loss above which parallel neurons are not merged: L-BFGS mostly ends
-higher after such a merge."""
+"""Relative increase of the loss from which on parallel neurons are not merged.
+
+After such a merge L-BFGS mostly ends at a higher loss.
+"""
 
 RESTARTS = 25
 """Largest number of restarts of L-BFGS."""
@@ -48,8 +52,9 @@ RESTARTS = 25
 GAIN = 2e-5
 """Relative decrease of the loss between two checks below which L-BFGS restarts.
 
-The search ends after two restarts in a row that gain less. The gradient is no criterion: it stays
-near 1e-3 where a ReLU has its kink at a sample. With 1e-4 deep networks end 0.1 to 0.2 % higher.
+The search ends after two restarts in a row with a smaller decrease. The gradient is no criterion:
+it stays near 1e-3 where a ReLU has its kink at a sample. With 1e-4 deep networks end 0.1 to 0.2 %
+higher.
 """
 
 DIVERGED = 1e6
@@ -62,29 +67,32 @@ SWEEPS = 6
 """Largest number of sweeps down and up through the depths."""
 
 BALANCING, CLOSE = 100, 1e-9
-"""Largest number of sweeps over the layers; each about halves the remaining imbalance. The sweeps
-end when no factor differs from 1 by more than CLOSE."""
+"""Largest number of sweeps over the layers, and smallest change at which sweeps end.
+
+Each sweep about halves the remaining imbalance. The sweeps end when no factor differs from 1 by
+more than CLOSE.
+"""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """The loss `C(f) + lambda ||theta||^2` on samples, in float64."""
+    """The loss `C(f) + lambda ||theta||^2` on N samples, in float64."""
 
     x: Float[Tensor, "d_in N"]
     y: Float[Tensor, "d_out N"]
     ridge: float  # lambda
 
     def loss(self, network: Network) -> float:
-        """Return `C(f) + lambda ||theta||^2`."""
+        """Return `C(f) + lambda ||theta||^2` of a network."""
         outputs = network.activations(self.x.mT)[-1].mT
         cost = (outputs - self.y).square().sum(0).mean()
         return float(cost + self.ridge * network.parameter_norm())
 
 
 def pruned(network: Network) -> Network:
-    """Return the network without neurons whose weights are zero; each layer keeps at least one.
+    """Return the network without neurons whose weights are zero up to DEAD.
 
-    DEAD says which weights count as zero.
+    Each layer keeps at least one neuron.
     """
     weights, biases = [W.clone() for W in network.weights], [b.clone() for b in network.biases]
     for i in range(network.depth - 1):
@@ -99,10 +107,11 @@ def pruned(network: Network) -> Network:
 
 
 def merged(network: Network) -> Network:
-    """Replace nearly parallel neurons by one, with their mean direction and summed output.
+    """Return the network with each group of nearly parallel neurons replaced by one neuron.
 
-    If the neurons are exactly parallel, f does not change and `||theta||^2` of the balanced network
-    does not grow: `||sum_i a_i|| <= sum_i ||a_i||`, a_i the output of neuron i at unit weights.
+    The new neuron has the group's mean direction and its summed output. If the neurons are exactly
+    parallel, f does not change. The `||theta||^2` of the balanced network then does not grow:
+    `||sum_i a_i|| <= sum_i ||a_i||`, where a_i is the output of neuron i at unit weights.
     """
     weights, biases = [W.clone() for W in network.weights], [b.clone() for b in network.biases]
     for i in range(network.depth - 1):
@@ -121,11 +130,11 @@ def merged(network: Network) -> Network:
 
 
 def balanced(network: Network, sweeps: int = BALANCING) -> Network:
-    """Rescale every neuron so that its incoming and its outgoing weights have equal norm.
+    """Return the network with every neuron rescaled to equal incoming and outgoing norms.
 
-    Afterwards `||W_{l,i.}||^2 + b_{l,i}^2 = ||W_{l+1,.i}||^2` for neuron i of layer l. The function
-    f does not change, and `||theta||^2` is the smallest of all rescalings. sweeps: largest number
-    of sweeps over the layers. Returns a new network.
+    In the result, `||W_{l,i.}||^2 + b_{l,i}^2 = ||W_{l+1,.i}||^2` for neuron i of layer l. The
+    function f does not change, and `||theta||^2` is the smallest of all rescalings. sweeps: largest
+    number of sweeps over the layers.
     """
     theta, sizes = flattened(network)
     descent.balance(theta.numpy(), sizes, sweeps, CLOSE)
@@ -133,14 +142,17 @@ def balanced(network: Network, sweeps: int = BALANCING) -> Network:
 
 
 def flattened(network: Network) -> tuple[Float[Tensor, " n"], np.ndarray]:
-    """Return all layers, each with its biases as the last column, in one vector, and n_0 .. n_L."""
+    """Return one vector with all layers, and the sizes n_0 .. n_L.
+
+    The last column of each layer has its biases.
+    """
     layers = zip(network.weights, network.biases, strict=True)
     theta = torch.cat([torch.cat([W, b[:, None]], 1).flatten() for W, b in layers])
     return theta, np.array([network.weights[0].shape[1], *map(len, network.biases)])
 
 
 def _network(theta: Float[Tensor, " n"], sizes: np.ndarray) -> Network:
-    """Return the network of a vector of `flattened`, in float64."""
+    """Return the float64 network of a vector and the sizes that `flattened` returns."""
     shapes = [(int(m), int(n) + 1) for n, m in pairwise(sizes)]
     parts = theta.double().split([m * n for m, n in shapes])
     layers = [part.view(shape) for part, shape in zip(parts, shapes, strict=True)]
@@ -150,11 +162,12 @@ def _network(theta: Float[Tensor, " n"], sizes: np.ndarray) -> Network:
 
 
 def polished(network: Network, problem: Problem, restarts: int = RESTARTS) -> Network:
-    """Minimize the loss of a network by L-BFGS; prune, merge and balance before every restart.
+    """Return the network after minimization of its loss by L-BFGS.
 
-    L-BFGS begins in float32. After the first restart that gains less than GAIN it continues in
-    float64. It ends after two such restarts in a row, or after `restarts` restarts. Returns a new
-    network; a diverged network is returned unchanged.
+    The network is pruned, merged and balanced before every restart. L-BFGS begins in float32. It
+    continues in float64 after the first restart that gains less than GAIN. The search ends after
+    two such restarts in a row, or after `restarts` restarts. A diverged network is returned
+    unchanged.
     """
     best, idle, dtype = problem.loss(network), 0, torch.float32
     if not best < DIVERGED:
@@ -175,7 +188,7 @@ def polished(network: Network, problem: Problem, restarts: int = RESTARTS) -> Ne
 
 
 def _descended(network: Network, problem: Problem, dtype: torch.dtype) -> Network:
-    """Run L-BFGS in one precision until it gains less than GAIN."""
+    """Return the network after L-BFGS in one precision, which ends when it gains less than GAIN."""
     theta, sizes = flattened(network)
     theta = theta.to(dtype)
     x = torch.cat([problem.x, torch.ones_like(problem.x[:1])]).to(dtype).numpy()
@@ -186,7 +199,7 @@ def _descended(network: Network, problem: Problem, dtype: torch.dtype) -> Networ
 def shortened(network: Network, problem: Problem) -> Network:
     """Return a network with one layer less: two neighboring layers become `W_{l+1} W_l`.
 
-    Of all pairs of neighbors the one with the smallest resulting loss is replaced.
+    The replaced pair of neighbors is the one with the smallest resulting loss.
     """
 
     def merged(i: int) -> Network:
@@ -223,14 +236,14 @@ def lengthened(network: Network, problem: Problem) -> Network:
 
 @dataclass(frozen=True)
 class Minimum:
-    """The best network found at a depth, and the losses of other ways to this depth."""
+    """The best network found at one depth, its loss, and other losses at this depth."""
 
     network: Network
     loss: float
     second: float = inf
-    """Lowest loss from another initialization or another way to this depth."""
+    """Second lowest loss, from another initialization or from a network of another depth."""
     independent: tuple[float, ...] = ()
-    """Losses from the initializations of this depth, in their order."""
+    """Losses from the initializations at this depth, in their order."""
 
     @property
     def spread(self) -> float:
@@ -239,7 +252,7 @@ class Minimum:
 
     @property
     def best_start(self) -> float:
-        """Return the lowest loss from the initializations of this depth; nan if it has none."""
+        """Return the lowest loss from the initializations at this depth; nan if there are none."""
         return min(self.independent, default=nan)
 
 
@@ -251,12 +264,13 @@ def minima(
 ) -> dict[int, Minimum]:
     """Search for the network of lowest loss at each depth; return a `Minimum` for each depth.
 
-    First all initial networks are polished. Then the best network of each depth is shortened or
-    lengthened to the neighboring depths. These sweeps down and up are repeated until no loss falls
-    by more than SETTLED, at most SWEEPS times. The result lacks depths that no network reaches.
+    First the loss of all initial networks is minimized by `polished`. Then the best network of each
+    depth is shortened or lengthened to the neighboring depths, and minimized again. These sweeps
+    down and up are repeated until no loss falls by more than the fraction SETTLED, at most SWEEPS
+    times. Depths that no network reaches are absent from the result.
 
-    starts: initial networks of some of the depths, by depth. tick: called with every polished
-    network and its loss.
+    starts: initial networks of some of the depths, by depth. depths: all depths. tick: called with
+    every minimized network and its loss, for a progress bar.
     """
     depths = sorted(depths)
     best: dict[int, Minimum] = {}

@@ -1,4 +1,4 @@
-"""What pictures, tables and rules of paper D call columns, values and conditions."""
+"""Names of columns, values and conditions of paper D in pictures, tables and rules."""
 
 MEASURES = {
     "parameter_norm": "‖θ‖²",
@@ -16,7 +16,7 @@ MEASURES = {
     "orbit_ratio": "distances in orbits of the symmetry",
     "plane_ratio": "distances in rings orthogonal to w",
 }
-"""What pictures and printed tables call the columns of tables."""
+"""Names of the tables' columns in pictures and printed tables."""
 
 NAMES = {
     "minimum": "best solution found",
@@ -34,14 +34,14 @@ NAMES = {
     "proposition-9-printed": "Proposition 9 as printed",
     "proposition-9-segment": "Proposition 9 on segments",
 }
-"""What rules and printed tables call values."""
+"""Names of recipes, tasks and theorems in rules and printed tables."""
 
 CONDITIONS = {
     "test_cost < 0.1": "the test error is below 0.1",
     "recipe == 'minimum'": "the network is a best solution",
     "E == 0": "the data have no noise",
 }
-"""What rules call conditions."""
+"""Conditions in words, as rules print them."""
 
 UNMET = {
     "fit": "a best solution does not fit the data",
@@ -51,4 +51,4 @@ UNMET = {
     "rank < 2": "the rank is 2 or more",
     "imbalance <= 1e-3": "the weights are not balanced up to 0.001",
 }
-"""What notes say of the measurements that do not meet such a condition."""
+"""The opposite of each condition in words, for the notes on excluded measurements."""

@@ -15,14 +15,15 @@ Inputs = Float[Tensor, "N d_in"]
 PerPoint = Float[Tensor, " N"]
 """One number per point."""
 Jacobians = Float[Tensor, "N d_out d_in"]
-"""J f(x) at each point."""
+"""J f(x), the derivative of the output by the input, at each point."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """A fully connected ReLU network (paper D, section 2): `f(x)` is the last pre-activation.
+    """A fully connected ReLU network of L layers (paper D, section 2).
 
-    weights: W_1 .. W_L, W_l (n_l, n_{l-1}); biases: b_1 .. b_L, b_l (n_l).
+    weights: W_1 .. W_L with the shapes (n_l, n_{l-1}). biases: b_1 .. b_L with the shapes (n_l).
+    The output `f(x)` is the last pre-activation.
     """
 
     weights: list[Float[Tensor, "_ _"]]
@@ -34,18 +35,18 @@ class Network:
         return len(self.weights)
 
     def parameter_norm(self) -> Float[Tensor, ""]:
-        """Return `||theta||^2`, over weights and biases."""
+        """Return `||theta||^2`, the sum of all squared weights and biases."""
         return sum(p.square().sum() for p in (*self.weights, *self.biases))
 
     def activations(self, x: Inputs) -> list[Float[Tensor, "N _"]]:
-        """Return `alpha_0(x) = x, alpha_1(x), ..., alpha_{L-1}(x)`, and `f(x)` as last entry."""
+        """Return the input x, the hidden activations alpha_1(x) to alpha_{L-1}(x), and f(x)."""
         alphas = [x]
         for W, b in zip(self.weights[:-1], self.biases[:-1], strict=True):
             alphas.append((alphas[-1] @ W.mT).add_(b).relu_())  # one tensor per layer, no copies
         return [*alphas, (alphas[-1] @ self.weights[-1].mT).add_(self.biases[-1])]
 
     def cost(self, x: Inputs, y: Float[Tensor, "N d_out"]) -> float:
-        """Return `C = (1/N) sum_i ||f(x_i) - y_i||^2`."""
+        """Return `C = (1/N) sum_i ||f(x_i) - y_i||^2`. x, y: inputs and targets, one per row."""
         return float((self.activations(x)[-1] - y).square().sum(1).mean())
 
     def traced(self, x: Inputs) -> dict[str, Tensor]:
@@ -59,9 +60,10 @@ class Network:
 
 
 def random_network(sizes: list[int], gain: float, stream: torch.Generator) -> Network:
-    """Draw weights from `N(0, gain^2 / fan_in)`, layer by layer, in float64; biases are zero.
+    """Return a network with weights from `N(0, gain^2 / fan_in)`, in float64; biases are zero.
 
-    sizes: n_0 .. n_L, of the input, the hidden layers and the output.
+    sizes: n_0 .. n_L, the widths of the input, the hidden layers and the output. stream: the random
+    generator.
     """
     drawn = [
         torch.randn(n, fan_in, generator=stream, dtype=torch.float64) * (gain / sqrt(fan_in))
@@ -73,16 +75,18 @@ def random_network(sizes: list[int], gain: float, stream: torch.Generator) -> Ne
 def torch_module(config: object, network: str, tensors: dict[str, Tensor]) -> nn.Module:
     """Return a stored network as a torch module.
 
-    tensors: weights and biases by the names W1, b1, W2, ... config and network are not used.
+    tensors: weights and biases by the names W1, b1, W2, ... The arguments config and network are
+    not used.
     """
     return modules.mlp(tensors)
 
 
 @dataclass(frozen=True)
 class Derivatives:
-    """Derivatives of a network at N points, as in the theorems; index 0 is l = 1.
+    """Derivatives of a network at N points, in the notation of the theorems; index 0 is l = 1.
 
-    `alpha_l = D_l (W_l alpha_{l-1} + b_l)` with D_l diagonal and 0 or 1, D_L = 1.
+    The layers are `alpha_l = D_l (W_l alpha_{l-1} + b_l)`. D_l is diagonal with entries 0 (inactive
+    neuron) and 1; D_L = 1.
     """
 
     active: list[Float[Tensor, "N _"]]
@@ -96,9 +100,9 @@ class Derivatives:
 
 
 def differentiate(network: Network, x: Inputs) -> Derivatives:
-    """Return the Jacobians at each point: of f, from the input to each layer, and on to the output.
+    """Return the Jacobians at each point: of f, from the input to each layer, from each layer to f.
 
-    They are products of weights whose rows of inactive neurons are zero.
+    They are products of the weight matrices, in which rows of inactive neurons are zero.
     """
     N, d_in = x.shape
     hidden = network.activations(x)[1:]

@@ -1,11 +1,13 @@
-"""Purposes of random streams that several studies of paper D share."""
+"""Names of random streams that several studies of paper D share."""
 
 STEPS_AT_ONCE = 100
-"""Steps whose minibatches come from one stream; then time limit and checkpoint are checked."""
+"""Number of steps whose minibatches come from one stream. A checkpoint may follow after each
+block.
+"""
 
 
 def initialization(L: int, number: int = 0) -> str:
-    """Return the purpose of the random stream of an initial network of depth L.
+    """Return the name of the random stream of an initial network of depth L.
 
     number: index among several initial networks of this depth.
     """

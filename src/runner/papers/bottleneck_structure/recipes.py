@@ -1,7 +1,8 @@
 """Training procedures of the networks of paper D. The paper gives only lambda.
 
 Whether training fails depends on the initialization. Weights become zero where the gradient of the
-cost is far below the gradient of the weight decay; Adam normalizes the latter to a full step.
+cost is far below the gradient of the weight decay. Adam normalizes the gradient of the weight decay
+to a full step.
 """
 
 from dataclasses import dataclass
@@ -9,11 +10,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Recipe:
-    """Gain of the initial weights, learning rate, and schedule of the weight decay.
+    """Initial weights, learning rate, and schedule of the weight decay.
 
-    The weight decay is 0 for `warmup` steps, rises linearly to `peak` times lambda until the
-    fraction `rise_end` of the steps, remains constant until `peak_end`, and is lambda for the
-    remaining steps. Training of at most `warmup` steps has no weight decay.
+    The weight decay is 0 for `warmup` steps. It rises linearly to `peak` times lambda until the
+    fraction `rise_end` of the steps, and remains constant until `peak_end`. For the remaining steps
+    it is lambda. A training of at most `warmup` steps has no weight decay.
     """
 
     gain: float
@@ -25,7 +26,7 @@ class Recipe:
     peak_end: float = 0.0
 
     def ridge_factor(self, step: int, steps: int) -> float:
-        """Return the weight decay at a step, divided by lambda."""
+        """Return the weight decay at a step, divided by lambda. steps: total number of steps."""
         if step < self.warmup:
             return 0.0
         if step < self.rise_end * steps:
@@ -40,7 +41,10 @@ RECIPES = {
     ),
     "constant": Recipe(gain=1.2, learning_rate=3e-3),
 }
-"""Training procedures by name. `plain`: lambda from the first step. `annealed`: first no weight
-decay, then up to five times lambda, then lambda. `constant`: lambda from the first step, with the
-initial weights of `annealed` (networks of depth 25 with gain 1 converge to zero).
+"""Training procedures by name.
+
+- `plain`: weight decay lambda from the first step.
+- `annealed`: first no weight decay, then up to five times lambda, then lambda.
+- `constant`: lambda from the first step, with the initial weights of `annealed`. Networks of depth
+  25 with gain 1 converge to zero.
 """

@@ -10,13 +10,16 @@ from runner.networks.spectra import svdvals
 from runner.papers.bottleneck_structure.networks import Derivatives, Jacobians, Network
 
 THRESHOLD = 0.1
-"""Threshold of the rank: number of singular values of W_{L/2} above 0.1 (paper D, figure 1)."""
+"""Threshold of the rank, the number of singular values of W_{L/2} above it (paper D, figure 1)."""
 FLOOR = 0.01
 """Fraction of the largest singular value below which gaps are ignored."""
 
 
 def bottleneck_rank(singular_values: Sequence[Float[Tensor, " _"]]) -> int:
-    """Return the smallest number of singular values above 0.1 of any W_l (section 1)."""
+    """Return the smallest number of singular values above 0.1 of any weight matrix (section 1).
+
+    singular_values: the singular values of W_1 .. W_L.
+    """
     return min(map(threshold_rank, singular_values))
 
 
@@ -31,7 +34,7 @@ def jacobian_ranks(jacobian: Jacobians) -> Int[Tensor, " N"]:
 
 
 def ranks(network: Network, derivatives: Derivatives) -> dict[str, int]:
-    """Return the rank of a network by four definitions, named like columns of the tables.
+    """Return the rank of a network by four definitions, by the name of the tables' column.
 
     - rank: number of singular values of W_{L/2} above 0.1;
     - rank_gap: the k with the largest s_k / s_{k+1} of W_{L/2};
@@ -61,7 +64,8 @@ def threshold_rank(s: Float[Tensor, " _"]) -> int:
 def gap_rank(s: Float[Tensor, " _"]) -> int:
     """Return the rank k with the largest gap s_k / s_{k+1} of the singular values s.
 
-    The rank is 0 if no value is above 0.1, or if all are nan. Values that shrink in training stay
+    s: in descending order. The rank is 0 if no value is above 0.1, or if all are nan. Values below
+    a hundredth of the largest one count as this hundredth. Values that shrink in training stay
     above a fixed threshold for long, while the gap opens early.
     """
     if not s[0] > THRESHOLD:

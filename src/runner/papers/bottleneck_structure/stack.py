@@ -16,16 +16,19 @@ from torch.ops import aten
 from runner.papers.bottleneck_structure.networks import Network
 
 THIN = 1e-2
-"""Product of a neuron's incoming and outgoing norms below which `thin` removes the neuron. The
-neurons that carry the bottleneck have about 1."""
+"""Product of a neuron's incoming and outgoing norms at which `thin` removes the neuron.
+
+The neurons that carry the bottleneck have a product of about 1.
+"""
 
 
 class DepthStack:
     """R networks `d_in -> width -> ... -> width -> d_out` of depths L_1 >= ... >= L_R >= 2.
 
-    All parameters live in the flat tensor `parameters`, all gradients in `gradient`; the tensors of
-    the layers are views of these two. `widths` has the number of neurons of each hidden layer: it
-    is `width` until `thin` removes dead neurons.
+    The flat tensor `parameters` has all parameters, and `gradient` all gradients. The tensors of
+    the layers are views of these two. `widths` has the number of neurons of each hidden layer,
+    which is `width` until `thin` removes dead neurons. Raises ValueError if the depths rise or one
+    is below 2.
     """
 
     def __init__(
@@ -57,14 +60,14 @@ class DepthStack:
         return shapes + [(*shape[:2], 1) for shape in shapes]
 
     def _use(self, parameters: Float[Tensor, " n"]) -> None:
-        """Use these parameters, and make room for their gradients."""
+        """Use these parameters, and allocate their gradients."""
         self.parameters, self.gradient = parameters, torch.zeros_like(parameters)
         self.W, self.b = _views(self.parameters, self._shapes())
         self.gW, self.gb = _views(self.gradient, self._shapes())
         self._H = []
 
     def resume(self, parameters: Float[Tensor, " n"], widths: list[int]) -> None:
-        """Replace the parameters by those of a checkpoint.
+        """Replace the parameters by the parameters of a checkpoint.
 
         parameters: all parameters in one vector. widths: number of neurons of each hidden layer.
         """
@@ -72,7 +75,7 @@ class DepthStack:
         self._use(parameters)
 
     def through(self) -> list[Float[Tensor, "A n"]]:
-        """Return the product of the norms of each neuron's incoming and outgoing weights.
+        """Return for each neuron the norm of its incoming times the norm of its outgoing weights.
 
         The list has a tensor for each hidden layer, with a row for each of the A networks that have
         this layer. The bias of a neuron counts as an incoming weight.
@@ -92,12 +95,13 @@ class DepthStack:
     def thin(self, *moments: Float[Tensor, " _"]) -> list[Float[Tensor, " _"]]:
         """Set dead neurons to zero, and remove as many as are zero in every network.
 
-        A neuron is dead if its product of `through` is at most THIN. One neuron stays in each
-        layer, and all neurons of a network's first and last hidden layer stay: some of them grow
-        again when weight decay is relaxed, and without them losses ended two percent higher. A
-        neuron of zeros stays zero, so no network depends on the other networks of the stack.
+        A neuron is dead if its number of `through` is at most THIN. One neuron stays in each layer.
+        All neurons of a network's first and last hidden layer stay: some of them grow again when
+        weight decay is relaxed, and without them losses ended two percent higher. A neuron of zeros
+        stays zero, so no network depends on the other networks of the stack.
 
-        moments: tensors like `parameters` (of Adam), which lose the same entries. Returns them.
+        moments: tensors of Adam in the order of `parameters`. The same entries are removed from
+        them; they are returned.
         """
         survivors, alive = [], []
         for i, through in enumerate(self.through()):
@@ -118,7 +122,8 @@ class DepthStack:
     ) -> Tensor:
         """Return the entries of a flat tensor that belong to surviving neurons of each layer.
 
-        survivors: (A, n) indices of neurons; alive: (A, n, 1), 0 for entries to set to zero.
+        shapes: the shapes before the removal. survivors: (A, n), indices of neurons. alive: (A, n,
+        1), 0 for neurons that are set to zero.
         """
         W, b = _views(flat, shapes)
         weights, biases = [], []
@@ -138,7 +143,7 @@ class DepthStack:
         return torch.cat([part.flatten() for part in (*weights, last, *biases, b[-1])])
 
     def load(self, r: int, network: Network) -> None:
-        """Copy a network into network r of the stack, whose further neurons become zero.
+        """Copy a network into network r of the stack; neurons beyond its width become zero.
 
         network: a network of the same depth as network r, and at most as wide.
         """
@@ -150,8 +155,8 @@ class DepthStack:
     def network(self, r: int) -> Network:
         """Return a float64 copy of network r on the CPU, of full width: removed neurons are zero.
 
-        Networks are measured on the CPU: their many small matrices are slow on a GPU, and the
-        numbers are equal on every machine.
+        Networks are measured on the CPU. Their many small matrices would be slow on a GPU, and on
+        the CPU the numbers are equal on every machine.
         """
         sizes = [self.d_in, *[self.width] * (self.depths[r] - 1), self.d_out]
         network = Network(
@@ -165,7 +170,7 @@ class DepthStack:
         return network
 
     def predict(self, x: Float[Tensor, "R d_in N"]) -> Float[Tensor, "R d_out N"]:
-        """Return the outputs of every network on its inputs."""
+        """Return the outputs of every network. x: R sets of N inputs, samples as columns."""
         self._reserve(x)
         H, out = x, x.new_empty(len(self.depths), self.d_out, x.shape[-1])
         for i, A in enumerate(self.active):
@@ -178,9 +183,10 @@ class DepthStack:
     def descend(
         self, x: Float[Tensor, "R d_in N"], y: Float[Tensor, "R d_out N"]
     ) -> Float[Tensor, " R"]:
-        """Return the cost `(1/N) sum_i ||f(x_i) - y_i||^2` of every network.
+        """Compute the gradient; return the cost `(1/N) sum_i ||f(x_i) - y_i||^2` of every network.
 
-        Writes the gradient to `gradient`.
+        The gradient of the cost is written to the attribute `gradient`. x, y: inputs and targets of
+        R networks, samples as columns.
         """
         delta_out = self.predict(x).sub_(y)
         cost = delta_out.square().sum(1).mean(-1)
@@ -209,7 +215,7 @@ class DepthStack:
         return W, [p[r] for p in (*self.b[:hidden], self.b[-1])]
 
     def _last(self, g: slice, i: int) -> Float[Tensor, "_ d_out n"]:
-        """Return the output weights of the networks g behind hidden layer i."""
+        """Return the output weights of the networks g, whose last hidden layer is i."""
         return self.W[-1][g][..., : self.widths[i]]
 
     def _reserve(self, x: Tensor) -> None:
@@ -221,7 +227,7 @@ class DepthStack:
 
 
 def _views(flat: Tensor, shapes: list[tuple[int, ...]]) -> tuple[list[Tensor], list[Tensor]]:
-    """Return consecutive pieces of `flat` in these shapes: of the weights and of the biases."""
+    """Return the weights and the biases, which are consecutive pieces of `flat` in these shapes."""
     pieces = flat.split([math.prod(shape) for shape in shapes])
     views = [piece.view(shape) for piece, shape in zip(pieces, shapes, strict=True)]
     return views[: len(views) // 2], views[len(views) // 2 :]

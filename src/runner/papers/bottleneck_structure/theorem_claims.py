@@ -1,4 +1,4 @@
-"""Statements of the theorems of paper D, measured on the networks of figure 1.
+"""Claims that no trained network violates a theorem of paper D.
 
 A loose bound is an illustration. If it holds by a factor of a thousand, the verdict says only that
 the formulas are consistent. The bound on a segment is small because a trained network is linear on
@@ -35,7 +35,13 @@ PRINTED = {
 
 @quantity("number of points at which a network violates {theorem}")
 def violations(tables: Tables, theorem: str, where: str = "points > 0") -> pd.DataFrame:
-    """TODO"""
+    """Return the number of points at which a network violates a theorem, a row for each network.
+
+    The column `room` is the larger side minus the smaller side at the tightest point. theorem: a
+    value of the column `theorem` of the table `theorems`, such as "theorem-3". where: a condition
+    on the columns of this table, as for `DataFrame.query`. Raises NoRows if the theorem was checked
+    for no network.
+    """
     rows = tables.get("theorems", pd.DataFrame({"theorem": []})).query("theorem == @theorem")
     rows = nonempty(rows, "network with a rank below its width").query(where)
     return rows.assign(value=rows["violations"], room=rows["upper"] - rows["lower"])
@@ -46,8 +52,9 @@ def inequality(
 ) -> Claim:
     """Return the claim that no network violates a theorem of paper D.
 
-    balanced: whether the proof assumes balanced parameters; then best solutions are judged. more:
-    further arguments of `Claim`.
+    name: the theorem in the table `theorems`. source: its place in the paper. balanced: whether the
+    proof assumes balanced parameters; the claim is then about best solutions only. more: further
+    arguments of `Claim`.
     """
     count = violations(name, "recipe == 'minimum'") if balanced else violations(name)
     count = count.given("imbalance <= 1e-3") if balanced else count

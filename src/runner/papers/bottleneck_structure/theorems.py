@@ -19,14 +19,15 @@ NARROW_POINTS = 5
 """Number of points at which the (d_in d_out)-square matrices of Proposition 9 are computed."""
 
 Sides = tuple[Float[Tensor, " _"], Float[Tensor, " _"]]
-"""Lower and upper side of an inequality at some points."""
+"""Smaller and larger side of an inequality, a number for each point."""
 
 
 @dataclass(frozen=True)
 class TheoremCheck(Row):
-    """One row per network and theorem: how often lower <= upper fails, and the tightest point.
+    """One row for each network and theorem: at how many points lower <= upper fails.
 
-    At the tightest point upper - lower is smallest.
+    The columns `lower` and `upper` have the sides at the tightest point, where upper - lower is
+    smallest.
     """
 
     table: ClassVar[str] = "theorems"
@@ -48,8 +49,10 @@ class TheoremCheck(Row):
 def theorem_rows(network: Network, x: Inputs, k: int, replicate: int) -> Iterator[TheoremCheck]:
     """Yield a row for each theorem, measured at the inputs where Rank J f(x) = k >= 1.
 
-    The theorems assume this rank. Inputs where the Jacobian is nan are included, and count as
-    violations. Without such inputs there is no row.
+    The theorems assume this rank. Inputs where the Jacobian is nan are included and count as
+    violations. Without any such input, no row is yielded.
+
+    x: the inputs, one per row. k: the rank. replicate: the network's replicate.
     """
     J = differentiate(network, x).jacobian
     x = x[(jacobian_ranks(J) == k) | J.isnan().any(2).any(1)]
@@ -97,7 +100,10 @@ def inequalities(network: Network, x: Inputs, k: int) -> dict[str, Sides]:
 
 
 def check(network: Network, k: int, replicate: int, theorem: str, sides: Sides) -> TheoremCheck:
-    """Return a row that compares the two sides of a theorem at all their points."""
+    """Return a row that compares the two sides of a theorem at all their points.
+
+    k: the rank of the network. theorem: its name in the table. sides: the lower and the upper side.
+    """
     lower, upper = sides
     slack = upper - lower
     size = 1 + lower.abs().maximum(upper.abs())

@@ -19,11 +19,12 @@ THIN_EVERY = 1000
 """Number of steps between two removals of dead neurons, once the weight decay has risen."""
 
 REPLICATES_DONE = "replicates"
-"""Key of the number of finished replicates in a checkpoint."""
+"""Key in a checkpoint for the number of finished replicates."""
 
 BETAS = (0.9, 0.99)
-"""Decay rates of Adam. With the default 0.999 instead of 0.99 weight decay acts slowly: the steps
-stay normalized by the large gradients of the first steps.
+"""Decay rates of Adam. With the default 0.999 in place of 0.99, weight decay acts slowly.
+
+The steps would stay normalized by the large gradients of the first steps.
 """
 
 Batch = tuple[Float[Tensor, "R d_in N"], Float[Tensor, "R d_out N"]]
@@ -38,9 +39,9 @@ def start(
 ) -> DepthStack:
     """Draw the initial weights of every network of the stack; return the stack.
 
-    Each network has the random stream of its replicate, depth and number. replicates: each
-    network's replicate. numbers: each network's index among the initializations of its replicate
-    and depth; (): all 0.
+    The random stream of a network depends on its replicate, depth and number. replicates: the
+    replicate of each network. numbers: for each network the index among the initializations of its
+    replicate and depth; (): all 0.
     """
     numbers = numbers or [0] * len(replicates)
     for r, (L, replicate, number) in enumerate(zip(stack.depths, replicates, numbers, strict=True)):
@@ -54,8 +55,8 @@ class RidgeTrainer:
     """Minimizer of `C(f) + lambda ||theta||^2` for every network of a stack, by Adam.
 
     The learning rate falls to zero as a cosine. The gradient 2 lambda theta of the weight decay is
-    added to the gradient of the cost before Adam normalizes it. thin: whether dead neurons are
-    removed.
+    added to the gradient of the cost before Adam normalizes it. ridge: lambda. steps: total number
+    of steps. thin: whether dead neurons are removed.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class RidgeTrainer:
         self._optimize({})
 
     def _optimize(self, state: dict[str, Tensor]) -> None:
-        """Give Adam the parameters of the stack, and its state; {}: a new one."""
+        """Give Adam the parameters of the stack and a state; {}: a new state."""
         parameters = self.stack.parameters
         parameters.grad = self.stack.gradient
         # One flat tensor: a single pass over memory for all networks.
@@ -81,7 +82,7 @@ class RidgeTrainer:
             self.adam.state[parameters] = state
 
     def thin(self) -> None:
-        """Remove dead neurons, every THIN_EVERY steps after the rise of the weight decay."""
+        """Remove dead neurons at every THIN_EVERY-th step after the rise of the weight decay."""
         risen = self.recipe.rise_end * self.steps < self.step < self.steps
         if not (self.thins and risen) or self.step % THIN_EVERY:
             return
@@ -101,10 +102,10 @@ class RidgeTrainer:
         return cost
 
     def run(self, batches: Callable[[int], list[Batch]], context: Context) -> None:
-        """Take all steps after the last checkpoint.
+        """Take all steps that remain after the last checkpoint.
 
-        batches: function from the index of a block of steps to its minibatches, or one batch for
-        all steps.
+        batches: function from the index of a block of STEPS_AT_ONCE steps to a list of minibatches.
+        A block uses its minibatches in order, and then again from the first.
         """
         if context.restored is not None:
             self._restore(context.restored)
@@ -117,7 +118,10 @@ class RidgeTrainer:
                 context.checkpoint(self.state)
 
     def after_training(self, replicates: int, context: Context) -> Iterator[tuple[int, Progress]]:
-        """Yield every replicate that is not finished in the checkpoint, and the progress bar."""
+        """Yield every replicate that is not finished in the checkpoint, and the progress bar.
+
+        A replicate counts as finished when the caller asks for the next one.
+        """
         done = 0 if context.restored is None else int(context.restored.get(REPLICATES_DONE, 0))
         with context.progress(replicates, "polishing", done, unit="replicates") as bar:
             for replicate in range(done, replicates):
@@ -127,7 +131,7 @@ class RidgeTrainer:
                 context.checkpoint(lambda finished=finished: self.state() | finished)
 
     def state(self) -> dict[str, Tensor]:
-        """Return the state of the trainer, as a checkpoint stores it."""
+        """Return the tensors that a checkpoint stores: parameters, widths, state of Adam."""
         widths = torch.tensor(self.stack.widths)
         state = {"parameters": self.stack.parameters, "widths": widths}
         return state | self.adam.state[self.stack.parameters]

@@ -1,8 +1,9 @@
-"""Two arithmetics for the construction of Theorem 2: float64, and any number of digits.
+"""Two arithmetics for the construction of Theorem 2: float64, and any number of decimal digits.
 
-Theorem 2 is a statement about real numbers. With narrow blocks its systems are so ill-conditioned
-that float64 has too few digits; with 100 digits the same construction is exact. An arithmetic is a
-class with the operations that the construction needs in addition to `+`, `*` and `@`.
+Theorem 2 of paper A is a statement about real numbers. If the layers are narrow, the linear systems
+of its construction are so ill-conditioned that float64 has too few digits. With 100 digits the same
+construction is exact. An arithmetic is a class with the operations that the construction needs in
+addition to `+`, `*` and `@`.
 """
 
 from typing import Any
@@ -26,11 +27,14 @@ class Float64:
     solve_scales = staticmethod(solve_scales)
 
     def exact(self, array: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-        """Return the numbers in this arithmetic: a copy of the array."""
+        """Return the array as numbers of this arithmetic: a copy in float64."""
         return array.clone()
 
     def least_norm(self, W: Float[Tensor, "d m"], b: Float[Tensor, " d"]) -> Float[Tensor, " m"]:
-        """Return the x of least Euclidean norm with `W x = b`. W must have rank d."""
+        """Return the vector x of least Euclidean norm that solves `W x = b`.
+
+        W must have rank d, the number of its rows.
+        """
         return torch.linalg.lstsq(W, b[:, None], driver="gelsd").solution[:, 0]
 
     def row_norms(self, M: Float[Tensor, "rows columns"]) -> Float[Tensor, " rows"]:
@@ -39,11 +43,11 @@ class Float64:
 
 
 class MultiPrecision:
-    """Arithmetic with `digits` decimal digits, with numpy arrays of mpmath numbers.
+    """Arithmetic with a chosen number of decimal digits, with numpy arrays of mpmath numbers.
 
-    An mpmath number has its precision as an attribute, so every operation on it has this precision,
-    too. A linear system of a few hundred unknowns takes minutes. Therefore d k, the number of
-    equations of Theorem 2, must be small.
+    The argument `digits` is the number of decimal digits. An mpmath number stores its precision.
+    Every operation on the number therefore has this precision, too. A linear system of a few
+    hundred unknowns takes minutes, so only small systems can be solved.
     """
 
     def __init__(self, digits: int) -> None:
@@ -51,14 +55,15 @@ class MultiPrecision:
         self.context.dps = digits
 
     def exact(self, array: Float[Tensor, "..."]) -> Exact:
-        """Return the numbers in this arithmetic: float64 as mpmath numbers, without rounding."""
+        """Return a float64 array as mpmath numbers of this arithmetic, without rounding."""
         return np.vectorize(self.context.mpf, otypes=[object])(array.numpy())
 
     def solve_scales(self, W1: Exact, W2: Exact, target: Exact) -> Scales:
-        """Solve `W2 diag(gamma) W1 = target` for gamma by Gauss-Jordan elimination.
+        """Solve `W2 diag(gamma) W1 = target` for the vector gamma by Gauss-Jordan elimination.
 
-        The system must have as many unknowns as equations. If it is singular at this precision,
-        gamma is zero, the rank is 0 and the condition number is infinite.
+        W1 (m, k) and W2 (d, m) are the weights of two layers, `target` is a matrix (d, k). The
+        system must have as many unknowns as equations, m = d k. If the system is singular at this
+        precision, gamma is zero, the rank is 0 and the condition number is infinite.
         """
         K = khatri_rao(W2, W1)
         inverse = self._inverse(K)
@@ -74,9 +79,10 @@ class MultiPrecision:
         return Scales(gamma, condition_number, len(K), K.shape, "mpmath")
 
     def least_norm(self, W: Exact, b: Exact) -> Exact:
-        """Return the x of least Euclidean norm with `W x = b`, `x = W^T (W W^T)^{-1} b`.
+        """Return the vector x of least Euclidean norm that solves `W x = b`.
 
-        The formula squares the condition number, which costs a few of the many digits.
+        The formula is `x = W^T (W W^T)^{-1} b`. It squares the condition number, which costs a few
+        of the many digits. W must have linearly independent rows.
         """
         return W.T @ (self._inverse(W @ W.T) @ b)
 

@@ -1,7 +1,9 @@
 """Colors and markers of methods and theorems in all figures of paper A.
 
-Blue: γ and β are trained. Green: γ and β are set from the target. Orange: γ and β are set from a
-dense network. Black: a dense network. Hollow: additional methods.
+A blue line means that gamma and beta of the normalization layers are trained. A green line means
+that gamma and beta are computed from the target network, an orange line that they are computed from
+a trained dense network. A black line is this dense network. Hollow markers show methods that are
+not in the paper.
 """
 
 from typing import Any
@@ -39,6 +41,9 @@ THEOREMS = {"low_rank": Look(style.NAVY), "wide": CONSTRUCTION, "deep": Look(sty
 
 
 def strip(axes: Axes, values: Any, y: float, look: Look) -> None:
-    """Draw the numbers of all replicates as dots at height y, and a stroke at their median."""
+    """Draw numbers as dots at height y, and a vertical stroke at their median.
+
+    values: one number for each replicate, at its place on the x-axis. look: color and marker.
+    """
     look.each(axes, values, np.full(len(values), y))
     axes.plot(np.median(values), y, "|", color=look.ink, markersize=9, markeredgewidth=2.4)

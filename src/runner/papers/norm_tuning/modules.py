@@ -1,8 +1,8 @@
-"""The constructions of paper A as `torch.nn` modules with real normalization layers.
+"""The constructed networks of paper A as `torch.nn` modules with real normalization layers.
 
-In Proposition 1 a normalization layer is an affine map. `BatchNorm1d` is affine in evaluation mode,
-where mean and variance are constants. In training mode they are statistics of the batch. In
-`LayerNorm` and `RMSNorm` they are statistics of each sample.
+Proposition 1 of the paper treats a normalization layer as an affine map. `BatchNorm1d` is affine in
+evaluation mode, where mean and variance are constants. In training mode `BatchNorm1d` computes both
+from the batch. `LayerNorm` and `RMSNorm` compute their statistics from each sample.
 """
 
 from collections.abc import Sequence
@@ -16,14 +16,18 @@ from runner.papers.norm_tuning.network import Network
 
 
 class RMSNorm(nn.RMSNorm):
-    """RMSNorm with a shift beta, and with the epsilon of torch's BatchNorm and LayerNorm."""
+    """The RMSNorm layer of torch, with an additional shift beta and epsilon 1e-5.
+
+    Epsilon is the same as in torch's BatchNorm and LayerNorm. features: number of features of a
+    sample. dtype: precision of the parameters.
+    """
 
     def __init__(self, features: int, dtype: torch.dtype) -> None:
         super().__init__(features, eps=1e-5, dtype=dtype)
         self.bias = nn.Parameter(torch.zeros(features, dtype=dtype))
 
     def forward(self, z: Float[Tensor, "N n"]) -> Float[Tensor, "N n"]:
-        """Return `gamma (z / root mean square of z) + beta` for each sample z, a row."""
+        """Return `gamma z / (root mean square of z) + beta` for each sample z, a row."""
         return super().forward(z) + self.bias
 
 
@@ -35,19 +39,20 @@ def as_modules(
 ) -> nn.Sequential:
     """Return a network as torch modules, with a normalization layer after each frozen matrix W.
 
-    - layer: batch_norm, layer_norm or rms_norm.
-    - network: without skip connections; its layers are `scale (W h) + shift`.
+    - layer: kind of the normalization layers: `batch_norm`, `layer_norm` or `rms_norm`.
+    - network: a network without skip connections. Its layers compute `scale (W h) + shift`.
     - x: inputs from which means and standard deviations are computed.
-    - biases: frozen b for each matrix, as in Eq. (3). Then `W h + b` is normalized, and the shifts
-      of the normalization compensate b.
+    - biases: a frozen vector b for each matrix, as in Eq. (3) of paper A. Then `W h + b` is
+      normalized, and the shifts of the normalization layers compensate b.
 
-    Weights and biases of a normalization layer include mean and standard deviation (Proposition 1).
-    In `BatchNorm1d` these are constant running statistics of `x`, so the module equals the network.
-    In `LayerNorm` and `RMSNorm` they are averages over `x`, and the module differs. Without biases
-    the first such layer maps x and c x to one output for every c > 0, at all gamma and beta.
+    The weights and biases of the normalization layers compensate mean and standard deviation
+    (Proposition 1). In `BatchNorm1d` both are constants, the statistics of `x`, so the modules
+    compute the same function as the network. In `LayerNorm` and `RMSNorm` both are averages over
+    `x`, so the function differs. Without biases the first of these layers has the same output for x
+    and c x, for every c > 0.
 
     The module is in evaluation mode and has the precision of the weights. Raises InputError for
-    another `layer`.
+    another kind of layer.
     """
     modules: list[nn.Module] = []
     hidden = x
@@ -64,7 +69,10 @@ def as_modules(
 def frozen_linear(
     W: Float[Tensor, "n_out n_in"], b: Float[Tensor, " n_out"] | None = None
 ) -> nn.Linear:
-    """Return the linear layer `x -> W x + b` with frozen weights; without b if it is None."""
+    """Return a linear layer `x -> W x + b` whose weights are not trained.
+
+    b: the bias; if it is None, the layer has no bias.
+    """
     layer = nn.Linear(*W.mT.shape, bias=b is not None, dtype=W.dtype)
     layer.load_state_dict({"weight": W} if b is None else {"weight": W, "bias": b})
     return layer.requires_grad_(False)
@@ -73,8 +81,10 @@ def frozen_linear(
 def _normalization(
     layer: str, gamma: Float[Tensor, " n"], beta: Float[Tensor, " n"], z: Float[Tensor, "N n"]
 ) -> nn.BatchNorm1d | nn.LayerNorm | RMSNorm:
-    """Return a layer that maps inputs with mean and standard deviation of z to
-    `gamma input + beta`.
+    """Return a normalization layer that replaces the affine map `gamma z + beta`.
+
+    The equation is exact for BatchNorm with the statistics of z, and approximate for other layers.
+    layer: `batch_norm`, `layer_norm` or `rms_norm`. z: inputs of the layer.
     """
     make = {"batch_norm": nn.BatchNorm1d, "layer_norm": nn.LayerNorm, "rms_norm": RMSNorm}
     module = lookup("layers", layer, make)(len(gamma), dtype=gamma.dtype)

@@ -1,4 +1,4 @@
-"""What pictures, tables and rules of paper A call columns, values and conditions."""
+"""Printed names of columns, values and conditions in pictures, tables and rules of paper A."""
 
 MEASURES = {
     "target_width": "target width d",

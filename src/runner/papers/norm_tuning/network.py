@@ -1,7 +1,7 @@
-"""The network type of paper A: frozen weights, with a normalization layer after each of them.
+"""The network type of paper A: frozen weights, and a normalization layer after each of them.
 
-Targets and all their reconstructions have this type, in float64 (torch tensors) or with any number
-of digits (numpy arrays of mpmath numbers).
+Target networks and the networks that imitate them have this type. Their numbers are float64 (torch
+tensors) or have any number of digits (numpy arrays of mpmath numbers).
 """
 
 from dataclasses import dataclass, replace
@@ -18,13 +18,17 @@ Matrix = Float[Tensor, "_ _"] | Shaped[np.ndarray, "_ _"]
 
 @dataclass(frozen=True)
 class Layer:
-    """The layer `h -> scale * (W (h + A x_i)) + shift`, followed by a ReLU if `relu` is true.
+    """The layer `h -> scale * (W (h + A x_i)) + shift`, with a ReLU after it if `relu` is true.
 
-    - weight: W (out, in); scale, shift: (out,). By Proposition 1 of paper A this is a linear layer
-      followed by batch normalization with fixed mean and variance.
-    - skip: A (in, k), a skip connection from the block `x_i = x[start : start + k]` of the network
-      block's input; None: no skip connection. An input that ends inside the block is padded with
-      zeros.
+    By Proposition 1 of paper A this is a linear layer followed by batch normalization with fixed
+    mean and variance.
+
+    - weight: W (out, in).
+    - scale, shift: vectors (out,), gamma and beta of the batch normalization.
+    - skip: A (in, k), a skip connection; None if the layer has none. The skip connection reads the
+      entries `x_i = x[start : start + k]` of the input x of the layer's block. If x ends earlier,
+      zeros are added.
+    - start: the first entry of x that the skip connection reads.
     """
 
     weight: Matrix
@@ -35,9 +39,10 @@ class Layer:
     start: int = 0
 
     def __call__(self, hidden: Matrix | None, inputs: Matrix) -> Matrix:
-        """Return outputs (N, out) for hidden values (N, in).
+        """Return the outputs of the layer, an array (N, out).
 
-        hidden: None if the skip connection is the layer's only input.
+        hidden: the outputs (N, in) of the previous layer; None if the skip connection is the only
+        input. inputs: the inputs (N, n) of the layer's block, which the skip connection reads.
         """
         if self.skip is not None:
             block = inputs[:, self.start : self.start + self.skip.shape[1]]
@@ -57,12 +62,12 @@ A target has one layer in each block. The corresponding block of a reconstructio
 
 @dataclass(frozen=True)
 class Network:
-    """A network of several blocks of layers, one after the other."""
+    """A network: blocks of layers, one block after the other."""
 
     blocks: tuple[Block, ...]
 
     def __call__(self, inputs: Matrix) -> Matrix:
-        """Return outputs (N, out) for inputs (N, in)."""
+        """Return the outputs of the network, an array (N, out), for N inputs, an array (N, in)."""
         for block in self.blocks:
             hidden = inputs if block[0].skip is None else None
             for layer in block:
@@ -72,14 +77,15 @@ class Network:
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """Return the layers of all blocks, in their order."""
+        """Return the layers of all blocks, from input to output."""
         return sum(self.blocks, ())
 
 
 def relu_network(weights: list[Matrix], biases: list[Vector]) -> Network:
-    """Return the network `g(x) = W_l relu( ... relu(W_1 x + b_1)) + b_l`, a target.
+    """Return the ReLU network `g(x) = W_l relu( ... relu(W_1 x + b_1)) + b_l`.
 
-    Its last layer is linear. A target's normalization scales Gamma* are part of `W` (Remark 7).
+    In paper A this is a target, the network that others imitate. The target's normalization scales
+    Gamma* are part of its weights W (Remark 7). weights: W_1 to W_l. biases: b_1 to b_l.
     """
     layers = [Layer(W, b * 0 + 1, b, relu=True) for W, b in zip(weights, biases, strict=True)]
     layers[-1] = replace(layers[-1], relu=False)
@@ -87,9 +93,10 @@ def relu_network(weights: list[Matrix], biases: list[Vector]) -> Network:
 
 
 def truncate(target: Network, rank: int) -> Network:
-    """Return the target with each weight matrix replaced by its best approximation of a rank.
+    """Return the network with each weight matrix replaced by its best low-rank approximation.
 
-    The approximation is the truncated singular value decomposition.
+    The approximation is the truncated singular value decomposition. rank: the largest rank of the
+    new matrices. The network must have torch tensors.
     """
 
     def truncated(layer: Layer) -> Layer:
@@ -104,10 +111,11 @@ def _relu(x: Matrix) -> Matrix:
 
 
 def agreement(output: Matrix, expected: Matrix) -> float:
-    """Return the fraction of rows whose largest entry is in the same column of both matrices.
+    """Return the fraction of samples for which two classifiers predict the same class.
 
-    output, expected: logits of two classifiers, with samples as rows. The result is nan if an entry
-    is nan or infinite.
+    output, expected: logits of the two classifiers, one row for each sample and one column for each
+    class. The predicted class has the largest logit. The result is nan if a logit is nan or
+    infinite.
     """
     output, expected = np.asarray(output), np.asarray(expected)
     if not np.isfinite((output - expected).astype(np.float64)).all():

@@ -1,8 +1,10 @@
-"""Three solvers of large linear systems of Theorem 1, each used where it is fastest.
+"""Three solvers for the linear systems of Theorem 1 of paper A, each used where it is fastest.
 
-The pseudo-inverse of `theorem_1` is a singular value decomposition of K (d k, m). At d k = m =
-3,600 it takes 17 s on one core, LU takes 1.2 s. The largest systems of `constructions` would take a
-gigabyte and minutes each. No solver forms `K^T K`, which would square the condition number.
+The unknowns are gamma, and the matrix of the system is the Khatri-Rao matrix K (d k, m), see
+`theorem_1.khatri_rao`. The simplest solver is the pseudo-inverse in `theorem_1`, a singular value
+decomposition of K. At d k = m = 3,600 it takes 17 s on one core, while an LU factorization takes
+1.2 s. For the largest systems of study `constructions` the pseudo-inverse would take a gigabyte and
+minutes each. No solver computes `K^T K`, because this would square the condition number.
 """
 
 from collections.abc import Callable
@@ -31,14 +33,17 @@ LANCZOS_VECTORS = 80
 
 
 class Scales(NamedTuple):
-    """Solution gamma of the linear system `K gamma = vec(W*)` of Theorem 1.
+    """The solution gamma of the linear system `K gamma = vec(W*)` of Theorem 1 of paper A.
 
-    K (d k, m) is the Khatri-Rao matrix, W* (d, k) the target.
+    K (d k, m) is the Khatri-Rao matrix of the frozen weights, and W* (d, k) is the target matrix.
 
-    - condition_number: the ratio of the largest and the smallest of the min(d k, m) singular values
-      of K, inf if the smallest is zero.
-    - numerical_rank: number of singular values above `max(d k, m) eps` times the largest.
-    - shape: (d k, m), the shape of K. solver: name of the method.
+    - gamma: the solution, m numbers.
+    - condition_number: the largest singular value of K divided by the smallest of its min(d k, m)
+      singular values; inf if the smallest is zero.
+    - numerical_rank: number of singular values above `max(d k, m) eps` times the largest one, with
+      the machine epsilon eps.
+    - shape: (d k, m), the shape of K.
+    - solver: name of the solver.
     """
 
     gamma: Vector
@@ -49,25 +54,25 @@ class Scales(NamedTuple):
 
     @property
     def solvable(self) -> bool:
-        """Return whether K has rank d k, so that a solution exists for every target matrix."""
+        """Return whether K has rank d k, so that every target matrix has a solution."""
         return self.numerical_rank == self.shape[0]
 
 
 def solve_scales(
     W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"], target: Float[Tensor, "d k"]
 ) -> Scales:
-    """Solve `W2 diag(gamma) W1 = target` for gamma (paper A, Lemmas 1 and 2).
+    """Solve `W2 diag(gamma) W1 = target` for the vector gamma (paper A, Lemmas 1 and 2).
 
-    In terms of the Khatri-Rao matrix K the system is `K gamma = vec(target)`. The method depends on
-    m:
+    W1 and W2 are the frozen weights of two layers. With their Khatri-Rao matrix K (d k, m), the
+    system is `K gamma = vec(target)`. The number m of unknowns decides which solver is used:
 
     - m = d k and K of full rank: LU and two steps of iterative refinement give the unique solution.
-    - m >= 2 d k and K of full rank: LSMR on the operator `gamma -> W2 diag(gamma) W1`, without
-      forming K.
-    - else, and if LU or LSMR finds that K is nearly rank-deficient: the pseudo-inverse.
+    - m >= 2 d k and K of full rank: LSMR gives the solution of least norm, without computing K.
+    - in all other cases, and if LU or LSMR finds that K is nearly rank-deficient: the
+      pseudo-inverse.
 
-    Systems that are not finite have the solution nan, and rank 0. All tensors are float64 on the
-    CPU.
+    If a matrix has an entry that is not finite, the solution is nan and its rank is 0. All tensors
+    are float64 on the CPU.
     """
     m, dk = W1.shape[0], target.numel()
     shape = (dk, m)
@@ -140,10 +145,10 @@ def _by_lsmr(
 def structured_lsmr(
     W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"], target: Float[Tensor, "d k"]
 ) -> tuple[Float[Tensor, " m"], int, bool]:
-    """Solve `W2 diag(gamma) W1 = target` for the gamma of least norm, by LSMR.
+    """Solve `W2 diag(gamma) W1 = target` for the gamma of least norm, by the iterative solver LSMR.
 
-    Returns gamma, the number of iterations, and whether LSMR converged. The matrix K of the system
-    is not formed. One iteration costs 4 m d k operations. No array is larger than the weights.
+    The matrix of the system is not computed. One iteration costs 4 m d k operations, and no array
+    is larger than the weights. Returns gamma, the number of iterations, and whether LSMR converged.
     """
     options = {"atol": EPSILON, "btol": EPSILON, "maxiter": LSMR_STEPS}
     b = target.numpy().reshape(-1)
@@ -152,7 +157,10 @@ def structured_lsmr(
 
 
 def _operator(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> LinearOperator:
-    """Return the operator `gamma -> vec(W2 diag(gamma) W1)`, adjoint `R -> diag(W2^T R W1^T)`."""
+    """Return the linear operator that maps gamma to `vec(W2 diag(gamma) W1)`.
+
+    Its adjoint maps a matrix R to the diagonal of `W2^T R W1^T`.
+    """
     d, k = W2.shape[0], W1.shape[1]
     scaled, projected = torch.empty_like(W2), torch.empty_like(W1)  # new arrays cost a third more
 
@@ -168,10 +176,11 @@ def _operator(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> LinearOpera
 
 
 def _singular_values(n: int, gram: Callable, **options: Any) -> np.ndarray:
-    """Return some singular values, in ascending order, by Lanczos with their n x n Gram operator.
+    """Return some singular values of a matrix, in ascending order, by the Lanczos iteration.
 
-    options: arguments of `eigsh`. For n up to 3 all values are returned. The initial vectors are
-    fixed, so equal runs give equal numbers. SciPy before 1.17 fixes only the first one.
+    n: number of rows. gram: multiplies a vector by the Gram matrix (n, n) of the rows. options:
+    arguments of `eigsh`. For n up to 3 all values are returned. The initial vectors are fixed, so
+    equal runs give equal numbers. SciPy before 1.17 fixes only the first vector.
     """
     if n < 4:
         eigenvalues = np.linalg.eigvalsh(np.stack([gram(column) for column in np.eye(n)], axis=1))

@@ -1,10 +1,11 @@
-"""Theorem 1 of paper A for one layer: γ and β with which frozen weights equal a target.
+"""Theorem 1 of paper A for one layer: gamma and beta with which two frozen layers equal one layer.
 
     W x + b = gamma2 * (W2 relu(gamma1 * (W1 x) + beta1)) + beta2     W1 (m, k), W2 (d, m), W (d, k)
 
-Leading axes R count independent replicates; gamma and beta are columns. All tensors are float64 on
-the CPU. The system is solved by pseudo-inverse, as in Appendix E; `solvers` needs less time or
-memory if m is large.
+W and b belong to the target. W1 and W2 are random and frozen. Leading axes R count independent
+replicates. gamma and beta are columns, and all tensors are float64 on the CPU. The linear system
+for gamma1 is solved by the pseudo-inverse, as in Appendix E of the paper. For large m, the module
+`solvers` needs less time or memory.
 """
 
 from typing import NamedTuple
@@ -16,7 +17,10 @@ from torch import Tensor
 
 
 class Norm(NamedTuple):
-    """Gamma and beta of the two normalization layers, as affine maps `z -> gamma z + beta`."""
+    """Gamma and beta of the two normalization layers, as affine maps `z -> gamma z + beta`.
+
+    m is the number of units of the first layer, d that of the second. R counts replicates.
+    """
 
     gamma1: Float[Tensor, "*R m 1"]
     beta1: Float[Tensor, "*R m 1"]
@@ -24,12 +28,18 @@ class Norm(NamedTuple):
     beta2: Float[Tensor, "*R d 1"]
 
     def to(self, where: torch.device | torch.dtype) -> "Norm":
-        """Return a copy on another device, or in another precision. where: the device or dtype."""
+        """Return a copy on another device or in another precision.
+
+        where: the device or the dtype.
+        """
         return Norm(*(tensor.to(where) for tensor in self))
 
 
 class Solved(NamedTuple):
-    """Solutions gamma1, a column for each target, with condition number and rank of K."""
+    """Solutions of the linear systems of Theorem 1, with condition number and rank.
+
+    gamma1 has one column for each target.
+    """
 
     gamma1: Float[Tensor, "*R m targets"]
     condition_number: Float[Tensor, "*R"]  # largest / smallest singular value
@@ -40,10 +50,11 @@ def khatri_rao(
     W2: Float[Tensor, "*R d m"] | Shaped[np.ndarray, "d m"],
     W1: Float[Tensor, "*R m k"] | Shaped[np.ndarray, "m k"],
 ) -> Float[Tensor, "*R d*k m"] | Shaped[np.ndarray, "d*k m"]:
-    """Return the Khatri-Rao product K of W2 and W1^T (paper A, Lemma 1).
+    """Return the Khatri-Rao product K of two matrices W2 and W1^T (paper A, Lemma 1).
 
+    With K, the matrix equation `W2 diag(gamma) W1 = W` is the linear system `K gamma = vec(W)`.
     Column j of K is the Kronecker product of `W2[:, j]` and `W1[j, :]`. Row `a k + b` of K belongs
-    to the entry `W[a, b]` of `W = W2 diag(gamma) W1`.
+    to the entry `W[a, b]`.
     """
     # Contiguous factors give a contiguous product, which is reshaped in place.
     rows = W1.mT.contiguous() if isinstance(W1, Tensor) else W1.T
@@ -54,10 +65,11 @@ def khatri_rao(
 def pseudo_inverse(
     W1: Float[Tensor, "*R m k"], W2: Float[Tensor, "*R d m"], targets: list[Tensor]
 ) -> Solved:
-    """Solve `W2 diag(gamma1) W1 = W` for gamma1, for each target W (*R, d, k).
+    """Solve `W2 diag(gamma1) W1 = W` for gamma1, for each target matrix W (*R, d, k).
 
-    The system is linear in gamma1 (Lemma 1): `K gamma1 = vec(W)`, with the Khatri-Rao product K. It
-    is solved by least squares if it has no solution. Targets that are not finite give nan.
+    W1 and W2 are frozen weights. The equation is the linear system `K gamma1 = vec(W)` (paper A,
+    Lemma 1), with the Khatri-Rao product K of W2 and W1^T. If the system has no solution, the
+    result is the least squares solution. For a target with nan or inf, gamma1 is nan.
     """
     b = torch.stack(targets, -1).flatten(-3, -2)
     solved = torch.linalg.lstsq(khatri_rao(W2, W1), b.nan_to_num(0, 0, 0), driver="gelsd")
@@ -67,9 +79,9 @@ def pseudo_inverse(
 
 
 def row_norms(W: Float[Tensor, "*R rows columns"]) -> Float[Tensor, "*R rows 1"]:
-    """Return the Euclidean norm of each row.
+    """Return the Euclidean norm of each row of a matrix.
 
-    The norms are correct even if squares of the entries leave the range of float64.
+    The norms are correct even if the squares of the entries are outside the range of float64.
     """
     size = size_of(W.abs().amax(dim=-1, keepdim=True))
     return (W / size).norm(dim=-1, keepdim=True) * size
@@ -78,8 +90,8 @@ def row_norms(W: Float[Tensor, "*R rows columns"]) -> Float[Tensor, "*R rows 1"]
 def size_of(largest: Float[Tensor, "*R"]) -> Float[Tensor, "*R"]:
     """Return a divisor after which products of a few numbers stay in the range of float64.
 
-    largest: the largest absolute value of the numbers. The divisor is 1 if it is between 1e-50 and
-    1e50, 0 or not finite, else `largest` itself.
+    largest: the largest absolute value of the numbers. The divisor is `largest`, or 1 if `largest`
+    is between 1e-50 and 1e50, zero, or not finite.
     """
     usual = ((largest > 1e-50) & (largest < 1e50)) | (largest == 0) | ~largest.isfinite()
     return torch.where(usual, 1.0, largest)
@@ -92,11 +104,15 @@ def set_shifts(
     input_norm: float,
     bias: Float[Tensor, "*R d 1"] | float = 0.0,
 ) -> Norm:
-    """Return gamma and beta with which two layers compute `W2 diag(gamma1) W1 x + bias` (Lemma 7).
+    """Return gamma and beta with which two frozen layers compute `W2 diag(gamma1) W1 x + bias`.
 
-    input_norm: the largest norm of an input x, 1 in the paper. The shift
-    `beta1_j = input_norm |gamma1_j| ||W1_j||` makes every hidden ReLU active for these inputs. The
-    second layer subtracts the shift: `gamma2 = 1` and `beta2 = bias - W2 beta1`.
+    This is Lemma 7 of paper A. The shift `beta1_j = input_norm |gamma1_j| ||W1_j||` makes every
+    hidden ReLU active for inputs x of norm at most `input_norm`. The second layer subtracts the
+    shift: `gamma2 = 1` and `beta2 = bias - W2 beta1`.
+
+    - W1, W2: frozen weights of the first and the second layer.
+    - gamma1: scales of the first layer.
+    - input_norm: the largest norm of an input, 1 in the paper.
     """
     beta1 = input_norm * gamma1.abs() * row_norms(W1)
     return Norm(gamma1, beta1, torch.ones_like(W2[..., :1]), bias - W2 @ beta1)

@@ -1,11 +1,13 @@
-"""The constructions of paper A: γ and β with which a random network equals a target.
+"""The constructions of paper A: gamma and beta with which a random network equals a target network.
 
-Notation of the paper: target `W* (d, k)`, frozen random `W1 (m, k)` and `W2 (d, m)`, trainable
-gamma (scales) and beta (shifts). By Proposition 1 a normalization layer with fixed mean and
-variance is the affine map `z -> gamma z + beta`, so mean and variance do not appear.
+Notation of the paper: a layer of the target has weights `W* (d, k)`. The frozen random weights of
+the layers that replace it are `W1 (m, k)` and `W2 (d, m)`. Their normalization layers have the
+scales gamma and the shifts beta. By Proposition 1 a normalization layer with fixed mean and
+variance is the affine map `z -> gamma z + beta`. Mean and variance therefore do not appear here.
 
-Every construction is a function of a target, frozen weights and `input_norm`, the largest norm of
-an input (1 in the paper's theorems). The functions at the end draw frozen weights.
+Every construction is a function of a target, of frozen weights, and of `input_norm`, the largest
+norm of an input (1 in the paper's theorems). The functions at the end of the module draw frozen
+weights.
 """
 
 from collections.abc import Iterable
@@ -29,38 +31,42 @@ Pair = tuple[Float[Tensor, "_ _"], Float[Tensor, "_ _"]]
 
 
 class Construction(NamedTuple):
-    """A constructed network, and the solved linear systems of its gamma, in the layers' order."""
+    """A constructed network, together with the linear systems that were solved for its gamma.
+
+    The systems are in the order of the layers.
+    """
 
     network: Network
     systems: tuple[Scales, ...]
 
     @property
     def condition_number(self) -> float:
-        """Return the largest condition number of the systems; nan if one of them is nan."""
+        """Return the largest condition number of all linear systems; nan if one of them is nan."""
         return float(np.max([system.condition_number for system in self.systems]))
 
     @property
     def rounding(self) -> float:
-        """Return the error that rounding in float64 can cause.
+        """Return an estimate of the error that rounding in float64 can cause.
 
-        It is the sum of `n eps condition_number` over all systems, each of n equations. eps is the
-        machine epsilon.
+        The estimate is the sum of `n eps condition_number` over all linear systems. n is the number
+        of equations of a system, and eps is the machine epsilon.
         """
         return float(np.sum([s.shape[0] * EPSILON * s.condition_number for s in self.systems]))
 
     @property
     def full_rank(self) -> bool:
-        """Return whether every system has a solution for every target."""
+        """Return whether each linear system can be solved for every target."""
         return all(system.solvable for system in self.systems)
 
 
 class DeepWeights(NamedTuple):
-    """Frozen weights of one block of Theorem 2, which replaces one layer (d_out, d_in) of a target.
+    """Frozen weights of the narrow layers that replace one target layer in Theorem 2 of paper A.
 
-    The block has n = ceil(d_in / k) layers of width w = d_out k, and an output layer.
+    The target layer has d_out outputs and d_in inputs. It is replaced by n = ceil(d_in / k) hidden
+    layers of width w = d_out k, and one output layer. Each hidden layer reads k more inputs.
 
-    - hidden: n matrices W_i (w, w);
-    - skips: n matrices A_i (w, k);
+    - hidden: n matrices W_i (w, w).
+    - skips: n matrices A_i (w, k), through which the inputs enter.
     - output: W_{n+1} (d_out, w).
     """
 
@@ -81,9 +87,13 @@ def wide_layer(
 ) -> tuple[Norm, Scales]:
     """Return gamma and beta with which two frozen layers compute `target x + bias`.
 
-    Returns vectors, and also the solved linear system. The result is exact for
-    `||x|| <= input_norm` if the system has full rank (paper A, Lemma 7, the proof sketch of Theorem
-    1). All tensors are float64.
+    - W1, W2: frozen weights of the two layers.
+    - target, bias: weights and bias of the layer to compute.
+    - input_norm: the largest norm of an input x.
+
+    Returns gamma and beta as vectors, and the solved linear system. The result is exact for `||x||
+    <= input_norm` if the system has full rank (paper A, Lemma 7, in the proof sketch of Theorem 1).
+    All tensors are float64.
     """
     scales = solve_scales(W1, W2, target)
     columns = set_shifts(W1, W2, scales.gamma[:, None], input_norm, bias[:, None])
@@ -93,13 +103,17 @@ def wide_layer(
 def wide(target: Network, weights: Iterable[Pair], input_norm: float = 1.0) -> Construction:
     """Return the construction of Theorem 1: two frozen layers for each layer of the target.
 
-    weights: for each layer of the target one pair W1 (m, d_in), W2 (d_out, m), whose widths m may
-    differ (Remark 2). input_norm: the largest norm of an input. The construction is exact if each
-    Khatri-Rao product has rank d_out d_in. With sparse weights it is the construction of Theorem 3.
+    - target: the network that the construction equals.
+    - weights: for each layer of the target a pair W1 (m, d_in), W2 (d_out, m). The widths m of the
+      layers may differ (Remark 2).
+    - input_norm: the largest norm of an input.
 
-    The proof treats all layers like the first one, with inputs in the unit ball. Outputs of hidden
-    layers can be longer because of their biases. The largest possible norm is therefore computed
-    from layer to layer.
+    The construction is exact if the Khatri-Rao product of each pair has rank d_out d_in. With
+    sparse weights it is the construction of Theorem 3.
+
+    The paper's proof treats all layers like the first one, with inputs in the unit ball. Outputs of
+    hidden layers can be longer because of their biases. The function therefore computes the largest
+    possible norm from layer to layer.
     """
     blocks, systems = [], []
     for layer, (W1, W2) in zip(target.layers, weights, strict=True):
@@ -115,17 +129,19 @@ def wide(target: Network, weights: Iterable[Pair], input_norm: float = 1.0) -> C
 
 
 def factorize(target: Network, rank: int, input_norm: float = 1.0) -> Network:
-    """Return a network with the function of `target`, in which each layer has become two layers.
+    """Return a network that computes the same function, with two layers of low rank for each layer.
 
-    rank: r, at least the rank of each weight matrix W* of the target. A layer with weights W*
-    becomes layers B (r, d) and A (d, r) with W* = A B. The function is the same for inputs of norm
-    at most `input_norm`. By Corollary 1 (Corollary 2 of the appendix), four layers of width d r
-    replace each layer of the target. `wide` constructs them from the two layers here, as the text
-    above the corollary describes.
+    - target: the network, whose weight matrices W* (d, d) have at most rank r.
+    - rank: r.
+    - input_norm: the largest norm of an input for which the functions are equal.
 
-    The ReLU of width r between B and A is linearized as in Lemma 7. B gets a shift
-    `input_norm ||B_i||` that keeps the ReLU active, and A subtracts the shift. Raises InputError if
-    a weight matrix of the target has a higher rank.
+    A layer with weights W* becomes two layers with weights B (r, d) and A (d, r), with W* = A B. A
+    ReLU of width r lies between them. As in Lemma 7, a shift `input_norm ||B_i||` of B keeps the
+    ReLU active, and A subtracts the shift. By Corollary 1 of paper A (Corollary 2 of its appendix),
+    four random layers of width d r replace a target layer of rank r. The function `wide` constructs
+    them from the two layers of this function, as the text above the corollary describes.
+
+    Raises InputError if a weight matrix has a higher rank than `rank`.
     """
     weights, biases = [], []
     for index, layer in enumerate(target.layers):
@@ -154,17 +170,22 @@ def deep(
 ) -> Construction:
     """Return the construction of Theorem 2: ceil(d / k) + 1 narrow layers for each target layer.
 
-    The layers have skip connections. weights: frozen weights for each layer of the target.
-    input_norm: the largest norm of an input. arithmetic: the arithmetic of the network's numbers.
+    The layers have skip connections.
 
-    The statement in the paper has errors. We differ from it in these points:
+    - target: the network that the construction equals.
+    - weights: frozen weights for each layer of the target.
+    - input_norm: the largest norm of an input.
+    - arithmetic: float64, or numbers with more digits.
 
-    - L_1 lacks A_1 (`W_1 z_1` has no fitting shapes): it is read as `Gamma_1 W_1 A_1 z_1 + beta_1`.
-    - The A_i are (k, d k) in the sketch and (d k, k) in the statement; the latter is correct.
-    - L_n with n = ceil(d / k) has no ReLU, and there is no ReLU after the last W_{n+1}, because the
-      target's last layer is linear (Remark 9).
-    - A last input block with zero weights, W*_n = 0, is not allowed. It makes Gamma_n = 0, hence
-      the factor `W_{n+1} Gamma_n W_n` of all other systems is 0 (Lemma 8 needs a nonzero vector).
+    The theorem in the paper has errors. This function differs from the paper as follows:
+
+    - L_1 lacks A_1 (`W_1 z_1` has no fitting shapes). We read it as `Gamma_1 W_1 A_1 z_1 + beta_1`.
+    - The A_i are (k, d k) in the sketch of the proof and (d k, k) in the theorem. The latter is
+      correct.
+    - L_n with n = ceil(d / k) has no ReLU. There is also no ReLU after the last W_{n+1}, because
+      the target's last layer is linear (Remark 9).
+    - The weights of the last input block must not be zero. W*_n = 0 gives Gamma_n = 0, so the
+      factor `W_{n+1} Gamma_n W_n` of all other systems is 0. Lemma 8 needs a nonzero vector.
     - If k does not divide d, the input is padded with zeros.
     - Eq. (55) of the proof is false: Null(P M) is M^-1 Null(P). The systems have full rank anyway.
     """
@@ -180,14 +201,14 @@ def deep(
 def _deep_block(
     layer: Layer, frozen: DeepWeights, input_norm: float, arithmetic: Arithmetic
 ) -> tuple[Block, list[Scales]]:
-    """Return one block of Theorem 2 and its solved systems.
+    """Return one block of Theorem 2 and its solved linear systems.
 
-    The scales are computed from the last layer to the first:
-    `W_{n+1} (prod_{j > i} Gamma_j W_j) Gamma_i W_i A_i = W*_i` for i = n, ..., 1 (Eq. 52), each a
-    system of d k equations and d k unknowns. The shifts follow from the first layer to the last.
-    With all ReLUs active, layer i computes `M_i x + s_i`. The smallest safe offset is
-    `s_i = input_norm ||row of M_i||`. The last shift solves `W_{n+1} s_n = beta*`, which subtracts
-    all others.
+    The scales are computed from the last layer to the first. For i = n, ..., 1 they solve `W_{n+1}
+    (prod_{j > i} Gamma_j W_j) Gamma_i W_i A_i = W*_i` (Eq. 52). Each is a system of d k equations
+    and d k unknowns. Then the shifts are computed from the first layer to the last. With all ReLUs
+    active, layer i computes `M_i x + s_i`. The smallest offset that keeps its ReLUs active is `s_i
+    = input_norm ||row of M_i||`. The last shift solves `W_{n+1} s_n = beta*`, which subtracts all
+    others.
     """
     exact = arithmetic.exact
     hidden, skips = ([exact(W) for W in Ws] for Ws in (frozen.hidden, frozen.skips))
@@ -216,7 +237,10 @@ def _deep_block(
 
 
 def _reachable_norm(layer: Layer, input_norm: float) -> float:
-    """Return the largest possible norm of the layer's output. A ReLU never increases a norm."""
+    """Return the largest possible norm of a layer's output.
+
+    A ReLU never increases a norm. input_norm: the largest norm of an input.
+    """
     return float(torch.linalg.matrix_norm(layer.weight, 2)) * input_norm + float(layer.shift.norm())
 
 
@@ -233,10 +257,14 @@ LAWS = {
 def random_matrix(
     rows: int, columns: int, stream: torch.Generator, sparsity: float = 1.0, law: str = "normal"
 ) -> Float[Tensor, "rows columns"]:
-    """Return a random matrix in float64, with entries from a distribution in `LAWS`.
+    """Return a random matrix in float64.
 
-    law: name of the distribution. Each entry is nonzero with probability `sparsity`. Raises
-    InputError for an unknown distribution.
+    - stream: draws the entries.
+    - sparsity: the probability that an entry is nonzero.
+    - law: name of the distribution of the nonzero entries: `normal`, `uniform` on [0, 1), or
+      `torch_default`, uniform on [-1, 1).
+
+    Raises InputError for an unknown distribution.
     """
     options = {"generator": stream, "dtype": torch.float64}
     weight = lookup("distribution", law, LAWS)(rows, columns, **options)
@@ -250,13 +278,16 @@ def wide_weights(
     sparsity: float = 1.0,
     distribution: str = "normal",
 ) -> list[Pair]:
-    """Return frozen weights W1 (m, d_in) and W2 (d_out, m) for each layer of the target.
+    """Return frozen random weights W1 (m, d_in), W2 (d_out, m) for each layer of a target.
 
-    width: m; None: d_out d_in, the width of Theorem 1. sparsity: the probability that a weight is
-    nonzero (Theorem 3). distribution: a name in `LAWS`. By default W1 ~ N(0, 1/d_in) and W2 ~ N(0,
-    2/m). Other distributions are multiplied by the same factors. Weights are divided by the root of
-    `sparsity`, so that the variances do not depend on it. Raises InputError for an unknown
-    distribution.
+    - width: m; None: d_out d_in, the width of Theorem 1.
+    - generator: draws the weights.
+    - sparsity: the probability that a weight is nonzero (Theorem 3).
+    - distribution: `normal`, `uniform` or `torch_default`, as in `random_matrix`.
+
+    By default W1 ~ N(0, 1/d_in) and W2 ~ N(0, 2/m). Other distributions are multiplied by the same
+    factors. Sparse weights are divided by the root of `sparsity`, so that the variances do not
+    depend on it. Raises InputError for an unknown distribution.
     """
     pairs = []
     for layer in target.layers:
@@ -271,11 +302,14 @@ def wide_weights(
 def deep_weights(
     target: Network, block: int, generator: torch.Generator, distribution: str = "normal"
 ) -> list[DeepWeights]:
-    """Return the frozen weights of Theorem 2 for each layer of the target.
+    """Return the frozen random weights of Theorem 2 for each layer of a target network.
 
-    block: k, the number of inputs that enter at one layer. distribution: a name in `LAWS`, which is
-    divided by the root of the fan-in. Raises InputError if a layer has fewer inputs than `block`,
-    or if the distribution is unknown.
+    - block: k, the number of inputs that enter at one layer.
+    - generator: draws the weights.
+    - distribution: `normal`, `uniform` or `torch_default`, as in `random_matrix`. The entries are
+      divided by the root of the number of columns.
+
+    Raises InputError if a layer has fewer inputs than `block`, or if the distribution is unknown.
     """
 
     def draw(rows: int, columns: int) -> Float[Tensor, "rows columns"]:
@@ -298,12 +332,13 @@ def deep_weights(
 
 
 def structural_rank(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> int:
-    """Return the structural rank of the Khatri-Rao matrix K of W2 and W1^T.
+    """Return the largest rank of the Khatri-Rao matrix K that the zeros of the weights allow.
 
-    It is the size of the largest matching of rows and columns by nonzero entries. A square K has
-    full structural rank if and only if the Boolean determinant of its pattern of nonzero entries is
-    one (Definition 8). With continuous weights K is then invertible with probability one, and
-    otherwise never (Lemma 9).
+    K (d k, m) is the matrix of the linear system of Theorem 1, see `theorem_1.khatri_rao`. The
+    result, the structural rank of K, is the size of the largest matching of rows and columns by
+    nonzero entries. A square K has full structural rank if and only if the Boolean determinant of
+    its zero pattern is one (Definition 8 of paper A). With continuous weights K is then invertible
+    with probability one, and otherwise never (Lemma 9).
     """
     if bool((W1 != 0).all()) and bool((W2 != 0).all()):
         return min(W2.shape[0] * W1.shape[1], W1.shape[0])
@@ -312,9 +347,9 @@ def structural_rank(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> int:
 
 
 def cut_off_units(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> int:
-    """Return the number of hidden units that have no incoming or no outgoing weights.
+    """Return the number of hidden units whose incoming or outgoing weights are all zero.
 
-    Each of them is a zero column of the Khatri-Rao matrix K.
+    Each of these units is a zero column of the Khatri-Rao matrix K of the weights.
     """
     return int(((W1 == 0).all(dim=1) | (W2 == 0).all(dim=0)).sum())
 
@@ -322,11 +357,14 @@ def cut_off_units(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> int:
 def live_units_probability(d: int, k: int, m: int, sparsity: float) -> float:
     """Return the probability that each of m hidden units has incoming and outgoing weights.
 
-    W1 (m, k) and W2 (d, m) are sparse: a weight is nonzero with probability p = `sparsity`. The
-    result is `((1 - (1-p)^d) (1 - (1-p)^k))^m`. A unit without incoming or outgoing weights is a
-    zero column of K. For m = d k the result is therefore an upper bound of the probability that K
-    has full rank. For m = k^2 = d^2 it rises from 0 to 1 around `p = 2 log(d) / d`. So the
-    conjecture of Remark 3, p of order log d / d, cannot be improved. The bound is not in the paper.
+    W1 (m, k) has the incoming and W2 (d, m) the outgoing weights. They are sparse: each weight is
+    nonzero with probability p, the argument `sparsity`. The result is `((1 - (1-p)^d) (1 -
+    (1-p)^k))^m`.
+
+    A unit without incoming or outgoing weights is a zero column of the Khatri-Rao matrix K. For m =
+    d k the result is therefore an upper bound of the probability that K has full rank. For m = k^2
+    = d^2 it rises from 0 to 1 around `p = 2 log(d) / d`. The order log d / d of p in the conjecture
+    of Remark 3 can therefore not be improved. The bound is not in the paper.
     """
     with np.errstate(divide="ignore"):  # log(0) at sparsity 1
         log_absent = np.log1p(-sparsity)

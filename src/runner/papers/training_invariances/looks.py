@@ -1,6 +1,7 @@
-"""Colors and markers of statements, layers and methods in all figures of paper C.
+"""Colors and markers of statements, layers and optimizers in all figures of paper C.
 
-Blue: the paper says that the quantity is conserved. Vermilion: it is not conserved.
+A blue line is a quantity that gradient flow conserves by the paper, a vermilion line one that the
+flow changes.
 """
 
 from runner.results.style import BLUE, DASHED, GREEN, INK, ORANGE, PURPLE, VERMILION, Look

@@ -30,8 +30,8 @@ LOG_LOSSES: dict[str, Loss] = {
 
 
 def log_losses(z: Float[Tensor, "R n"], loss: str) -> Float[Tensor, "R n"]:
-    """Return the logarithm of the logistic or exponential loss of margins z, without underflow.
+    """Return the logarithm of the loss at margins z, without underflow.
 
-    Raises InputError for other losses.
+    z: margins y f(x). loss: "logistic" or "exponential". Raises InputError for other losses.
     """
     return lookup("loss", loss, LOG_LOSSES)(z)

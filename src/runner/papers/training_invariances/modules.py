@@ -1,15 +1,15 @@
-"""The invariants of any `torch.nn.Module`, found without its graph.
+"""Find the quantities of any `torch.nn.Module` that gradient flow conserves.
 
-For a parameter T and one of its axes, let M be the matrix with a row for each index of this axis:
-the weights into (or out of) one neuron. All invariants of the paper have the form
+Take a parameter T of the module and one axis of T. Let M be the matrix that has a row for each
+index of this axis: the weights into (or out of) one neuron. All invariants of paper C have the form
 
     D = sum_k a_k M_k M_k^T,   a_k = 1 or -1,
 
-for some parameters and axes of equal length. D = V^T V - U U^T of Theorem 1 has two terms, and a
-bias b is the further term b b^T (after Lemma 3). Under gradient flow, dT/dt = -dR/dT, every term
-has an exact rate of change. `find_invariants` computes the rates for many random losses of the
-module's outputs. It returns all coefficients a for which the diagonal of dD/dt is zero under all
-losses (Lemma 2), and counts the other entries of D that are constant, too (Theorem 1).
+for some parameters and axes of equal length. D = V^T V - U U^T of Theorem 1 has two terms. A bias b
+adds the term b b^T (text after Lemma 3). Under gradient flow, dT/dt = -dR/dT, every term has an
+exact rate of change. The function `find_invariants` computes these rates for many random losses of
+the module's outputs. It returns all coefficients a for which the diagonal of dD/dt is zero under
+all losses (Lemma 2). It also counts which other entries of D are constant (Theorem 1).
 """
 
 from collections.abc import Callable
@@ -41,11 +41,12 @@ Sides = dict[str, tuple[str, Side]]
 
 @dataclass(frozen=True)
 class Quantity:
-    """The matrix D of c neurons, a sum of coefficient * M M^T, and its rates of change.
+    """A matrix D = sum of a M M^T of a module, and the rates at which gradient flow changes D.
 
-    M is a side of a parameter: a matrix with a row for each neuron. Rates are norms over three
-    random losses, divided by the largest norm that the sizes of weights and gradients allow
-    (Cauchy-Schwarz). They are about 1e-15 for a conserved quantity, and at most one.
+    M is a matrix with a row for each of c neurons: the rows, the columns or the whole of a
+    parameter. A rate is a norm over three random losses, divided by the largest norm that the sizes
+    of weights and gradients allow (Cauchy-Schwarz). It is about 1e-15 for a conserved quantity, and
+    at most one.
     """
 
     terms: dict[str, float]
@@ -65,26 +66,35 @@ class Quantity:
 
     @property
     def conserved(self) -> str:
-        """Return which part of D gradient flow conserves, in words."""
+        """Return in words which part of D gradient flow conserves, as "diagonal of D"."""
         if self.rate > TOLERANCE:
             return "nothing"
         parts = {self.neurons: "diagonal of D", self.neurons**2: "all of D"}
         return parts.get(self.entries, "diagonal of D, some pairs")
 
     def matrix(self, module: nn.Module) -> Float[Tensor, "c c"]:
-        """Return D at the parameters of the module."""
+        """Return the matrix D for the current parameters of a module.
+
+        module: the module that `find_invariants` examined, or a copy with other weights.
+        """
         parameters, views = dict(module.named_parameters()), sides(module)
         M = {side: views[side][1](parameters[views[side][0]].detach()) for side in self.terms}
         return torch.stack([a * M[side] @ M[side].mT for side, a in self.terms.items()]).sum(0)
 
 
 def sides(module: nn.Module) -> Sides:
-    """Return the sides of all parameters that are trained: matrices with a row for each neuron.
+    """Return for each trained parameter of a module the matrices with a row for each neuron.
 
-    Rows are outputs of a layer, columns are inputs, and `norm` has the whole parameter in one row
-    (Lemma 3). A layer that reads the positions of c channels has one column for each channel
-    (Theorem 1, item 5). Fused matrices have the rows of each part: two parts before `nn.GLU`, three
-    in `nn.MultiheadAttention`.
+    A key of the result names the matrix, as `rows of 0.weight`. The value is the parameter's name
+    and the function that gives the matrix. For one parameter there are up to three kinds:
+
+    - `rows`: a row for each output of the layer.
+    - `columns`: a row for each input. If the layer reads several positions of c channels, a row for
+      each channel is possible, too (Theorem 1, item 5).
+    - `norm`: the whole parameter in one row (Lemma 3).
+
+    A fused matrix has separate `rows` for each part: two parts before `nn.GLU`, three in
+    `nn.MultiheadAttention`.
     """
     trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
     channels = {p.shape[0]: 0 for p in trained.values() if p.ndim > 2}
@@ -111,10 +121,10 @@ def _rows(T: Tensor, part: int, parts: int) -> Float[Tensor, "c _"]:
 
 
 def exact_copy(module: nn.Module, stream: torch.Generator) -> nn.Module:
-    """Return a copy in float64, with slightly moved weights and exact normalization layers.
+    """Return a copy of a module in float64, with slightly moved weights and smallest epsilon.
 
-    Batch norm makes the rows before it scale invariant only if epsilon is zero. The copy has 1e-30.
-    stream: random numbers that move the weights.
+    Weights before batch norm are scale invariant only if epsilon is zero. The copy has epsilon
+    1e-30 in all normalization layers. stream: draws the random moves of the weights.
     """
     copy = deepcopy(module).double()
     for part in copy.modules():
@@ -129,10 +139,10 @@ def exact_copy(module: nn.Module, stream: torch.Generator) -> nn.Module:
 
 
 class _Rates:
-    """Exact rates of change of all sides of a module, under random losses of its outputs.
+    """Exact rates of change of all matrices M of a module, under random losses of its outputs.
 
-    M: the matrix of each side. diagonals: rates of diag(M M^T), one for each loss. moves: dM/dt
-    under the last three losses. sizes: |M| |dM/dt| of the sides that move.
+    M: the matrices by name. diagonals: rates of diag(M M^T), one for each loss. moves: dM/dt under
+    the last three losses. sizes: |M| |dM/dt| of the matrices that change.
     """
 
     def __init__(self, module: nn.Module, inputs: tuple[Tensor, ...], seed: int) -> None:
@@ -158,7 +168,10 @@ class _Rates:
         }
 
     def quantity(self, terms: dict[str, float]) -> Quantity:
-        """Return D with its rates of change under the last losses."""
+        """Return the quantity D with its rates of change under the last losses.
+
+        terms: coefficients of the matrices by name.
+        """
         change, scale = torch.zeros(2, dtype=torch.float64)
         for move in self.moves:
             rate, largest = torch.zeros(2, dtype=torch.float64)
@@ -172,7 +185,10 @@ class _Rates:
         return Quantity(terms, len(change), entries, *(float(part.sqrt()) for part in parts))
 
     def conserved(self, of_size: list[str]) -> list[Quantity]:
-        """Return all quantities of these sides, of equal length, with a conserved diagonal."""
+        """Return all quantities with a conserved diagonal that combine the given matrices.
+
+        of_size: names of matrices with equally many rows.
+        """
         if not of_size:
             return []
         size = np.array([[self.sizes[side]] for side in of_size])
@@ -190,15 +206,19 @@ class _Rates:
 
 
 def find_invariants(module: nn.Module, *inputs: Tensor, seed: int = 0) -> list[Quantity]:
-    """Return the invariants of a module's gradient flow, and D of adjacent layers without one.
+    """Return the invariants of a module's gradient flow as a list of quantities.
 
-    D is the sum of Gram matrices of `Quantity`. inputs: a sample batch, the arguments of the
-    module, which must return one tensor. The module does not change; its mode (training or
-    evaluation) counts. seed: of the losses and of the small change of the weights. The cost is one
-    backward pass for each side of a parameter.
+    - module: a module that returns one tensor. The module does not change. Its mode, training or
+      evaluation, matters.
+    - inputs: a sample batch, the arguments of the module.
+    - seed: seed of the random losses, and of a small random change of the weights.
 
-    Pairs of a matrix and the next matrix of equal length come last, if no quantity contains the
-    first one's rows. A norm is listed only if the traces of other quantities do not give it.
+    The quantities are matrices D, see `Quantity`. Quantities with a conserved diagonal come first.
+    A norm is listed only if the traces of other quantities do not give it. At the end come
+    controls, which need not be conserved. A control combines the rows of a matrix with the columns
+    of the next matrix of equal length. It is listed if no other quantity contains these rows.
+
+    The cost is one backward pass for each matrix that `sides` returns.
     """
     rates = _Rates(module, inputs, seed)
     norms = [side for side in rates.sizes if side.startswith("norm")]
@@ -221,9 +241,10 @@ def find_invariants(module: nn.Module, *inputs: Tensor, seed: int = 0) -> list[Q
 
 
 def invariants_table(module: nn.Module, *inputs: Tensor, seed: int = 0) -> pd.DataFrame:
-    """Return the quantities of `find_invariants` as a table: what is conserved, and exact rates.
+    """Return the quantities of `find_invariants` as a table.
 
-    inputs: a sample batch. seed: of the random losses.
+    The columns are `quantity` (the formula of D), `conserved` (the conserved part of D in words),
+    and the numbers of the class `Quantity`. module, inputs, seed: as in `find_invariants`.
     """
     found = find_invariants(module, *inputs, seed=seed)
     rows = [{"quantity": str(q), "conserved": q.conserved, **vars(q)} for q in found]

@@ -1,4 +1,4 @@
-"""Sheets of four panels, and their ticks."""
+"""Pictures of four panels, and ticks within the limits of an axis."""
 
 from collections.abc import Callable, Sequence
 
@@ -18,10 +18,13 @@ Part = Callable[[Axes, Tables], pd.DataFrame]
 def four_panels(
     tables: Tables, parts: Sequence[tuple[Part, str, str]], **options: float
 ) -> tuple[Figure, pd.DataFrame]:
-    """Draw a sheet of panels a to d; return it with the plotted numbers and the column `panel`.
+    """Draw a picture of four panels, a to d.
 
-    parts: function, title and label of the x-axis of each panel. A panel whose function raises
-    NoRows prints that it has no rows. options: further arguments of `sheet`.
+    - parts: for each panel the function that draws it, the title, and the label of the x-axis.
+    - options: further arguments of `style.sheet`.
+
+    A panel whose function raises NoRows shows that it has no rows. Returns the picture, and the
+    tables of all panels below each other with the panel's name in the column `panel`.
     """
     picture, grid = sheet(2, 2, **options)
     drawn = [pd.DataFrame({"panel": []})]
@@ -36,6 +39,6 @@ def four_panels(
 
 
 def ticks_within(axis: Axis, *values: float) -> None:
-    """Set ticks at the values within the limits of the axis."""
+    """Set the ticks of an axis at those of the given values that are within its limits."""
     low, high = sorted(axis.get_view_interval())
     ticks(axis, [value for value in values if low <= value <= high])

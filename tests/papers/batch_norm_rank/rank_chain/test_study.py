@@ -111,6 +111,6 @@ def test_chains_that_ended_in_nan_are_told_and_one_is_enough_for_nan(parameters,
     caplog.set_level("INFO", "runner")
     (table,) = rows(**LOST | parameters).values()
     messages = [text for text in caplog.messages if "nan" in text]
-    assert messages == [f"d=4 gamma=inf: {lost} chains ended in nan"]
+    assert messages == [f"d=4 gamma=inf: {lost} networks ended in nan"]
     if "soft_rank" in table:
         assert table[["soft_rank", "soft_rank_se", "soft_rank_sd"]].isna().all(axis=None)

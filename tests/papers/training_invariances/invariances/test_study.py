@@ -57,7 +57,7 @@ def test_replicates_have_examples_of_their_own_that_stay_when_there_are_more():
 
 
 def test_more_digits_than_there_are():
-    with pytest.raises(InputError, match="samples=2000: there are .* half of the samples"):
+    with pytest.raises(InputError, match="samples=2000: half of the samples .* there are only"):
         draw_examples(Invariances(data="digits", samples=2000), embedded)
 
 

@@ -7,15 +7,15 @@ from torch import Tensor
 
 @torch.no_grad()
 def gradient_alignment(H: Float[Tensor, "N d"], errors: Float[Tensor, "N k"]) -> Float[Tensor, ""]:
-    """Return the mean absolute cosine of two images' gradients by the last layer (Proposition 19).
+    """Return the mean absolute cosine of two samples' gradients by the last layer (Proposition 19).
 
-    The gradient of sample i for neuron k of the classifier is `errors[i, k] H[i]` (Eq. 97), so no
-    backward pass is needed. The mean is taken over neurons and pairs of samples, in float64. Zero
-    gradients have no direction and are excluded. The result is one if all representations are
-    collinear. It is nan if a representation is not finite or if no pair remains.
+    The gradient of sample i for neuron k of the classifier is `errors[i, k] H[i]` (Eq. 97).
+    Therefore no backward pass is needed. The mean is over all neurons and all pairs of samples, in
+    float64. Zero gradients have no direction and are excluded. The result is 1 if all
+    representations are collinear. It is nan if an entry is not finite or if no pair remains.
 
     H: last hidden representations, samples as rows. errors: derivatives of each sample's loss by
-    its logits (softmax minus one-hot, for the cross entropy).
+    its logits, for the cross entropy softmax minus one-hot.
     """
     H, errors = H.double(), errors.double()
     length = H.norm(dim=1, keepdim=True)

@@ -14,16 +14,19 @@ PERFECT = 0.99
 """Smallest alignment that counts as perfect: one, to two digits."""
 
 SAME = 0.1
-"""Largest distance of nearly equal paths, in units of the distance between two replicates."""
+"""Largest distance of nearly equal accuracy curves, in units of the distance of two replicates."""
 
 FITS = f"fit_of_batch_norm > {LEARNED}"
-"""Condition: the network with batch norm, the baseline of the comparison, has learned."""
+"""Condition: in the same replicate, the network with batch norm has learned."""
 
 STARTS = ("batch_norm", "batch_norm_asymmetric")
 
 
 def asymmetric_start(figure: int, network: str) -> list[Claim]:
-    """Return the claims of figure 5 or 13 about the asymmetric initialization of its network."""
+    """Return the claims of figure 5 or 13 about the asymmetric initialization.
+
+    figure: its number. network: the network in words, such as "VGG-19".
+    """
     source = f"paper B, Section 4, figure {figure}"
     return [
         Claim(

@@ -21,8 +21,10 @@ BREAKING_METHODS = (
 
 @dataclass(frozen=True)
 class BreakingBN(OnImages):
-    """Parameters of figures 5, 7, 10 and 13 of paper B: convolutional networks with and without
-    batch norm, from the usual and from an asymmetric initialization.
+    """Parameters of study `breaking_bn`, figures 5, 7, 10 and 13 of paper B.
+
+    The study trains convolutional networks with and without batch norm, from the usual and from an
+    asymmetric initialization.
     """
 
     study: ClassVar[str] = "breaking_bn"
@@ -72,6 +74,6 @@ class BreakingBN(OnImages):
     tau: float = parameter("threshold of the soft rank (0 to 1)", 0.5, minimum=0, maximum=1)
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes by which the run names its random streams."""
+        """Return the names of the run's random streams, such as "initialisation"."""
         mine = ("random pixels", "initialisation", *orders(self.epochs))
         return super().purposes() + mine

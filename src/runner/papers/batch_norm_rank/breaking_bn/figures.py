@@ -33,9 +33,10 @@ ARCHITECTURES = {"vgg19": "VGG-19", "resnet50": "ResNet-50"}
 
 
 def curves(tables: Tables) -> pd.DataFrame:
-    """Return median and range of every measure by method and epoch, at each method's chosen rate.
+    """Return median and range of every measure in COLUMNS, a row for each method and epoch.
 
-    The column `end_of_grid` is `smallest` or `largest` if this learning rate is an end of its grid.
+    All numbers of a method are from its chosen learning rate. The column `end_of_grid` is
+    `smallest` or `largest` if this learning rate is an end of its grid, otherwise empty.
     """
     keys = ["method", "learning_rate", "epoch", "steps"]
     return spread(paths(tables), keys, COLUMNS).merge(chosen_rates(tables))
@@ -52,7 +53,8 @@ def _lines(
 ) -> list[tuple[float, str, Look]]:
     """Draw median and range of each method; return the height, name and look at each line's end.
 
-    chance: the accuracy at chance level, a line with this text.
+    x: the column on the x-axis, `epoch` or `steps`. chance: the accuracy at chance level, drawn as
+    a line with the label `text`.
     """
     ends = []
     for method, look in METHODS.items():
@@ -78,10 +80,12 @@ def _lines(
 def draw(
     tables: Tables, columns: tuple[str, ...], x: str = "epoch", methods: list[str] = CENTRED
 ) -> tuple[Figure, pd.DataFrame]:
-    """Draw a panel for each column and in it a line for each method; return picture and numbers.
+    """Draw a panel for each measure and in it a line for each method; return picture and numbers.
 
-    columns: the measures to draw, at most four. x: the column on the x-axis, `epoch` or `steps`.
-    methods: the methods to draw. The returned numbers are those of all methods.
+    Lines are medians, bands the range over replicates. columns: the measures on the y-axes, at most
+    four. x: the column on the x-axis, `epoch` or `steps`. methods: the drawn methods. The returned
+    table is the result of `curves`, with all methods. Raises NoRows if none of the drawn methods
+    was run.
     """
     drawn = curves(tables)
     shown = nonempty(drawn[drawn["method"].isin(methods)], "curve of the figure")
@@ -93,9 +97,10 @@ def draw(
 
 
 def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure 10: accuracy, accuracy near chance level, and alignment of the gradients.
+    """Draw figure 10 in three panels with the epoch on the x-axis; return picture and numbers.
 
-    Returns the picture and the drawn numbers.
+    The panels show the training accuracy on a logarithmic axis, the accuracy of plain networks near
+    chance level, and the alignment of gradients. The returned table is the result of `curves`.
     """
     drawn, training, chance = curves(tables), tables["training"], chance_level(tables)
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.75, right=1.15, sharex=True)
@@ -129,9 +134,9 @@ def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def with_rates(panels: str, tables: Tables) -> str:
-    """Return a caption that describes panels, lines and bands and lists the learning rates.
+    """Return a caption: sentences about panels, lines and bands, and each method's learning rate.
 
-    Learning rates at an end of the grid are marked. panels: sentences about the panels.
+    A learning rate at an end of its grid is marked. panels: sentences about the panels.
     """
     rates = [
         f"{named(method)} {rate:g}{END_OF_GRID[end]}"
@@ -146,14 +151,18 @@ def _network(tables: Tables) -> str:
 
 
 def _end(tables: Tables, method: str, column: str = "train_accuracy") -> float:
-    """Return a method's last median of a column. Raises NoRows if the method was not run."""
+    """Return the median of a column over a method's replicates at the last epoch.
+
+    Raises NoRows if the method was not run.
+    """
     return select(curves(tables), method=method)[column].iloc[-1]
 
 
 def say_broken(tables: Tables) -> str:
-    """Return the headline: the accuracies from an asymmetric and from the usual initialization.
+    """Return the headline of figures 5 and 13: an asymmetric initialization breaks batch norm.
 
-    Raises NoRows if one of both methods was not run.
+    Its numbers are the median training accuracies at the last epoch, from the asymmetric and from
+    the usual initialization. Raises NoRows if a method was not run.
     """
     broken, usual = _end(tables, "batch_norm_asymmetric"), _end(tables, "batch_norm")
     return (
@@ -163,9 +172,10 @@ def say_broken(tables: Tables) -> str:
 
 
 def say_centring(tables: Tables, verdict: str) -> str:
-    """Return the headline: the accuracy without mean subtraction, and whether the claim holds.
+    """Return the headline of figure 7: the accuracy without mean subtraction in batch norm.
 
-    verdict: that of the claim, `holds` or `undecided`. Raises NoRows if a method was not run.
+    Its numbers are median training accuracies at the last epoch. verdict: the verdict of claim
+    `centring-redundant`, "holds" or "undecided". Raises NoRows if a method was not run.
     """
     without, norm = _end(tables, "batch_norm_no_mean"), _end(tables, "batch_norm")
     if verdict == "holds":
@@ -181,7 +191,7 @@ def say_centring(tables: Tables, verdict: str) -> str:
 
 
 def say_parallel(tables: Tables) -> str:
-    """Return the headline: plain networks learn nothing from images or random pixels."""
+    """Return the headline of figure 10: plain networks learn neither images nor random pixels."""
     return (
         f"Without batch norm {_network(tables)} does not learn, and it cannot tell images from"
         " random pixels"
@@ -189,9 +199,10 @@ def say_parallel(tables: Tables) -> str:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the preview of one run: accuracy, rank, r and alignment through training.
+    """Draw the preview of one run: training accuracy, rank, r and gradient alignment by epoch.
 
-    The returned table has each method's medians before training (`_before`) and in the last epoch.
+    Returns the picture and a table with a row for each method. The table has medians over
+    replicates before training (columns `_before`) and at the last epoch.
     """
     columns = ("train_accuracy", "rank", "rank_bound", "gradient_alignment")
     picture, drawn = draw(tables, columns, methods=list(METHODS))
@@ -253,8 +264,8 @@ FIGURES = [
         marks="lines: medians, bands: range",
         caption=partial(
             with_rates,
-            "(a) shows the training accuracy, (b) that of plain networks, (c) the alignment of"
-            " different images' gradients.",
+            "(a) shows the training accuracy, (b) the accuracy of plain networks, (c) the alignment"
+            " of different images' gradients.",
         ),
         shows={"method": ["batch_norm", "vanilla", "vanilla_100x", "vanilla_random_pixels"]},
     ),

@@ -1,9 +1,19 @@
-"""Measure convolutional networks in each replicate and epoch.
+"""Quantities of the claims about figures 5, 7, 10 and 13: numbers about convolutional networks.
 
-Methods share initialization and order of the data. Each method is read at the learning rate that
-was chosen for it. A diverged network has accuracy zero. The learned fraction is 0 at chance level
-and 1 for a perfect fit. `fit_of_batch_norm` is the learned fraction of the network with batch norm
-at the last epoch. Other networks are compared with it.
+Unless a function says otherwise, it returns one number for each replicate, that is, for each
+independent repetition.
+
+Arguments that recur:
+
+- tables: the tables of a figure's runs; `training` has the epochs, `metrics` the networks before
+  training.
+- method, one, other: names of methods, keys of LABELS in `tables.py`, such as "batch_norm" or
+  "vanilla".
+
+All methods of a replicate share the initialization and the order of the data. Each method is read
+at the learning rate that was chosen for it. A diverged network has accuracy zero. The learned
+fraction is 0 at chance level and 1 for a perfect fit. The column `fit_of_batch_norm` is the learned
+fraction, at the last epoch, of the network with batch norm in the same replicate.
 """
 
 import numpy as np
@@ -26,8 +36,9 @@ PRINTED = {
 
 
 def _of(tables: Tables, method: str, column: str) -> pd.DataFrame:
-    """Return a column of a method by epoch (0: before training) and replicate. Raises NoRows if the
-    method was not run.
+    """Return a column of a method, with a row for each epoch and a column for each replicate.
+
+    Epoch 0 is before training. Raises NoRows if the method was not run.
     """
     rows = paths(tables)
     rows = nonempty(rows[rows["method"] == method], f"rows: {LABELS[method]}")
@@ -35,13 +46,18 @@ def _of(tables: Tables, method: str, column: str) -> pd.DataFrame:
 
 
 def _learned(tables: Tables, method: str) -> pd.DataFrame:
-    """Return the learned fraction, by epoch from 1 on and replicate."""
+    """Return a method's learned fraction, with a row for each epoch from 1 on and a column for each
+    replicate.
+    """
     accuracy = _of(tables, method, "train_accuracy").drop(index=0)
     return learned_share(accuracy, chance_level(tables))
 
 
 def _beside_fit(tables: Tables, values: pd.DataFrame) -> pd.DataFrame:
-    """Return values by epoch and replicate as rows, with the column `fit_of_batch_norm`."""
+    """Return values as rows with the columns `replicate`, `epoch`, `value` and `fit_of_batch_norm`.
+
+    values: a row for each epoch and a column for each replicate.
+    """
     rows = values.unstack().rename("value").reset_index()
     fit = _learned(tables, "batch_norm").iloc[-1]
     return rows.assign(fit_of_batch_norm=rows["replicate"].map(fit))
@@ -49,7 +65,11 @@ def _beside_fit(tables: Tables, values: pd.DataFrame) -> pd.DataFrame:
 
 @quantity("rank before training, {one} / {other}", unit="ratio")
 def rank_before(tables: Tables, one: str, other: str) -> pd.Series:
-    """TODO"""
+    """Return the ratio of two methods' ranks before training, for each replicate.
+
+    The rank is measured in the last hidden layer. one, other: the methods of numerator and
+    denominator, such as "batch_norm". Raises NoRows if a method was not run.
+    """
     return _of(tables, one, "rank").loc[0] / _of(tables, other, "rank").loc[0]
 
 
@@ -58,21 +78,42 @@ def rank_before(tables: Tables, one: str, other: str) -> pd.Series:
     unit="difference",
 )
 def order_kept(tables: Tables) -> pd.Series:
-    """TODO"""
+    """Return for each replicate by how much training keeps the order of the networks' ranks.
+
+    For two networks A and B the number is log2(rank of A / rank of B) at a later epoch. A is the
+    network with the larger rank before training. The value is the smallest number over all pairs
+    and all epochs from 1 on. A negative value means that the ranks of a pair changed their order.
+    See `learning.least_lead`.
+
+    Raises NoRows if there are fewer than two networks.
+    """
     ranks = paths(tables).pivot(index=["replicate", "epoch"], columns="method", values="rank")
     return least_lead(nonempty(ranks, "ranks"))
 
 
 @quantity("training accuracy at every epoch, {one} − {other}", unit="difference")
 def accuracy_ahead(tables: Tables, one: str, other: str) -> pd.Series:
-    """TODO"""
+    """Return the difference of two methods' training accuracies, for each replicate and epoch.
+
+    Epochs begin at 1. one, other: the methods, such as "batch_norm"; the accuracy of `other` is
+    subtracted. Raises NoRows if a method was not run.
+    """
     accuracy = (_of(tables, method, "train_accuracy").drop(index=0) for method in (one, other))
     return (next(accuracy) - next(accuracy)).unstack()
 
 
 @quantity("learned fraction, (accuracy − 0.1) / 0.9, of {method} {when}")
 def learned(tables: Tables, method: str, when: str = LAST) -> pd.DataFrame:
-    """when: LAST, or other printed words for all epochs after epoch 0."""
+    """Return a method's learned fraction of the training images.
+
+    The learned fraction is 0 at chance level and 1 for a perfect fit. The column
+    `fit_of_batch_norm` has the learned fraction of the network with batch norm at the last epoch.
+
+    method: such as "vanilla". when: LAST gives one row for each replicate, at the last epoch. Any
+    other text, such as "at every epoch", gives a row for each replicate and each epoch from 1 on;
+    the text is printed in the name of the quantity. Raises NoRows if the method or `batch_norm` was
+    not run.
+    """
     share = _learned(tables, method)
     return _beside_fit(tables, share.tail(1) if when == LAST else share)
 
@@ -82,20 +123,37 @@ def learned(tables: Tables, method: str, when: str = LAST) -> pd.DataFrame:
     unit="difference",
 )
 def gained_by_centring(tables: Tables, when: str = LAST) -> pd.DataFrame:
-    """when: LAST, or other printed words for the mean over all epochs after epoch 0."""
+    """Return the gain from mean subtraction in batch norm, a row for each replicate.
+
+    The value is the learned fraction of `batch_norm` minus the learned fraction of
+    `batch_norm_no_mean`. The learned fraction is 0 at chance level and 1 for a perfect fit. The
+    column `fit_of_batch_norm` has the learned fraction of `batch_norm` at the last epoch.
+
+    when: LAST takes the last epoch. Any other text takes the mean over all epochs from 1 on; rules
+    print the text. Raises NoRows if one of the two methods was not run.
+    """
     gap = _learned(tables, "batch_norm") - _learned(tables, "batch_norm_no_mean")
     return _beside_fit(tables, gap.tail(1) if when == LAST else gap.mean().to_frame().T)
 
 
 @quantity("alignment of the gradients of {method}, before training and at every epoch")
 def alignment(tables: Tables, method: str) -> pd.Series:
-    """TODO"""
+    """Return the alignment of a method's gradients, a row for each replicate and epoch.
+
+    The alignment is the mean absolute cosine of the gradients of two images by the last layer.
+    Epoch 0 is before training. method: such as "vanilla". Raises NoRows if the method was not run.
+    """
     return _of(tables, method, "gradient_alignment").unstack()
 
 
 @quantity("alignment of the gradients before training, {one} − {other}", unit="difference")
 def alignment_before(tables: Tables, one: str, other: str) -> pd.Series:
-    """TODO"""
+    """Return the difference of two methods' gradient alignments before training.
+
+    The alignment is the mean absolute cosine of the gradients of two images by the last layer.
+    There is a number for each replicate. one, other: the methods, such as "vanilla"; the alignment
+    of `other` is subtracted. Raises NoRows if a method was not run.
+    """
     aligned = (_of(tables, method, "gradient_alignment").loc[0] for method in (one, other))
     return next(aligned) - next(aligned)
 
@@ -105,13 +163,17 @@ def alignment_before(tables: Tables, one: str, other: str) -> pd.Series:
     unit="ratio",
 )
 def distance_of_paths(tables: Tables) -> pd.Series:
-    """Each replicate has a network on images and one on random pixels. Their distance is divided by
-    the mean distance of the network on images from those of the other replicates.
+    """Return how far the accuracies on images and on random pixels are apart, for each replicate.
 
-    A distance is the mean over the epochs after training begins of |difference of log accuracies|.
-    Accuracies below 1e-4 count as 1e-4. The two networks of a replicate share initialization and
-    order of the data; replicates share neither. The distance of two replicates enters the
-    denominators of both, so the sign test over replicates is approximate.
+    The networks have no batch norm. The distance of two networks is the mean over epochs, from 1
+    on, of |difference of their log training accuracies|. Accuracies below 1e-4 count as 1e-4. The
+    numerator is the distance of the replicate's network on images from its network on random
+    pixels. The denominator is the mean distance of the network on images from the networks on
+    images of all other replicates.
+
+    The two networks of a replicate share initialization and order of the data. Networks of
+    different replicates share neither. The distance of two replicates enters two denominators, so
+    the sign test over replicates is approximate. Raises NoRows if a method was not run.
     """
     images, noise = (
         np.log(_of(tables, method, "train_accuracy").drop(index=0).clip(lower=1e-4))

@@ -1,19 +1,19 @@
 """Study `breaking_bn`: paper B, Section 4 and Appendices C, H and I, figures 5, 7, 10 and 13.
 
-A convolutional network learns images in several ways:
+A convolutional network learns images with one of these methods:
 
 - `batch_norm`: with batch normalization, from PyTorch's initialization;
 - `batch_norm_asymmetric`: with batch normalization, from positive weights of the same variance;
 - `batch_norm_no_mean`: with division by the root mean square, without mean subtraction;
-- `vanilla`: without normalization; `vanilla_100x`: at 100 times the learning rate;
-  `vanilla_random_pixels`: without normalization, on images of uniform random pixels with the labels
-  of the data.
+- `vanilla`: without normalization;
+- `vanilla_100x`: without normalization, at 100 times the learning rate of `vanilla`;
+- `vanilla_random_pixels`: without normalization, on images of uniform random pixels with the labels
+  of the data, at the learning rate of `vanilla`.
 
-Each method is trained at the fastest learning rate of a grid, chosen on separate replicates
-(`selection.csv`). `vanilla_random_pixels` uses the learning rate of `vanilla`, `vanilla_100x` 100
-times this rate. In one replicate, all methods start from the same random draws and see the data in
-the same order. Networks are trained one after the other because each one occupies the whole
-machine.
+The learning rate of each other method is the fastest one of a grid. It is chosen on separate
+replicates, the selection replicates (`selection.csv`). In one replicate, all methods start from the
+same random draws and see the data in the same order. Networks are trained one after the other
+because each one occupies the whole machine.
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,9 +45,10 @@ ARCHITECTURES = {"vgg19": VGG19, "resnet50": ResNet50}
 class Method:
     """A method: the network's normalization, initialization, learning rate and images.
 
-    faster: factor on the learning rate. random_pixels: whether pixels are random. rate_of: the
-    method whose learning rate is used, multiplied by `faster`; if empty, this method's learning
-    rate is chosen from the grid.
+    - faster: factor on the learning rate.
+    - random_pixels: whether the images have random pixels.
+    - rate_of: the method whose learning rate is used, multiplied by `faster`. If it is empty, the
+      learning rate is chosen from the grid.
     """
 
     normalization: str
@@ -69,25 +70,26 @@ METHODS = {
 
 @dataclass(frozen=True)
 class UntrainedNetwork(Row):
-    """One row per method and replicate: measures of the last hidden layer before training."""
+    """One row for each untrained network (method, replicate): measures of its last hidden layer."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("method", "replicate")
 
     method: str
     replicate: int
-    parameters: int  # weights, biases, scales and shifts of the network
-    matrix_rank: float  # singular values above sigma_max d eps; nan if not finite
-    soft_rank: float  # rank_tau of the representation scaled to Tr M = d
+    parameters: int  # number of weights, biases, scales and shifts of the network
+    matrix_rank: float  # number of singular values above sigma_max d eps; nan if not finite
+    soft_rank: float  # soft rank rank_tau (Eq. 3) of H, scaled to Tr M = d
     rank_bound: float  # r(H), Eq. (4); nan if H is zero or not finite
     gradient_alignment: float  # mean |cosine| of per-sample gradients of the last layer
 
 
 @dataclass(frozen=True)
 class TrialEpoch(Row):
-    """One row per method, learning rate, selection replicate and epoch, to choose learning rates.
+    """One row for each method, learning rate, replicate and epoch of the trials.
 
-    Numbers of diverged networks are nan.
+    The trials choose the learning rates, on separate replicates. Numbers of diverged networks are
+    nan.
     """
 
     table: ClassVar[str] = "selection"
@@ -100,7 +102,7 @@ class TrialEpoch(Row):
     steps: int  # steps of SGD so far
     train_loss: float  # nats; mean over the epoch's minibatches, each before its step
     train_accuracy: float  # fraction of images with the right class; mean over minibatches
-    test_loss: float  # at the end of the epoch, with running statistics
+    test_loss: float  # nats; at the end of the epoch, with running statistics
     test_accuracy: float  # fraction of the test images with the right class, at the same time
     rank: float  # rank of the last hidden layer on `samples` training images
     rank_bound: float  # r(H), lower bound of the rank, Eq. (4), of the same representation
@@ -109,7 +111,7 @@ class TrialEpoch(Row):
 
 @dataclass(frozen=True)
 class TrainedEpoch(TrialEpoch):
-    """One row per method, replicate and epoch, at the learning rate chosen for the method."""
+    """One row for each method, replicate and epoch, at the method's chosen learning rate."""
 
     table: ClassVar[str] = "training"
 
@@ -117,9 +119,12 @@ class TrainedEpoch(TrialEpoch):
 
 
 def run(config: Config, context: Context) -> Iterator[UntrainedNetwork | TrialEpoch | Measured]:
-    """Train the networks one after the other; yield rows, and the measures of `Context.hand_over`.
+    """Train the networks one after the other; yield the rows of the three tables.
 
-    Networks of the judged replicates are measured before training, too.
+    The replicates for trials only choose learning rates. Networks of all other replicates are also
+    measured before training. They are handed to the user's function `measure`, if there is one,
+    whose rows (`Measured`) are yielded, too. Raises InputError for an unknown method or
+    architecture, or unavailable images.
     """
     rate_of = {name: lookup("methods", name, METHODS).rate_of or name for name in config.methods}
     judged = range(config.replicates)
@@ -148,8 +153,8 @@ def run(config: Config, context: Context) -> Iterator[UntrainedNetwork | TrialEp
 def images(config: Config, context: Context, random_pixels: bool) -> Dataset:
     """Return the study's images on the device, each channel with mean zero and variance one.
 
-    random_pixels: whether to replace the pixels by random ones. Raises InputError if the images are
-    unavailable or fewer than `samples`.
+    random_pixels: whether to replace the pixels by random pixels. Raises InputError if the images
+    are unavailable or if there are fewer than `samples` training images.
     """
     data = training_images(config, context)
     probed(config, data)  # raises an error now, not when networks are measured
@@ -161,18 +166,20 @@ def images(config: Config, context: Context, random_pixels: bool) -> Dataset:
 
 
 def new_network(config: Config, name: str, channels: int, classes: int) -> ConvolutionalClassifier:
-    """Return an uninitialized network of a method for images with `channels` channels.
+    """Return an uninitialized network of a method.
 
-    name: the method's name. Raises InputError for an unknown architecture.
+    name: the method's name, a key of METHODS. channels, classes: numbers of image channels and of
+    outputs. Raises InputError for an unknown architecture.
     """
     architecture = lookup("architecture", config.architecture, ARCHITECTURES)
     return architecture(channels, classes, METHODS[name].normalization, config.multiplier)
 
 
 def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn.Module:
-    """Return a stored network as a torch module.
+    """Return a stored network as a torch module in evaluation mode.
 
-    network: the network's stored name. tensors: its stored tensors by name.
+    network: the network's name in `weights.safetensors`, which begins with its method. tensors: its
+    stored tensors by name.
     """
     first = next(W for W in tensors.values() if W.ndim == 4)
     classes = len(tensors["classifier.weight"])
@@ -182,7 +189,7 @@ def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn
 
 
 def traced(config: Config, trainer: ConvolutionalTrainer) -> dict[str, Tensor]:
-    """Return by name the network's tensors, the probe images x and their last representations H."""
+    """Return tensors by name: images `x` for measurements, weights, last representations `H`."""
     images = probed(config, trainer.data)
     H, _ = last_layer(trainer.network, images)
     return {"x": images.pixels, **trainer.network.state_dict(), "H": H}
@@ -193,9 +200,9 @@ def start(
 ) -> ConvolutionalTrainer:
     """Return the trainer of a newly initialized network.
 
-    data: the images, by whether their pixels are random. task: method and replicate. rate: learning
-    rate of the grid, which the method's `faster` multiplies. Raises InputError for an unknown
-    architecture.
+    data: the dataset with the real pixels (key False) and with random pixels (key True). task:
+    method and replicate. rate: a learning rate of the grid, which is multiplied by the method's
+    `faster`. Raises InputError for an unknown architecture.
     """
     method, replicate = METHODS[task.method], task.replicate
     method_data = data[method.random_pixels]
@@ -214,9 +221,9 @@ def start(
 def last_layer(
     network: ConvolutionalClassifier, on: Images
 ) -> tuple[Float[Tensor, "N d"], Float[Tensor, "N classes"]]:
-    """Return last hidden representations, and the errors `softmax - one-hot` of the logits.
+    """Return the last hidden representations, and the errors `softmax - one-hot` of the logits.
 
-    Batch normalization uses the statistics of the images `on`.
+    on: N images. Batch normalization uses the statistics of these images.
     """
     network.set_mode("probe")
     H = network.hidden(on.pixels)
@@ -226,7 +233,10 @@ def last_layer(
 
 
 def measure(config: Config, trainer: ConvolutionalTrainer) -> dict[str, float]:
-    """Return the measures of the last hidden layer, named like the columns of UntrainedNetwork."""
+    """Return ranks and gradient alignment of the last hidden layer, on `samples` training images.
+
+    The keys are columns of `UntrainedNetwork`.
+    """
     H, errors = last_layer(trainer.network, probed(config, trainer.data))
     measured = ranks(H.mT[None], config.tau)
     values = {name: float(value[0]) for name, value in vars(measured).items()}

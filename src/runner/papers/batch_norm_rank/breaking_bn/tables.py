@@ -16,13 +16,15 @@ LABELS = {
 """Names of methods in legends and claims."""
 
 MEASURES = ["rank", "rank_bound", "gradient_alignment"]
-"""Measures that are recorded before training, too."""
+"""Measures that are recorded before training and at every epoch."""
 
 
 def paths(tables: Tables) -> pd.DataFrame:
-    """Return one row per method, replicate and epoch, at the learning rate chosen for the method.
+    """Return the measures of all networks, a row for each method, replicate and epoch.
 
-    Measures before training have epoch 0. Diverged networks have the values of NOTHING_LEARNED.
+    All numbers of a method are from its chosen learning rate. Rows with epoch 0 have the measures
+    before training, without losses and accuracies. Diverged networks have accuracy zero and
+    infinite loss.
     """
     trained = with_divergence(tables["training"])
     start = tables["metrics"].rename(columns={"matrix_rank": "rank"})
@@ -33,9 +35,10 @@ def paths(tables: Tables) -> pd.DataFrame:
 
 
 def chosen_rates(tables: Tables) -> pd.DataFrame:
-    """Return each method's learning rate, and `end_of_grid`: `smallest`, `largest` or empty.
+    """Return a row for each method, with the columns `method`, `learning_rate` and `end_of_grid`.
 
-    `end_of_grid` is empty for methods whose learning rate is derived from another method's.
+    `end_of_grid` is `smallest` or `largest` if the learning rate is an end of its grid, otherwise
+    empty. It is also empty for methods that use a multiple of another method's learning rate.
     """
     rates = tables["training"].groupby("method", sort=False)["learning_rate"].first().reset_index()
     tried = tables.get("selection", tables["training"]).groupby("method")["learning_rate"].unique()

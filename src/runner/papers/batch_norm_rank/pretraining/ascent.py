@@ -1,15 +1,20 @@
 """Pre-training of paper B (Section 4, Appendix G): raising r without labels, before training.
 
-`r(H) = Tr(M)^2 / ||M||_F^2`, `M = H H^T / N` (Eq. 4). The authors' code for figure 4 descends on
-`r^{-1/2}` of the last hidden layer, over all layers. Their code for figure 6 takes some layers l
-one after the other, and descends on `1 / r` of the pre-activations `Z_l`, over the weights of
-layers 1..l. The paper's text raises r(H_l) in each layer. The value of r does not depend on the
-scale of the weights. Hence its gradient is orthogonal to the parameters of the layer. Gradient
-steps therefore increase the norm of the parameters. Our variant `turn` rotates the parameters
-instead.
+r is the lower bound of the rank: `r(H) = Tr(M)^2 / ||M||_F^2` with `M = H H^T / N` (Eq. 4). There
+are three procedures:
 
-All functions work on R networks at once: `X (R, features, N)`, samples as columns, separate inputs
-for each network.
+- The authors' code for figure 4 takes descent steps on `r^{-1/2}` of the last hidden layer, over
+  the weights of all layers.
+- The authors' code for figure 6 takes some layers l one after the other. It takes descent steps on
+  `1 / r` of the pre-activations `Z_l`, over the weights of layers 1..l.
+- The paper's text raises r(H_l) in each layer l.
+
+The value of r does not depend on the scale of the weights. Hence its gradient is orthogonal to the
+parameters of the layer, and gradient steps increase the norm of the parameters. Our variant `turn`
+rotates the parameters, which keeps their norm.
+
+All functions work on R networks at once. Inputs `X (R, features, N)` have samples as columns, with
+separate inputs for each network.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,9 +29,9 @@ from runner.networks.mlp import MLP
 from runner.papers.batch_norm_rank import theory
 
 Move = Callable[[Sequence[Tensor], Sequence[Tensor]], None]
-"""Function that takes one step in place.
+"""Function that takes one step of pre-training in place.
 
-Its arguments are the parameters (W, b) of a layer, and the gradient of r by them.
+Its arguments are the parameters (W, b) of a layer, and the gradient of r by each of them.
 """
 
 
@@ -44,8 +49,8 @@ def r_and_gradient(
 ) -> tuple[Float[Tensor, " R"], Float[Tensor, "R d N"]]:
     """Return r of each matrix H, and the gradient of r by H.
 
-    r is the lower bound of the rank of H. Let `M = H H^T / N`, `T = Tr M` and `F = ||M||_F`. Then r
-    is `T^2 / F^2`, and its gradient is `(4 T / (N F^2)) (H - (T / F^2) M H)`.
+    r is the lower bound of the rank of H (Eq. 4). Let `M = H H^T / N`, `T = Tr M` and `F =
+    ||M||_F`. Then r is `T^2 / F^2`, and its gradient is `(4 T / (N F^2)) (H - (T / F^2) M H)`.
     """
     M = theory.second_moment(H)
     T, square = theory.trace(M)[:, None, None], M.square().sum((1, 2))[:, None, None]
@@ -65,10 +70,12 @@ def descend(
 ) -> None:
     """Take one step of gradient descent on `r^power`, in place, in layers 1 to `layer`.
 
-    r is the lower bound of the rank of the last of these layers. X: inputs, the N samples as
-    columns. step: step size. activated: whether r is that of the layer's outputs, and biases are
-    trained, too. Otherwise r is that of the pre-activations, and only weights are trained. Raises
-    InputError for skip connections, normalization, and activations without a written-out
+    r is the lower bound (4) of the rank of `layer`. activated: if true, r is computed from the
+    layer's outputs, and weights and biases are trained. If false, r is computed from the
+    pre-activations, and only weights are trained. X: inputs, the N samples as columns. step: step
+    size.
+
+    Raises InputError for skip connections, normalization, and activations without a written-out
     derivative.
     """
     derivative = _derivative(network)
@@ -96,16 +103,20 @@ def _derivative(network: MLP) -> Callable[[Tensor], Tensor]:
     """
     derivative = network.sigma.derivative
     if derivative is None:
-        raise InputError(f"activation={network.activation}: its gradient of r is not written out")
+        raise InputError(
+            f"the gradient of r is not implemented for activation={network.activation}"
+        )
     if network.centred is not None or not isinf(network.skip):
-        raise InputError("the gradient of r is written out without normalization or skip alone")
+        raise InputError(
+            "the gradient of r is implemented only without normalization and skip connections"
+        )
     return derivative
 
 
 def swept_layers(depth: int) -> list[int]:
-    """Return the layers that the code of figure 6 pre-trains: 5, 9, .., 29 of 30 layers.
+    """Return the layers that the authors' code of figure 6 pre-trains: 5, 9, .., 29 of 30 layers.
 
-    For less than 5 layers this is the last layer.
+    A network with fewer than 5 layers has its last layer pre-trained.
     """
     return list(range(5, depth + 1, 4)) or [depth]
 
@@ -122,9 +133,12 @@ def raise_layer_wise(
     """Raise r of each hidden layer in place, one layer after the other; yield each finished layer.
 
     Each layer takes `steps` steps on each minibatch, with the gradient of r of its outputs H_l.
-    minibatches: inputs, the N samples as columns. move: takes one step. unit_scale: whether each
-    finished layer is scaled to root mean square one on the minibatches. Raises InputError for
-    networks that `descend` refuses, too.
+    minibatches: inputs, the N samples as columns. move: takes one step, such as `climb`.
+    unit_scale: whether each finished layer is scaled so that its outputs have root mean square one
+    on the minibatches.
+
+    Raises InputError for skip connections, normalization, and activations without a written-out
+    derivative.
     """
     derivative, hidden = _derivative(network), list(minibatches)
     for layer in range(1, network.depth + 1):
@@ -146,18 +160,18 @@ def raise_layer_wise(
 def climb(theta: Sequence[Tensor], gradient: Sequence[Tensor], step: float) -> None:
     """Take a step of gradient ascent in place: `theta <- theta + step * gradient`.
 
-    theta: parameters of a layer. gradient: the gradient of r by each of them.
+    theta: the parameters of a layer. gradient: the gradient of r by each of them.
     """
     for tensor, g in zip(theta, gradient, strict=True):
         tensor.add_(g, alpha=step)
 
 
 def turn(theta: Sequence[Tensor], gradient: Sequence[Tensor], angle: float) -> None:
-    """Rotate the parameters in place by an angle towards the gradient g.
+    """Rotate a layer's parameters in place by an angle towards the gradient g of r.
 
-    `theta <- cos(angle) theta + sin(angle) ||theta|| g / ||g||`. The norm of theta does not change
-    if g is orthogonal to theta. Networks whose gradient is zero do not change. Entries of g that
-    are not finite count as zero. angle: in radians.
+    The formula is `theta <- cos(angle) theta + sin(angle) ||theta|| g / ||g||`. The norm of theta
+    does not change if g is orthogonal to theta. Networks whose gradient is zero do not change.
+    Entries of g that are nan or infinite count as zero. angle: in radians.
     """
     length, slope = _norm(theta), _norm(gradient)
     eta, moves = torch.tensor([angle]), slope > 0
@@ -169,7 +183,7 @@ def turn(theta: Sequence[Tensor], gradient: Sequence[Tensor], angle: float) -> N
 
 
 def _norm(tensors: Sequence[Tensor]) -> Float[Tensor, " R"]:
-    """Return the norm of all numbers of each network; nan and inf count as 0."""
+    """Return for each network the norm of all its numbers; nan and inf count as 0."""
     finite = (tensor.nan_to_num(0.0, 0.0, 0.0) for tensor in tensors)
     return sum(t.square().sum(dim=tuple(range(1, t.ndim))) for t in finite).sqrt()
 

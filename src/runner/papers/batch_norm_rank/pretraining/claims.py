@@ -31,10 +31,10 @@ We added it when we knew the numbers on digits, which train for 25 epochs.
 
 
 def advantage(name: str, statement: str, column: str, source: str, than: str) -> Claim:
-    """Return the claim that the deepest pre-trained networks are better than others in a column.
+    """Return the claim that the deepest pre-trained networks are better than others in a measure.
 
-    name, statement, source: of the claim. column: a name in `quantities.COLUMNS`. than: the method
-    of the other networks.
+    name, statement, source: parts of the claim. column: the measure, a key of `quantities.COLUMNS`.
+    than: the method of the other networks.
     """
     rule = ahead("pretrained", than, column).given(AS_LONG).above(0)
     return Claim(name, statement, source, rule, needs={"depth": 3})
@@ -185,7 +185,8 @@ CONTROLS = [
 def helps_against(name: str, others: str, network: str) -> Claim:
     """Return the additional claim that the deepest networks learn faster after pre-training.
 
-    name: of the claim. others: the compared networks, in words. network: their method.
+    name: the claim's name. others: the compared networks, in words. network: the method of the
+    compared networks.
     """
     statement = (
         f"on every dataset the deepest plain networks learn faster after pre-training than {others}"

@@ -57,13 +57,14 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     },
 }
 SETTINGS = {**SETTINGS, "ours": {**SETTINGS["text"], "steps": [0.02, 0.05, 0.1, 0.2]}}
-"""Defaults of each protocol. The paper gives no step, learning rate or M."""
+"""Defaults of each protocol. The paper gives no step size, learning rate or M."""
 
 
 @dataclass(frozen=True)
 class Pretraining(TrainedMLPs):
-    """Parameters of figures 4, 6, 11 and 12 of paper B: raising the rank before training, compared
-    with batch norm.
+    """Parameters of study `pretraining`, figures 4, 6, 11 and 12 of paper B.
+
+    The study raises the rank before training, and compares the networks with batch norm.
     """
 
     study: ClassVar[str] = "pretraining"
@@ -88,8 +89,8 @@ class Pretraining(TrainedMLPs):
     )
     methods: list[str] = parameter("networks to compare", list(METHODS[:4]), choices=METHODS)
     pretraining_steps: list[int] | None = parameter(
-        "M, the numbers of minibatches of pre-training, or with script=fig6 of steps on each layer,"
-        " one after the other; null: the numbers of the protocol, as below",
+        "M: list of numbers of minibatches of pre-training (script=fig6: numbers of steps on each"
+        " layer, one layer after the other); null: the numbers of the protocol, as below",
         None,
         minimum=1,
     )
@@ -125,7 +126,7 @@ class Pretraining(TrainedMLPs):
 
     @property
     def way(self) -> str:
-        """Return the key in SETTINGS: the name of the authors' script, or of the protocol."""
+        """Return the training procedure, a key of SETTINGS: the authors' script or the protocol."""
         return self.script if self.protocol == "authors" else self.protocol
 
     def settled(self) -> "Pretraining":
@@ -140,11 +141,11 @@ class Pretraining(TrainedMLPs):
 
     @property
     def chooses(self) -> bool:
-        """Return whether learning rates or steps of the ascent are chosen from several."""
+        """Return whether learning rates or steps of pre-training are chosen from several."""
         return any(len(g) > 1 for g in (self.learning_rates, self.batch_norm_rates, self.steps))
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes by which the run names its random streams."""
+        """Return the names of the run's random streams, such as "pretraining"."""
         if self.epochs is None:
             return self.settled().purposes()
         mine = ("glorot", "positive", "passing", "scaling", "orthogonalising", "pretraining")

@@ -55,7 +55,7 @@ MOST = 25.0
 
 
 def curves(tables: Tables) -> pd.DataFrame:
-    """Return median and range of every measure by depth, network and epoch.
+    """Return median and range of every measure in COLUMNS, a row for each network, depth and epoch.
 
     Losses that are not finite count in the median and not in the range.
     """
@@ -69,8 +69,9 @@ def curves(tables: Tables) -> pd.DataFrame:
 def advantages(tables: Tables, columns: Sequence[str]) -> pd.DataFrame:
     """Return how much better pre-trained networks are than each other network, by depth and epoch.
 
-    The numbers are median and range over replicates of the difference in each of `columns`. They
-    are positive if the pre-trained network is better. Raises NoRows without pre-trained networks.
+    The result has the median and range over replicates of the difference in each of `columns`. A
+    difference is positive if the pre-trained network is better. Raises NoRows without pre-trained
+    networks.
     """
     rows, keys = at_chosen_rates(tables).replace(np.inf, np.nan), ["depth", "epoch", "replicate"]
     ours = nonempty(rows[rows["method"] == "pretrained"], "pre-trained networks")
@@ -82,16 +83,16 @@ def advantages(tables: Tables, columns: Sequence[str]) -> pd.DataFrame:
 
 
 WIDE = {"linewidth": 5.0, "markersize": 12, "zorder": 1.9}
-"""Line style for lines under other lines."""
+"""Line style for lines that lie under other lines."""
 
 
 def _lines(
     axes: Axes, drawn: pd.DataFrame, column: str, height: Callable = np.asarray, bands: bool = True
 ) -> list[tuple[float, str, Look]]:
-    """Draw a line and a band for each network; return height, name and look at each line's end.
+    """Draw a line for each network by epoch; return height, name and look at each line's end.
 
-    height: function from values to heights. Without bands the line of plain networks is wide and
-    lies under the others.
+    height: function from values to heights. bands: whether to draw ranges as bands. Without bands
+    the line of plain networks is wide and lies under all other lines.
     """
     ends, several = [], len(set(drawn["pretraining_steps"]) - {0}) > 1
     for (method, steps), rows in drawn.sort_values("epoch").groupby(VARIANT):
@@ -110,10 +111,11 @@ def _lines(
 def draw_by_depth(
     tables: Tables, first: str, columns: Sequence[str]
 ) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure 4, 11 or 12, with a column of panels for each depth; return picture and numbers.
+    """Draw figure 4, 11 or 12: measures by epoch, in a column of panels for each depth.
 
-    first: the measure in the top row. columns: the measures in the rows below. These rows show the
-    differences to pre-trained networks, positive if pre-training is better.
+    The top row shows the medians of the measure `first`. Each lower row shows the difference to
+    pre-trained networks in one measure of `columns`, positive if pre-training is better. Returns
+    the picture and the table of `curves`.
     """
     drawn, letters = curves(tables), iter(ascii_lowercase)
     trained, depths = drawn[drawn["epoch"] > 0], sorted(set(drawn["depth"]))
@@ -156,9 +158,11 @@ def draw_by_depth(
 
 
 def _mean_leads(tables: Tables, column: str) -> dict[str, str]:
-    """Return the mean lead of the deepest pre-trained networks, in words, by the other's name.
+    """Return in words the mean difference of the deepest pre-trained networks to each other
+    network.
 
-    The lead is the difference of the medians of a column, averaged over the epochs.
+    The difference is that of the medians of a column, averaged over the epochs. The keys are the
+    printed names of the other networks.
     """
     medians = deepest(through_training(tables)).groupby("method")[column].median().rename(NAMES)
     leads = medians[NAMES["pretrained"]] - medians
@@ -169,7 +173,7 @@ def _mean_leads(tables: Tables, column: str) -> dict[str, str]:
 def _widen(axes: Axes, rows: pd.DataFrame, column: str) -> bool:
     """Set limits that include the medians and most of the bands; return whether bands are cut.
 
-    First epochs that would stretch the axis are left out; an arrow above it has their median.
+    First epochs that would stretch the axis are excluded. An arrow above the axis has their median.
     """
     epochs = rows["epoch"]
     first = rows[epochs == epochs.min()]
@@ -199,7 +203,7 @@ def _widen(axes: Axes, rows: pd.DataFrame, column: str) -> bool:
 def _scale(row: Sequence[Axes], values: pd.Series) -> Callable:
     """Scale the axes of a row of panels; return the function from values to heights.
 
-    Losses have a logarithmic axis, and diverged networks a separate line at its upper end.
+    Losses have a logarithmic axis. Diverged networks are drawn on a separate line at its upper end.
     """
     if "loss" not in str(values.name):
         row[0].set_ylim(0, 1.03)
@@ -231,7 +235,7 @@ def say_by_depth(tables: Tables, first: str) -> str:
 
 
 def _rates(tables: Tables) -> str:
-    """Return the most frequent learning rate, and the other rates with their networks."""
+    """Return in words the most frequent learning rate, and the other rates with their networks."""
     rows = at_chosen_rates(tables).drop_duplicates(["depth", *VARIANT])
     usual, *other_rates = rows["learning_rate"].value_counts().index
     words = [f"{usual:g}"]
@@ -249,7 +253,8 @@ def _rates(tables: Tables) -> str:
 def middle(rows: pd.DataFrame, network: str, column: str) -> float:
     """Return the median of a column over the deepest networks of protocol `authors`.
 
-    network: the networks' name. Raises NoRows if they were not run.
+    network: a network's name or method, such as "M = 75" or "vanilla". Raises NoRows if the network
+    was not run.
     """
     return float(named(of_protocol(deepest(rows), "authors"), network)[column].median())
 
@@ -261,10 +266,13 @@ ENOUGH = 1000
 def say_helps(tables: Tables, column: str, helps: str, beats: str) -> str:
     """Return the headline: whether pre-training helps plain networks and beats batch norm.
 
-    helps, beats: both parts of the sentence, values of HELPS and BEATS. If pre-training beats batch
-    norm and plain networks end better than batch norm in every replicate, the headline names this.
-    It is empty if pre-training is shorter than ENOUGH minibatches, or a median is not finite.
-    Raises NoRows if a network was not run.
+    Its numbers are the medians of `column` at the last epoch and the largest depth, with and
+    without pre-training. helps, beats: the parts of the sentence, values of HELPS and BEATS. If
+    plain networks, too, end better than batch norm in every replicate, the second part says "both
+    end ahead of batch norm".
+
+    The headline is empty if pre-training is shorter than ENOUGH minibatches, or a median is not
+    finite. Raises NoRows if a network was not run.
     """
     rows = last_epochs(tables)
     ours, plain = (middle(rows, name, column) for name in ("pretrained", "vanilla"))
@@ -277,7 +285,11 @@ def say_helps(tables: Tables, column: str, helps: str, beats: str) -> str:
 
 
 def _ahead_in_all(rows: pd.DataFrame, network: str, than: str, column: str) -> bool:
-    """Return whether the deepest networks of a name end better than others in every replicate."""
+    """Return whether the deepest networks of one name are better than those of another in every
+    replicate.
+
+    rows: one row for each network. network, than: the two names. column: the compared measure.
+    """
     of_authors = of_protocol(deepest(rows), "authors")
     values, baseline = (
         named(of_authors, name).set_index("replicate")[column] for name in (network, than)
@@ -287,10 +299,12 @@ def _ahead_in_all(rows: pd.DataFrame, network: str, than: str, column: str) -> b
 
 
 def say_slower(tables: Tables, column: str) -> str:
-    """Return the headline: short pre-training slows deep networks; else an empty text.
+    """Return the headline that short pre-training slows down deep networks, with two medians.
 
-    Short means below ENOUGH minibatches. Networks are slower if their mean of a column over the
-    epochs is worse in every replicate. Raises NoRows if a network was not run.
+    The numbers are medians of `column`, averaged over the epochs, with and without pre-training.
+    The headline is empty if pre-training has at least ENOUGH minibatches. The headline is also
+    empty unless the pre-trained network is worse in every replicate. Raises NoRows if a network was
+    not run.
     """
     rows = through_training(tables)
     ours, plain = (middle(rows, name, column) for name in ("pretrained", "vanilla"))
@@ -306,9 +320,9 @@ def say_slower(tables: Tables, column: str) -> str:
 def say_against_batch_norm(tables: Tables, column: str, words: str) -> str:
     """Return the headline: how the deepest pre-trained networks compare with batch norm.
 
-    column: the compared measure, averaged over the epochs. words: the comparison, with `{numbers}`
-    for both medians. The headline is empty if a median is not finite. Raises NoRows if a network
-    was not run.
+    column: the compared measure, averaged over the epochs. words: the comparison, in which
+    `{numbers}` is replaced by both medians. The headline is empty if a median is not finite. Raises
+    NoRows if a network was not run.
     """
     rows = through_training(tables)
     ours, other = (middle(rows, name, column) for name in ("pretrained", "batch_norm"))
@@ -321,8 +335,9 @@ def say_against_batch_norm(tables: Tables, column: str, words: str) -> str:
 def say_ends(tables: Tables, column: str) -> str:
     """Return the headline: the last values after short pre-training and without pre-training.
 
-    It is empty if pre-training has ENOUGH minibatches or more, or a median is not finite. Raises
-    NoRows if a network was not run.
+    The values are medians of `column` at the largest depth. The headline is empty if pre-training
+    has ENOUGH minibatches or more, or a median is not finite. Raises NoRows if a network was not
+    run.
     """
     rows = last_epochs(tables)
     ours, plain = (middle(rows, name, column) for name in ("pretrained", "vanilla"))
@@ -361,9 +376,10 @@ NEAR_CHANCE, AT_CHANCE = 0.02, "plain = chance"
 
 
 def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure 6: accuracy and mean r by epoch.
+    """Draw figure 6: training accuracy (a) and mean r (b) of the deepest networks, by epoch.
 
-    Returns the picture and the drawn numbers.
+    Lines are medians, bands the range over replicates. Returns the picture and the drawn numbers,
+    with a row for each network and epoch.
     """
     drawn = deepest(curves(tables))
     picture, ((left, right),) = sheet(gap=1.55, right=1.15)
@@ -389,10 +405,10 @@ def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_more(tables: Tables, more: str) -> str:
-    """Return the headline: accuracies after 75 steps of pre-training on each layer, and without.
+    """Return the headline of figure 6: median accuracies with 75 pre-training steps and without.
 
-    more: end of the headline, by the verdict of the claim `more-is-better`. Raises NoRows if a
-    network was not run.
+    The accuracies are measured at the last epoch. more: end of the headline, a value of MORE.
+    Raises NoRows if a network was not run.
     """
     ends = last_epochs(tables)
     most, plain = (middle(ends, name, "train_accuracy") for name in ("M = 75", "vanilla"))
@@ -411,9 +427,11 @@ MORE = {
 
 
 def ordered(tables: Tables) -> pd.DataFrame:
-    """Return the judged networks with r before training and the accuracy of the last epoch.
+    """Return a row for each network: r before training, and results of the last epoch.
 
-    Diverged networks have the accuracy of chance level.
+    The columns are `rank_bound`, `train_accuracy`, `train_loss`, `learning_rate`, and the columns
+    that identify a network. Networks that only choose learning rates are excluded. Diverged
+    networks have the accuracy of chance level.
     """
     keys = ["protocol", *VARIANT, "replicate"]
     start = before_training(tables).set_index(keys)[["rank_bound"]]
@@ -436,23 +454,26 @@ STARTS = {
     ("authors", "orthogonalised_half"): ("half orthogonalized", ""),
     ("authors", "orthogonalised"): ("orthogonalized", ""),
 }
-"""Name by protocol and method in the figure of controls; marker if two protocols share a look."""
+"""Name and marker by protocol and method in the figure of controls.
+
+The marker is empty unless two protocols share a look.
+"""
 
 SIZES = {"he": 7, "unit_scale": 10}
-"""Sizes by method of markers that lie on one another; 8 for all others."""
+"""Sizes by method of markers that would cover one another; all other markers have size 8."""
 
 IN_HEADLINE = "authors"
 """Protocol of the pair of networks that the headline compares."""
 
 NEAR = 0.12
-"""Height of the second panel, in accuracy, below the best network."""
+"""Height of the second panel below the best network, in accuracy."""
 
 
 def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the training accuracy against r before training, a marker for each initialization.
+    """Draw the last training accuracy against r before training, a marker for each initialization.
 
-    Returns the picture, and median and range of each initialization. Raises NoRows without
-    networks.
+    The second panel enlarges the best networks. Returns the picture, and a table with median and
+    range of each initialization. Raises NoRows without networks.
     """
     rows, keys = ordered(tables), ["protocol", *VARIANT]
     groups = {key: group for way in STARTS for key, group in rows.groupby(keys) if key[:2] == way}
@@ -528,9 +549,11 @@ def _twins(kinds: list[Kind]) -> list[tuple[Kind, Kind]]:
 
 
 def say_scale(tables: Tables, verdict: str) -> str:
-    """Return the headline: whether the rank helps networks with weights of equal norm.
+    """Return the headline: whether a higher rank helps networks with weights of equal norm.
 
-    verdict: that of the claim `rank-beyond-scale`. Raises NoRows if a network was not run.
+    Its numbers are median training accuracies at the last epoch, after 75 pre-training steps and
+    from random weights. verdict: the verdict of claim `rank-beyond-scale`. Raises NoRows if a
+    network was not run.
     """
     ends = last_epochs(tables)
     ours, same = (f"{middle(ends, n, 'train_accuracy'):.2f}" for n in ("M = 75", "scale_matched"))
@@ -550,10 +573,10 @@ RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 5, 10, 20)
 
 
 def draw_against(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the ratio of losses, other networks / pre-trained networks, against depth.
+    """Draw the ratio of mean training losses, other networks / pre-trained networks, against depth.
 
-    Returns the picture, and median and range of each ratio. Raises NoRows without pre-trained
-    networks.
+    Each dataset has a panel. Returns the picture, and a table with median and range of the ratio
+    for each dataset, depth and method. Raises NoRows without pre-trained networks.
     """
     rows = against_pretraining(tables)
     shown = rows["ratio"][rows["ratio"] <= MOST]
@@ -596,22 +619,23 @@ def draw_against(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def caption_against(tables: Tables) -> str:
-    """Return the caption: marks, and the learning rates on each dataset."""
+    """Return the caption of `draw_against`: its marks, and the learning rates on each dataset."""
     rates = [
         f"Learning rate on {DATASETS.get(data, data)}: {_rates({'training': group})}."
         for data, group in tables["training"].groupby("data")
     ]
     return (
-        "The mean training loss over the epochs is divided by that of the pre-trained network"
+        "The mean training loss over the epochs is divided by the loss of the pre-trained network"
         " with the same random draws. Random weights (scale_matched) have the pre-trained root"
         " mean square in each layer. Markers are medians, dots networks. " + " ".join(rates)
     )
 
 
 def say_against(tables: Tables, helps: str, beats: str) -> str:
-    """Return the headline: whether deep pre-trained networks beat plain and scale-matched ones.
+    """Return the headline: whether pre-training beats no pre-training and scaled random weights.
 
-    helps, beats: both parts of the sentence, values of HELPS and AT_EQUAL_SIZE.
+    helps, beats: the parts of the sentence, values of HELPS and AT_EQUAL_SIZE. The largest depth is
+    the only number.
     """
     rows = tables["training"]
     everywhere = " on every dataset" * (rows["data"].nunique() > 1)
@@ -629,7 +653,8 @@ AT_EQUAL_SIZE = {
 def against_findings() -> Iterator[Finding]:
     """Yield a headline for each pair of verdicts on pre-training.
 
-    It is compared with plain networks, and with random weights of equal norm.
+    The first verdict compares pre-trained with plain networks. The second verdict compares them
+    with random weights of equal norm.
     """
     for (plain, helps), (equal, beats) in product(HELPS.items(), AT_EQUAL_SIZE.items()):
         needs: dict[str, list[str]] = {plain: ["helps-against-nothing"]}
@@ -640,8 +665,8 @@ def against_findings() -> Iterator[Finding]:
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw figure 6 of one run as its preview; return the picture and a table.
 
-    The table has each network's medians over replicates: r before training, and results of the last
-    epoch.
+    The table has a row for each network, with medians over replicates: r before training, and
+    results of the last epoch.
     """
     picture, _ = draw_rank_and_accuracy(tables)
     rows = ordered(tables)
@@ -658,8 +683,9 @@ HEADLINE = ["rank_bound", "train_accuracy", "test_accuracy"]
 def by_depth(figure: str, claim: str, first: str, *columns: str) -> Drawing:
     """Return the drawing of figure 4, 11 or 12.
 
-    claim: the claim that pre-trained networks beat plain networks in the first column. first: the
-    column in the upper panels. columns: the columns whose differences are in the lower panels.
+    figure: the figure's name. claim: the claim that pre-trained networks beat plain networks in
+    `first`. first: the measure in the upper panels. columns: the measures of the lower panels,
+    which show differences.
     """
     against = {"faster-than-vanilla": "faster-than-batch-norm"}.get(claim, "better-accuracy")
     findings = [Finding(partial(say_slower, column=first), undecided=[claim])]
@@ -713,7 +739,7 @@ FIGURES = [
         caption="(a) shows the training accuracy and (b) the mean r by epoch. The mean r is the"
         " harmonic mean, over seven layers, of a lower bound r of the rank. Lines are"
         " medians, bands the range. Steps are pre-training steps on each layer; networks"
-        " with 75 steps take them after 5 first steps.",
+        " with 75 steps take 5 more steps first.",
         shows={"method": ["vanilla", "pretrained", "batch_norm", "batch_norm_asymmetric"]},
     ),
     Drawing(
@@ -726,10 +752,10 @@ FIGURES = [
             for verdict in ("holds", "fails", "undecided")
         ],
         marks="large marks: medians, dots: networks",
-        caption="(a) shows the final training accuracy against r before training, the lower bound"
-        " of the last hidden layer's rank. (b) shows the best networks. Large marks are medians,"
-        " dots networks, hollow if not pre-trained. Lines join pre-trained and random networks"
-        " of equal root mean square in each layer. Diverged networks have chance level.",
+        caption="(a) shows the final training accuracy against r before training, the lower"
+        " bound of the last hidden layer's rank. (b) enlarges the best networks. Large marks are"
+        " medians, dots networks, hollow if not pre-trained. Lines join pre-trained and random"
+        " networks of equal root mean square in each layer. Diverged networks have chance level.",
         shows={"method": [method for _, method in STARTS]},
     ),
     Drawing(

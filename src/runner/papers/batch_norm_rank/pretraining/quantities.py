@@ -1,10 +1,17 @@
-"""Measure deep networks, pre-trained and others, in each replicate.
+"""Quantities of the claims about pre-training: numbers about deep networks in each replicate.
 
-Networks are named by their method. Pre-trained networks are named by their M, as `M = 75`, or
-`pretrained` in figures with one M. Networks of a replicate share initialization and data. The speed
-of learning is the training loss, averaged over all epochs: several networks reach a perfect fit,
-sooner or later. Diverged networks have infinite loss and accuracy zero from the epoch of divergence
-on.
+A replicate is an independent repetition. All networks of a replicate share initialization and data.
+The speed of learning is measured by the training loss, averaged over all epochs, because several
+networks reach a perfect fit. Diverged networks have infinite loss and accuracy zero from the epoch
+of divergence on.
+
+Arguments that recur:
+
+- tables: the tables of a figure's runs; only `training` is used.
+- network, than: a method, such as "vanilla" or "batch_norm". A network pre-trained with M steps or
+  minibatches is "M = 75", or "pretrained" in figures with one M.
+- column: the name of a measure in words, a key of COLUMNS.
+- protocol: "authors", "text" or "ours", the training procedure.
 """
 
 import numpy as np
@@ -32,7 +39,7 @@ COLUMNS = {
     "training accuracy": "train_accuracy",
     "test loss": "test_loss",
 }
-"""Column of the tables, by its name in rules."""
+"""Column of the tables for each measure, by the measure's name in rules."""
 
 PRINTED = {
     "pretrained": "pre-trained networks",
@@ -48,13 +55,20 @@ PRINTED = {
 
 
 def _rows(tables: Tables, column: str, protocol: str) -> pd.DataFrame:
-    """Return the rows of a protocol that contain a column of COLUMNS."""
+    """Return the rows of a protocol in which a measure of COLUMNS is to be read.
+
+    Measures before and after training have the rows of the first and the last epoch. All other
+    measures have the means over all epochs.
+    """
     when = before_training if "before" in column else last_epochs if "after" in column else None
     return of_protocol((when or through_training)(tables), protocol)
 
 
 def _values(rows: pd.DataFrame, network: str, column: str) -> pd.Series:
-    """Return a column of a network by depth and replicate. Raises NoRows if it was not run."""
+    """Return a measure of a network, a number for each depth and replicate.
+
+    Raises NoRows if the network was not run.
+    """
     return named(rows, network).set_index(["depth", "replicate"])[COLUMNS[column]]
 
 
@@ -64,9 +78,9 @@ def _lead(rows: pd.DataFrame, network: str, than: str, column: str) -> pd.DataFr
 
 
 def _of_network(values: pd.Series, rows: pd.DataFrame, network: str) -> pd.DataFrame:
-    """Return values as rows, with M, the pre-training steps or minibatches of the network.
+    """Return values as rows, with the column M, the length of the network's pre-training.
 
-    With means over training, `epochs` is their number.
+    Rows of means over training get the column `epochs`, too, the number of epochs.
     """
     longest = named(rows, network).filter(["pretraining_steps", "epochs"]).max()
     more = longest.rename({"pretraining_steps": "M"}).to_dict()
@@ -80,15 +94,29 @@ def _of_network(values: pd.Series, rows: pd.DataFrame, network: str) -> pd.DataF
 def ahead(
     tables: Tables, network: str, than: str, column: str, protocol: str = "authors"
 ) -> pd.DataFrame:
-    """It is positive if `network` is better: its loss is lower, or its accuracy or r is higher. Losses
-    and accuracies are means over all epochs of training.
+    """Return how much better a network is than another one at the largest depth.
+
+    The value is the difference of a measure, for each replicate. It is positive if `network` has
+    the lower loss, or the higher accuracy or r. Losses and accuracies are means over all epochs of
+    training.
+
+    network, than: the two networks, such as "M = 75" and "vanilla". column: the measure, a key of
+    COLUMNS. The columns `M` and `epochs` are added: the pre-training steps of `network`, and the
+    number of training epochs. Measures of r have no `epochs`. Raises NoRows if a network or the
+    protocol was not run.
     """
     return _lead(deepest(_rows(tables, column, protocol)), network, than, column)
 
 
 @quantity("{column}, {network} − plain networks", each=("depth",), unit="difference")
 def raised(tables: Tables, network: str, column: str) -> pd.DataFrame:
-    """TODO"""
+    """Return how much better a network is than the plain network, for each depth and replicate.
+
+    The value is the measure of `network` minus the measure of the plain network, with the opposite
+    sign for losses. The runs follow the authors' code. network: such as "pretrained". column: a key
+    of COLUMNS. The column `M` is added, the pre-training steps of `network`. Raises NoRows if a
+    network was not run.
+    """
     return _lead(_rows(tables, column, "authors"), network, "vanilla", column)
 
 
@@ -98,9 +126,14 @@ def raised(tables: Tables, network: str, column: str) -> pd.DataFrame:
     needs={"depth": 3},
 )
 def slowed_less(tables: Tables, network: str, than: str) -> pd.DataFrame:
-    """A network's rise is its training loss, averaged over epochs, at the largest depth minus that at
-    the smallest. The value is the rise of `than` minus the rise of `network`, for each replicate.
-    It is positive if depth slows `network` less.
+    """Return how much more depth slows down `than` compared with `network`, for each replicate.
+
+    The rise of a network is the training loss at the largest depth minus the training loss at the
+    smallest depth. Losses are means over all epochs. The value is the rise of `than` minus the rise
+    of `network`. A positive value means that depth slows down `network` less.
+
+    network, than: such as "pretrained" and "batch_norm". The runs follow the authors' code. Raises
+    NoRows if a network was not run.
     """
     rows = _rows(tables, "training loss", "authors")
     ends = rows["depth"].min(), rows["depth"].max()
@@ -118,7 +151,12 @@ def slowed_less(tables: Tables, network: str, than: str) -> pd.DataFrame:
     unit="ratio",
 )
 def loss_ratio(tables: Tables, network: str) -> pd.DataFrame:
-    """TODO"""
+    """Return a network's training loss divided by the pre-trained network's, at the largest depth.
+
+    There is a row for each dataset and replicate. Losses are averaged over all epochs. The column
+    `M` is the number of pre-training minibatches. network: a method without pre-training, such as
+    "vanilla". Raises NoRows if no network of this method or no pre-trained network was run.
+    """
     rows = against_pretraining(tables)
     at_end = rows["depth"] == rows.groupby("data")["depth"].transform("max")
     ratios = nonempty(rows[at_end & (rows["method"] == network)], f"rows: {network}")
@@ -129,14 +167,18 @@ def loss_ratio(tables: Tables, network: str) -> pd.DataFrame:
     "log₂(mean r / mean r before training) at every epoch", each=("network",), unit="difference"
 )
 def doublings(tables: Tables) -> pd.DataFrame:
-    """TODO"""
+    """Return log2(mean r / mean r before training), a row for each network, replicate and epoch.
+
+    Epochs begin at 1. The mean r is `mean_rank_bound`, the mean over layers in figure 6. The runs
+    follow the authors' code. Raises NoRows if there are none.
+    """
     rows = of_protocol(at_chosen_rates(tables), "authors")
     r = rows.set_index(["epoch", "network", "replicate"])["mean_rank_bound"].sort_index()
     return np.log2(r.drop(index=0) / r.loc[0]).rename("value").reset_index()
 
 
 OF_EPOCHS = {"r of the last layer": "rank_bound", "mean r": "mean_rank_bound"}
-"""Column of r by epoch, by its name in rules."""
+"""Column of the table `training` for each measure of r, by the measure's name in rules."""
 
 
 @quantity(
@@ -144,7 +186,16 @@ OF_EPOCHS = {"r of the last layer": "rank_bound", "mean r": "mean_rank_bound"}
     unit="difference",
 )
 def order_kept(tables: Tables, column: str) -> pd.Series:
-    """A pair is two networks of one depth."""
+    """Return for each replicate by how much training keeps the order of the networks' r.
+
+    For two networks A and B of one depth, the number is log2(r of A / r of B) at a later epoch. A
+    is the network with the larger r before training. The value is the smallest number over all
+    pairs, depths and epochs from 1 on. A negative value means that the r of a pair changed their
+    order.
+
+    column: "r of the last layer" or "mean r". The runs follow the authors' code. Raises NoRows if
+    there are none or if a depth has only one network.
+    """
     rows = of_protocol(at_chosen_rates(tables), "authors")
     index, values = ["replicate", "epoch"], OF_EPOCHS[column]
     leads = [
@@ -160,7 +211,13 @@ OF_FIGURE_6 = ["vanilla", "pretrained", "batch_norm", "batch_norm_asymmetric"]
 
 @quantity("Spearman's correlation of mean r before training with speed (−1 × mean training loss)")
 def correlation_with_r(tables: Tables) -> pd.DataFrame:
-    """TODO"""
+    """Return Spearman's correlation of the mean r before training with the speed of training.
+
+    There is a correlation for each replicate, over all its networks. The speed is -1 times the
+    training loss, averaged over all epochs. r is the lower bound (4) of the rank. The column
+    `of_figure_6` has the correlation over the networks of figure 6 alone, with the protocol of the
+    authors' code. Raises NoRows if there are no networks.
+    """
     keys = ["protocol", "method", "network", "replicate"]
     before = before_training(tables)[[*keys, "mean_rank_bound"]]
     both = before.merge(through_training(tables)[[*keys, "train_loss"]], on=keys)

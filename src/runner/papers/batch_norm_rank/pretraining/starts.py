@@ -12,7 +12,7 @@ from runner.papers.batch_norm_rank.pretraining.ascent import along
 
 
 class TanhBatchNorm(MLP):
-    """The network with batch norm in the authors' figure 6: tanh, first layer not normalized."""
+    """The network with batch norm in the authors' figure 6: tanh, no norm in the first layer."""
 
     def __init__(self, weights: list[Tensor], biases: list[Tensor]) -> None:
         super().__init__(weights, biases, "tanh", "batch")
@@ -24,16 +24,21 @@ class TanhBatchNorm(MLP):
     def layer(
         self, layer: int, H: Float[Tensor, "R _ N"], mode: Mode = "train"
     ) -> Float[Tensor, "R d N"]:
-        """Return the hidden representations of a layer, given those one layer below."""
+        """Return the hidden representations of a layer.
+
+        H: representations one layer below, the N samples as columns. The first layer is not
+        normalized. mode: which statistics batch norm uses, as in `MLP.layer`.
+        """
         if layer > 1:
             return super().layer(layer, H, mode)
         return self.sigma.function(self._affine(1, H))
 
 
 def draw_glorot(network: MLP, streams: list[Generator]) -> None:
-    """Draw weights `N(0, 2 / (in + out))` in place; biases do not change.
+    """Draw Glorot normal weights `N(0, 2 / (in + out))` in place; biases do not change.
 
-    in, out: numbers of inputs and outputs of a layer. streams: one for each network.
+    in and out are the numbers of inputs and outputs of a layer. streams: one random stream for each
+    network.
     """
     for layer in range(1, network.depth + 2):
         W = network.parameters[f"W{layer}"]
@@ -43,9 +48,9 @@ def draw_glorot(network: MLP, streams: list[Generator]) -> None:
 
 
 def draw_positive(network: MLP, largest: float, streams: list[Generator]) -> None:
-    """Draw all parameters uniform on [0, largest] in place, including those of normalization.
+    """Draw all parameters, also of normalization layers, uniform on [0, largest] in place.
 
-    streams: one for each network.
+    streams: one random stream for each network.
     """
     for tensor in network.parameters.values():
         for r, stream in enumerate(streams):
@@ -55,7 +60,10 @@ def draw_positive(network: MLP, largest: float, streams: list[Generator]) -> Non
 
 @torch.no_grad()
 def sizes(network: MLP, X: Float[Tensor, "R features N"]) -> Iterator[Float[Tensor, " R"]]:
-    """Yield the root mean square of each hidden layer's outputs on the inputs X, by network."""
+    """Yield for each hidden layer the root mean square of its outputs on the inputs X, by network.
+
+    X: inputs, the N samples as columns.
+    """
     for H in network.hidden(X.mT):
         yield H.square().mean(dim=(1, 2)).sqrt()
 
@@ -66,9 +74,10 @@ def scale_layers(
 ) -> None:
     """Scale weights and biases in place so that each layer's outputs have a given root mean square.
 
-    X: the inputs, the N samples as columns. wanted: the root mean squares on X of each layer, for
-    each of the R networks. Layers are scaled one after the other: a factor on a ReLU layer
-    multiplies its output. Layers whose output on X is zero do not change.
+    X: inputs, the N samples as columns. wanted: for each layer, the root mean square on X for each
+    of the R networks. Layers are scaled one after the other. The activation must be homogeneous
+    like ReLU, so that a factor on a layer multiplies its output. Layers whose output on X is zero
+    do not change.
     """
     H = X
     for layer, size in enumerate(wanted, start=1):
@@ -82,16 +91,16 @@ def scale_layers(
 
 @torch.no_grad()
 def orthogonalise(network: MLP, X: Float[Tensor, "R features N"], power: float) -> None:
-    """Orthogonalize the weights in place, as Daneshmand, Joudaki and Bach (2021) published.
+    """Orthogonalize the weights in place, as in the code of Daneshmand, Joudaki and Bach (2021).
 
-    Let `U S V^T` be the singular value decomposition of `H_{l-1}^T`, the representations one layer
-    below l > 1 on X. Then `W_l = U[:d] S^{-power} V^T`, scaled so that `W_l H_{l-1}` has Frobenius
-    norm one. Biases become zero. The first layer is Glorot uniform times sqrt 2, as in the
-    published code. Singular values that are zero up to rounding are excluded; the published code
-    divides by them.
+    For each hidden layer l > 1, let `U S V^T` be the singular value decomposition of `H_{l-1}^T`.
+    H_{l-1} are the representations of the layer below on the inputs X. Then `W_l = U[:d] S^{-power}
+    V^T`, scaled so that `W_l H_{l-1}` has Frobenius norm one. Biases become zero. The first layer
+    is Glorot uniform times sqrt 2, as in the published code. Singular values that are zero up to
+    rounding are excluded; the published code divides by them.
 
-    X: inputs, the N samples as columns. power: 1 in the published code of MLPs, 1/2 in its code of
-    convolutional networks.
+    X: inputs, the N samples as columns. power: 1 in the published code of MLPs, 1/2 in the
+    published code of convolutional networks.
     """
     p = network.parameters
     for layer in range(1, network.depth + 2):

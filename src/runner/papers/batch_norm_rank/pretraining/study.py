@@ -3,8 +3,9 @@
 
 ReLU networks of one shape start from the same random draws. Pre-training raises r, the lower bound
 (4) of the rank of a hidden representation, on M minibatches without labels. SGD then trains the
-network. The study compares it with the plain network (`vanilla`, M = 0) and with batch norm, from
-the usual and from an asymmetric initialization. The protocols are:
+network. The study compares this network with the plain network (`vanilla`, M = 0) and with batch
+norm. Networks with batch norm start from the usual and from an asymmetric initialization. The
+protocols are:
 
 - `authors`, figure 4 (`script=fig4`): pixels 0 to 255, Glorot normal weights; descent on r^{-1/2}
   of the last hidden layer, over all layers.
@@ -13,11 +14,13 @@ the usual and from an asymmetric initialization. The protocols are:
 - `text`: ascent on r(H_l) in each layer, from torch's initialization.
 - `ours`: as `text`, with rotations by a fixed angle, at unit scale.
 
-Controls are further methods. `scale_matched` has random weights, each layer scaled to the size of
-the pre-trained network's layer. The others are `unit_scale`, `he`, and the published
-orthogonalization with the power 1 and 1/2 of the singular values. Every network is trained at every
-learning rate of its grid; `tables.py` chooses one on replicates that are not judged. The step of
-the ascent is chosen on the same replicates by r, before any training.
+Controls are further methods. `scale_matched` has random weights. Each layer is scaled to the root
+mean square of the pre-trained network's layer. The other controls are `unit_scale`, `he`, and the
+published orthogonalization with the power 1 and 1/2 of the singular values.
+
+Every network is trained at every learning rate of its grid. `tables.py` chooses one learning rate
+on the selection replicates, which are not judged. The step size of pre-training is chosen on the
+same replicates by r, before any training.
 """
 
 from collections.abc import Iterator
@@ -52,7 +55,7 @@ LARGEST_WEIGHT = 0.1
 
 
 class Variant(NamedTuple):
-    """A method and the length M of its pre-training (0: none)."""
+    """A method and M, the length of its pre-training (0: none)."""
 
     method: str
     steps: int = 0
@@ -63,30 +66,30 @@ class Variant(NamedTuple):
 
 @dataclass(frozen=True)
 class LayerRank(Row):
-    """One row per method, length M and step size of pre-training, replicate and layer, before SGD.
+    """One row for each method, M, step size of pre-training, replicate and layer, before SGD.
 
-    Selection replicates have rows of the last layer at the largest M, for each step size that was
-    tried.
+    M is the length of pre-training. Replicates that choose the step size have rows of the last
+    layer only, at the largest M, for each step size that was tried.
     """
 
     table: ClassVar[str] = "pretraining"
     keys: ClassVar[tuple[str, ...]] = ("method", "pretraining_steps", "step", "replicate", "layer")
 
     method: str
-    pretraining_steps: int  # M, length of pre-training; 0: none
-    step: float  # step size of the ascent; 0: none
+    pretraining_steps: int  # M, number of minibatches or steps of pre-training; 0: none
+    step: float  # step size of pre-training; 0: no pre-training
     replicate: int
-    judged: bool  # false: a replicate on which rates and steps are chosen
+    judged: bool  # false: a replicate that only chooses learning rates and step sizes
     layer: int  # 0: the input
-    matrix_rank: float  # singular values above sigma_max d eps; nan if not finite
-    soft_rank: float  # rank_tau of the representation scaled to Tr M = d
+    matrix_rank: float  # number of singular values above sigma_max d eps; nan if not finite
+    soft_rank: float  # soft rank rank_tau (Eq. 3) of H, scaled to Tr M = d
     rank_bound: float  # r(H), lower bound of the rank, Eq. (4)
     root_mean_square: float  # root mean square of the entries of H
 
 
 @dataclass(frozen=True)
 class TrainedEpoch(Row):
-    """One row per method, M, replicate, learning rate and epoch; epoch 0: before training.
+    """One row for each method, M, replicate, learning rate and epoch; epoch 0 is before training.
 
     M is the length of pre-training.
     """
@@ -103,7 +106,7 @@ class TrainedEpoch(Row):
     method: str
     pretraining_steps: int
     replicate: int
-    judged: bool  # false: a replicate on which rates and steps are chosen
+    judged: bool  # false: a replicate that only chooses learning rates and step sizes
     learning_rate: float
     epoch: int
     train_loss: float  # nats; mean over minibatches, each before its step; epoch 0: on `samples`
@@ -116,7 +119,10 @@ class TrainedEpoch(Row):
 
 
 class Task(NamedTuple):
-    """Parameters, images and replicates of a run: the judged replicates, then the others."""
+    """Parameters, images and replicates of a run.
+
+    The first replicates give the results. The others only choose learning rates and step sizes.
+    """
 
     config: Config
     data: Dataset
@@ -126,7 +132,7 @@ class Task(NamedTuple):
     def streams(self, purpose: str) -> list[torch.Generator]:
         """Return one random stream per replicate.
 
-        purpose: the name of the streams.
+        purpose: the name of the streams, such as "pretraining".
         """
         return [self.config.stream(replicate, purpose) for replicate in self.replicates]
 
@@ -135,8 +141,8 @@ class Task(NamedTuple):
     ) -> list[Float[Tensor, "R features N"]]:
         """Return M minibatches of training images, drawn with replacement for each replicate.
 
-        purpose: names the random streams. size: number N of images in a minibatch, by default
-        `pretraining_batch_size`.
+        The R replicates have separate draws. purpose: the name of the random streams. size: number
+        N of images in a minibatch, by default `pretraining_batch_size`.
         """
         images, shape = self.data.train.flat(), (M, size or self.config.pretraining_batch_size)
         streams = self.streams(purpose)
@@ -146,8 +152,8 @@ class Task(NamedTuple):
     def passing(self, M: int) -> Float[Tensor, "R features N"]:
         """Return minibatch number M = 1, 2, ... of pre-training in the authors' code for figure 4.
 
-        The code shuffles the images once, drops the first minibatch, and repeats the rest. Each of
-        the R replicates has a separate order.
+        The authors' code shuffles the images once, drops the first minibatch, and repeats all
+        others. Each of the R replicates has a separate order.
         """
         images, N = self.data.train.flat(), self.config.pretraining_batch_size
         streams = self.streams("passing")
@@ -158,10 +164,11 @@ class Task(NamedTuple):
 
 
 def run(config: Config, context: Context) -> Iterator[LayerRank | TrainedEpoch | Measured]:
-    """Pre-train networks, measure their ranks and train them; yield the rows.
+    """Pre-train networks, measure their ranks and train them; yield the rows of the tables.
 
-    The step size of pre-training is chosen first, on the selection replicates. A run that continues
-    from a checkpoint goes on with training.
+    The step size of pre-training is chosen first, on replicates that give no result. A run that
+    continues from a checkpoint continues its training. Raises InputError for an unknown protocol,
+    script or method, or unavailable images.
     """
     config = config.settled()
     data = images_of(config, context).to(context.device)
@@ -181,7 +188,8 @@ def run(config: Config, context: Context) -> Iterator[LayerRank | TrainedEpoch |
 def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn.Module:
     """Return a stored network as a torch module.
 
-    network: the network's stored name. tensors: its stored tensors by name.
+    network: the network's name in `weights.safetensors`, which begins with its method. tensors: its
+    stored tensors by name.
     """
     normalized = network.startswith("batch_norm")
     activation = "tanh" if normalized and config.way == "fig6" else "relu"
@@ -189,7 +197,7 @@ def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn
 
 
 def images_of(config: Config, context: Context) -> Dataset:
-    """Return the images with the protocol's pixels: 0 to 255, 0 to 1, or standardized.
+    """Return the dataset with the protocol's pixels: 0 to 255, 0 to 1, or standardized.
 
     Raises InputError for an unknown protocol or script, or if the images are unavailable.
     """
@@ -200,9 +208,10 @@ def images_of(config: Config, context: Context) -> Dataset:
 
 
 def untouched(task: Task) -> dict[Variant, MLP]:
-    """Return all compared networks at initialization, without pre-training.
+    """Return all compared networks at initialization, without pre-training, by variant.
 
-    They are in the order of the methods. Raises InputError for an unknown method.
+    The variants are in the order of the parameter `methods`. Raises InputError for an unknown
+    method.
     """
     budgets = task.config.pretraining_steps
     lengths = dict.fromkeys(METHODS, [0])
@@ -215,7 +224,7 @@ def untouched(task: Task) -> dict[Variant, MLP]:
 
 
 def initialised(task: Task, method: str) -> MLP:
-    """Return a method's initialized networks, one per replicate."""
+    """Return a method's initialized networks, one per replicate, without pre-training."""
     config, data, ours = task.config, task.data, task.config.protocol != "authors"
     normalized, asymmetric = method.startswith("batch_norm"), method.endswith("asymmetric")
     has_tanh = normalized and config.way == "fig6"
@@ -239,10 +248,12 @@ def initialised(task: Task, method: str) -> MLP:
 
 
 def choose_step(task: Task) -> Iterator[LayerRank]:
-    """Yield the rows of every step size tried on the selection replicates, at the largest M.
+    """Yield the rows of every step size of pre-training that is tried, at the largest M.
 
-    task: has the selection replicates only. The generator returns the step size that raises r most.
-    A single step size is returned without rows. The result is 0 if no method uses pre-training.
+    The return value of the generator is the step size that raises r most. If the grid has one step
+    size, this one is returned without rows. The return value is 0 if no method uses pre-training.
+
+    task: a task with the replicates that choose the step size.
     """
     config, steps, rows = task.config, task.config.steps, []
     if not {"pretrained", "scale_matched"} & set(config.methods):
@@ -260,10 +271,10 @@ def choose_step(task: Task) -> Iterator[LayerRank]:
 
 
 def raising_most(rows: list[LayerRank]) -> float:
-    """Return the step size of pre-training with the largest r in its worst replicate.
+    """Return the step size of pre-training whose smallest r over the replicates is largest.
 
-    rows: the last hidden layers of the selection replicates before training. A step size for which
-    an r is nan is not chosen unless all have one.
+    rows: the last hidden layers before training, of the replicates that choose the step size. A
+    step size with an r of nan is chosen only if all step sizes have one.
     """
     worst: dict[float, float] = {}
     for row in rows:
@@ -273,7 +284,7 @@ def raising_most(rows: list[LayerRank]) -> float:
 
 
 def starting_networks(task: Task, step: float) -> dict[Variant, MLP]:
-    """Return all networks before training by SGD, pre-trained ones included.
+    """Return all networks before training by SGD, by variant; pre-trained and scaled where needed.
 
     step: step size of pre-training.
     """
@@ -295,7 +306,7 @@ def starting_networks(task: Task, step: float) -> dict[Variant, MLP]:
 
 
 def pretrained(task: Task, step: float, budgets: list[int]) -> dict[int, MLP]:
-    """Return the pre-trained networks by the length M of pre-training.
+    """Return the networks that are pre-trained with the protocol's procedure, by the length M.
 
     step: step size of pre-training. budgets: all lengths M.
     """
@@ -304,10 +315,11 @@ def pretrained(task: Task, step: float, budgets: list[int]) -> dict[int, MLP]:
 
 
 def end_to_end(task: Task, network: MLP, step: float, budgets: list[int]) -> dict[int, MLP]:
-    """Pre-train as code_fig_4_pre_training.py; return the networks by M, the number of minibatches.
+    """Pre-train as in code_fig_4_pre_training.py; return the networks by M.
 
-    Each minibatch has `gradient_steps` steps of descent on r^{-1/2} of the last hidden layer. step:
-    step size. budgets: all M. `network` is changed in place.
+    M is the number of minibatches. Each minibatch has `gradient_steps` steps of descent on r^{-1/2}
+    of the last hidden layer. network: initialized networks, which are changed in place. step: step
+    size. budgets: all M.
     """
     pretrained = {}
     of_last = {"layer": network.depth, "power": -0.5, "step": step, "activated": True}
@@ -324,12 +336,14 @@ def end_to_end(task: Task, network: MLP, step: float, budgets: list[int]) -> dic
 
 
 def by_sweeps(task: Task, network: MLP, step: float, budgets: list[int]) -> dict[int, MLP]:
-    """Pre-train as code_fig_6.ipynb; return the networks by M, the number of steps on each layer.
+    """Pre-train as in code_fig_6.ipynb; return the networks by M.
 
-    The layers l = 5, 9, ... take `M * gradient_steps` steps one after the other. A step descends on
-    1 / r of the pre-activations Z_l, always on the same minibatch. A larger M continues the network
-    of the next smaller M. step: step size. budgets: ignored; M is from `pretraining_steps`.
-    `network` is changed in place.
+    M is the number of steps on each layer. The layers l = 5, 9, ... take `M * gradient_steps` steps
+    each, one layer after the other. A step descends on 1 / r of the pre-activations Z_l, always on
+    the same minibatch. A larger M continues from the network of the next smaller M.
+
+    network: initialized networks, which are changed in place. step: step size. budgets: ignored;
+    all M are taken from the parameter `pretraining_steps`.
     """
     pretrained, layers = {}, ascent.swept_layers(network.depth)
     (X,) = task.minibatches(1, "pretraining")
@@ -345,10 +359,10 @@ def by_sweeps(task: Task, network: MLP, step: float, budgets: list[int]) -> dict
 
 
 def by_layers(task: Task, start: MLP, step: float, budgets: list[int]) -> dict[int, MLP]:
-    """Pre-train as the paper describes; return the networks by the number M of minibatches.
+    """Pre-train as the paper describes; return the networks by M, the number of minibatches.
 
     Layers are pre-trained one after the other. Each minibatch has `gradient_steps` steps of ascent
-    on r of the layer's outputs. start: initialized networks, which do not change. step: step size,
+    on r of the layer's outputs. start: initialized networks, which do not change. step: step size;
     with protocol `ours` an angle in radians. budgets: all M.
     """
     pretrained, ours, T = {}, task.config.protocol == "ours", task.config.gradient_steps
@@ -363,9 +377,10 @@ def by_layers(task: Task, start: MLP, step: float, budgets: list[int]) -> dict[i
 
 
 def ranks_before(task: Task, variant: Variant, step: float, network: MLP) -> Iterator[LayerRank]:
-    """Yield the ranks by layer before training of networks, one per replicate.
+    """Yield the ranks by layer before training, a row for each layer and replicate.
 
-    variant, step: method, length M and step size of pre-training, which are columns of the rows.
+    variant, step: the method, length M and step size of pre-training for the rows. network: one
+    network per replicate of the task.
     """
     config, context = task.config, task.context
     inputs = probed(config, task.data).flat().expand(len(network), -1, -1)
@@ -377,7 +392,11 @@ def ranks_before(task: Task, variant: Variant, step: float, network: MLP) -> Ite
 
 
 def train(task: Task, networks: dict[Variant, MLP]) -> Iterator[TrainedEpoch | Measured]:
-    """Train all networks together at each of their learning rates; yield their epochs."""
+    """Train all networks together, each at every learning rate of its grid; yield a row per epoch.
+
+    networks: the networks before training by SGD, one per replicate in each stack. The rows of the
+    user's function `measure`, if there is one, are yielded, too.
+    """
     config, data, context = task.config, task.data, task.context
     groups = {
         str(variant): group(network.to(CPU), config.rates_of(variant.method), task.replicates)
@@ -402,10 +421,10 @@ def train(task: Task, networks: dict[Variant, MLP]) -> Iterator[TrainedEpoch | M
 def scored(
     network: MLP, images: Images, mode: Mode, dtype: torch.dtype
 ) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
-    """Return mean loss and accuracy of each network on all images at once.
+    """Return mean loss and accuracy of each of R networks on all images at once.
 
-    mode: in mode `probe`, batch normalization uses the statistics of these images. dtype: that of
-    the loss.
+    mode: with "probe", batch normalization uses the statistics of these images. dtype:
+    floating-point type of the loss.
     """
     R = len(network)
     logits = network.logits(images.flat().expand(R, -1, -1), mode).to(dtype)
@@ -418,8 +437,8 @@ def epoch_rows(
 ) -> Iterator[TrainedEpoch | Measured]:
     """Yield the rows of a group of networks at the end of an epoch.
 
-    variant: method and length of pre-training of the group. scores: losses and accuracies of the
-    epoch.
+    The group has a network for each learning rate and replicate. variant: method and length of
+    pre-training of the group. scores: training losses and accuracies of the epoch.
     """
     config, group, data = task.config, trainer.groups[str(variant)], trainer.data
     network, probe = group.network, probed(config, data).flat()
@@ -441,16 +460,16 @@ def epoch_rows(
 
 
 MEASURED = (1, 5, 10, 15, 20, 25, 29)
-"""Layers over which figure 6 averages the rank, counted from 0 as in the authors' code."""
+"""Layers over which figure 6 averages r, counted from 0 as in the authors' code."""
 
 
 @torch.no_grad()
 def mean_rank_bound(network: MLP, X: Float[Tensor, "R features N"]) -> Float[Tensor, " R"]:
     """Return the mean r of figure 6 for each network: 1 / (mean of 1 / r over some layers).
 
-    The layers are 1, 5, 10, ..., 29, counted from 0, and the last hidden layer of a less deep
-    network. r is that of the pre-activations, with batch norm of the layer's outputs. X: inputs,
-    the N samples as columns.
+    The layers are 1, 5, 10, ..., 25, 29, counted from 0, and the last hidden layer. Layers beyond
+    the last hidden layer are left out. r is computed from the pre-activations, with batch norm from
+    the layer's outputs. X: inputs, the N samples as columns.
     """
     first = 1 + isinstance(network, starts.TanhBatchNorm)
     last = network.depth - first

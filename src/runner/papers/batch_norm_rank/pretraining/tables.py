@@ -6,18 +6,22 @@ from runner.papers.batch_norm_rank.learning import with_divergence
 from runner.results.rows import Tables, nonempty
 
 VARIANT = ["method", "pretraining_steps"]
-"""Columns that identify a variant: method and length of pre-training."""
+"""Columns that identify a variant: the method and M, the length of its pre-training."""
 
 NETWORK = ["depth", "protocol", *VARIANT, "network", "replicate"]
 """Columns that identify a network among all runs of a figure."""
 
 
 def at_chosen_rates(tables: Tables) -> pd.DataFrame:
-    """Return the training of the judged replicates, each network at one chosen learning rate.
+    """Return the training of all networks, each at its chosen learning rate.
 
-    The learning rate with the lowest training loss in the last epoch is chosen, as in the authors'
-    code for figure 4. This loss is the largest among the selection replicates; diverged networks
-    have infinite loss. The added column `network` has the network's name.
+    There is a row of `training.csv` for each network, replicate and epoch. Replicates that only
+    choose learning rates are excluded. The chosen learning rate has the lowest training loss at the
+    last epoch, as in the authors' code for figure 4. This loss is the largest one among the
+    replicates that choose. Diverged networks have infinite loss and accuracy zero.
+
+    The added column `network` is the method, or "M = 75" for networks with 75 steps or minibatches
+    of pre-training.
     """
     rows = with_divergence(tables["training"])
     lengths = "M = " + rows["pretraining_steps"].astype(str)
@@ -32,7 +36,10 @@ def at_chosen_rates(tables: Tables) -> pd.DataFrame:
 
 
 def through_training(tables: Tables) -> pd.DataFrame:
-    """Return one row for each network: means over all epochs of its training, and their number."""
+    """Return the mean losses and accuracies over all epochs from 1 on, a row for each network.
+
+    The column `epochs` is the number of epochs.
+    """
     rows = at_chosen_rates(tables)
     columns = ["train_loss", "train_accuracy", "test_loss", "test_accuracy"]
     networks = rows[rows["epoch"] > 0].groupby(NETWORK, sort=False)
@@ -41,10 +48,11 @@ def through_training(tables: Tables) -> pd.DataFrame:
 
 
 def against_pretraining(tables: Tables) -> pd.DataFrame:
-    """Return the column `ratio`: training loss of each other network / of the pre-trained network.
+    """Return the ratio of each network's training loss to the loss of the pre-trained network.
 
-    Networks of one ratio share dataset, depth and replicate. Losses are means over all epochs. `M`
-    is the length of the pre-training. Raises NoRows without pre-trained networks.
+    There is a row for each pair of networks of one dataset, depth and replicate, with the column
+    `ratio`. Losses are means over all epochs. The column `M` is the length of the pre-training.
+    Raises NoRows without pre-trained networks.
     """
     rows, keys = at_chosen_rates(tables), ["data", "depth", "replicate"]
     trained = rows[rows["epoch"] > 0].groupby([*keys, *VARIANT], as_index=False)["train_loss"]
@@ -57,13 +65,13 @@ def against_pretraining(tables: Tables) -> pd.DataFrame:
 
 
 def before_training(tables: Tables) -> pd.DataFrame:
-    """Return the networks before training by SGD."""
+    """Return the networks before training by SGD, each at its chosen learning rate."""
     rows = at_chosen_rates(tables)
     return rows[rows["epoch"] == 0]
 
 
 def last_epochs(tables: Tables) -> pd.DataFrame:
-    """Return the networks after the last epoch."""
+    """Return the networks after the last epoch, each at its chosen learning rate."""
     rows = at_chosen_rates(tables)
     return rows[rows["epoch"] == rows.groupby("run")["epoch"].transform("max")]
 
@@ -74,14 +82,15 @@ def of_protocol(rows: pd.DataFrame, protocol: str) -> pd.DataFrame:
 
 
 def named(rows: pd.DataFrame, network: str) -> pd.DataFrame:
-    """Return the rows of a network. Raises NoRows if it was not run.
+    """Return the rows of a network.
 
-    network: the network's name or its method.
+    network: a name in the column `network`, such as "M = 75", or a method. Raises NoRows if the
+    network was not run.
     """
     of_network = rows[(rows["network"] == network) | (rows["method"] == network)]
     return nonempty(of_network, f"rows: {network}")
 
 
 def deepest(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the deepest networks."""
+    """Return the rows with the largest depth in the table."""
     return rows[rows["depth"] == rows["depth"].max()]

@@ -16,19 +16,21 @@ from runner.papers.batch_norm_rank.rank_chain.engines import Chain
 log = logging.getLogger("runner")
 
 OBSERVABLES = ("soft_rank", "rank_bound", "frobenius", "diagonal", "cubic")
-"""Names of `rank_tau`, `r`, `||M||_F^2`, `Tr(diag(M^2)^2)` and `Tr(M^3)`, in this order."""
+"""Names of the observables `rank_tau`, `r`, `||M||_F^2`, `Tr(diag(M^2)^2)` and `Tr(M^3)`, in this
+order.
+"""
 
 
 LARGE = 1e100
-"""Largest magnitude for which squares, and sums of squares, are finite floats."""
+"""Largest number whose square, and sums of such squares, do not overflow."""
 
 
 def observe(G: Float[Tensor, "chains d K"], tau: float) -> Float[Tensor, "chains 5"]:
-    """Return the `OBSERVABLES` of each chain, in their order.
+    """Return the five OBSERVABLES of each chain, in their order.
 
     G: the states `H / sqrt(N)`, with rows of unit norm. tau: threshold of the soft rank. All
-    numbers are computed from the small matrix `G^T G (K, K)`. It has the non-zero eigenvalues of `M
-    = G G^T`, and `(M^2)_ii = g_i^T (G^T G) g_i` for row `g_i` of G.
+    numbers are computed from the small matrix `S = G^T G (K, K)`. S has the non-zero eigenvalues of
+    `M = G G^T`. The diagonal of M^2 is `(M^2)_ii = g_i^T S g_i` for row `g_i` of G.
     """
     S = G.mT @ G
     frobenius = S.square().sum(dim=(-2, -1))
@@ -44,10 +46,11 @@ def observe(G: Float[Tensor, "chains d K"], tau: float) -> Float[Tensor, "chains
 
 @dataclass(frozen=True)
 class Plan:
-    """Number of layers of a chain, and the layers that are measured.
+    """Number of layers of a network, and which layers are measured.
 
-    burn_in: layers before the first measurement. stride: layers from one measurement to the next.
-    batches, count: the measurements of a chain are divided into `batches` batches of `count`.
+    - burn_in: layers before the first measurement.
+    - stride: layers from one measurement to the next.
+    - batches, count: the measurements of a network are divided into `batches` batches of `count`.
     """
 
     burn_in: int
@@ -57,10 +60,10 @@ class Plan:
 
     @classmethod
     def of(cls, layers: int, chains: int, stride: int, burn_in: int) -> "Plan":
-        """Return a plan whose averages cover at least `layers` layers of each of `chains` chains.
+        """Return a plan whose averages cover at least `layers` layers of each of `chains` networks.
 
-        With 32 chains or more, a batch is a whole chain. Fewer chains are divided into several
-        batches. stride, burn_in: as in `Plan`.
+        With 32 networks or more, a batch is a whole network. With fewer networks each one is
+        divided into several batches. stride, burn_in: the attributes of the plan.
         """
         measurements = ceil(layers / stride)
         batches = min(ceil(32 / chains), measurements)
@@ -68,18 +71,18 @@ class Plan:
 
     @property
     def layers(self) -> int:
-        """Return the number of layers of one chain that enter the average."""
+        """Return the number of layers of one network over which the average is taken."""
         return self.stride * self.batches * self.count
 
 
 def sample(
     chain: Chain, plan: Plan, tau: float, tick: Callable[[int], None] = lambda strides: None
 ) -> Float[Tensor, "2 batches 5"]:
-    """Run the chains by the plan; return batch means of each observable and of its square.
+    """Run networks by the plan; return batch means of each observable and of its square.
 
-    The first axis of the result is mean, mean square. The second has the batches of all chains, the
-    third the OBSERVABLES. tau: threshold of the soft rank. tick: called with the number of strides
-    done, here after every stride.
+    The axes of the result are: mean or mean square; batches of all networks; OBSERVABLES. chain:
+    the networks. tau: threshold of the soft rank. tick: called with 1 after every stride, for a
+    progress bar.
     """
     for _ in range(ceil(plan.burn_in / plan.stride)):
         chain.advance(plan.stride)
@@ -97,24 +100,24 @@ def sample(
 
 
 def tell_nan(values: Float[Tensor, "chains *rest"], point: str) -> None:
-    """Log how many chains ended in nan, if any did.
+    """Log how many networks ended in nan, if any did.
 
-    values: last numbers of each chain. point: name of the point in the run.
+    values: the last numbers of each network. point: the width and gamma in words.
     """
     ended = int(values.isnan().view(len(values), -1).any(dim=1).sum())
     if ended:
-        log.info("%s: %d of %d chains ended in nan", point, ended, len(values))
+        log.info("%s: %d of %d networks ended in nan", point, ended, len(values))
 
 
 @dataclass(frozen=True)
 class BatchMeans:
-    """Means of the observables over batches of consecutive measurements, as `sample` returns them.
+    """Means of the observables over batches of consecutive measurements.
 
-    The spread of the batch means gives the standard error of the grand mean, for any correlation
-    within a batch. A batch must be much longer than the autocorrelation time, which the same
-    numbers estimate.
+    The spread of the batch means gives the standard error of the mean over all batches. This holds
+    for any correlation within a batch, if a batch is much longer than the autocorrelation time.
 
-    moments: mean and mean square of each observable in each batch. count: measurements in a batch.
+    moments: the result of `sample`, mean and mean square of each observable in each batch. count:
+    number of measurements in a batch.
     """
 
     moments: Float[Tensor, "2 batches 5"]
@@ -131,7 +134,7 @@ class BatchMeans:
         return mean_and_error(self._means(name))
 
     def deviation(self, name: str) -> float:
-        """Return the standard deviation of an observable from one measurement to the next.
+        """Return the standard deviation of an observable over the measurements.
 
         name: one of OBSERVABLES.
         """
@@ -140,9 +143,10 @@ class BatchMeans:
         return sqrt(max(square - _square(mean), 0.0))  # a nan as first argument remains nan
 
     def ratio(self, numerator: str, denominator: str) -> tuple[float, float]:
-        """Return the ratio of two means and its standard error, linearized (delta method).
+        """Return the ratio of the means of two observables and its standard error (delta method).
 
-        Both are nan if the mean of the denominator is zero.
+        numerator, denominator: names in OBSERVABLES. Both results are nan if the mean of the
+        denominator is zero.
         """
         a, b = self._means(numerator), self._means(denominator)
         below = _mean(b)
@@ -153,11 +157,11 @@ class BatchMeans:
         return ratio, error
 
     def autocorrelation(self, name: str) -> float:
-        """Return the integrated autocorrelation time `1 + 2 sum_t rho_t`, in measurements.
+        """Return the integrated autocorrelation time `1 + 2 sum_t rho_t` of an observable.
 
-        rho_t is the correlation of two measurements at distance t. The mean of `n` correlated
-        measurements has the variance of `n` / (this time) independent measurements. The time is nan
-        with a single batch, or if the observable is constant.
+        The unit is one measurement. rho_t is the correlation of two measurements at distance t. The
+        mean of `n` correlated measurements has the variance of `n` / time independent ones. The
+        time is nan with a single batch, or if the observable is constant. name: one of OBSERVABLES.
         """
         means, single = self._means(name), self.deviation(name) ** 2
         if len(means) < 2 or single <= 0:
@@ -168,7 +172,7 @@ class BatchMeans:
 def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
     """Return the mean of independent values and its standard error (nan for one value).
 
-    The sums are exact, hence equal on all machines.
+    The sums are rounded only once, so the results are equal on all machines.
     """
     scaled, power = _of_order_one(values)
     error = sqrt(_variance(scaled) / len(values)) if len(values) > 1 else nan
@@ -176,7 +180,7 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _mean(values: Sequence[float]) -> float:
-    """Return the mean, rounded once."""
+    """Return the mean of values, rounded only once."""
     if not all(map(isfinite, values)):
         return sum(values) / len(values)
     scaled, power = _of_order_one(values)
@@ -192,9 +196,10 @@ def _variance(values: Sequence[float]) -> float:
 
 
 def _of_order_one(values: Sequence[float]) -> tuple[list[float], int]:
-    """Return values scaled by a power of two, and the exponent that reverses the scaling.
+    """Return values divided by a power of two, and the exponent that reverses the division.
 
-    The exponent is 0, and values are unscaled, unless their squares leave the range of a float.
+    The exponent is 0, and the values do not change, unless their squares leave the range of a
+    float.
     """
     largest = max((abs(value) for value in values if isfinite(value)), default=1.0)
     if largest == 0 or 1 / LARGE < largest < LARGE:

@@ -13,10 +13,10 @@ SLOWEST = 1e-15
 """Smallest gamma^2 for which the burn-in has a feasible number of layers."""
 
 LOST = {"float64": 2.0**-52, "float32": 2.0**-23}
-"""Smallest gamma, by dtype, at which W is not lost in the rounding of the skip connection."""
+"""Smallest gamma, by dtype, at which gamma W is not lost in the rounding of the skip connection."""
 
 SMALLEST = 1e-6
-"""Smallest gamma whose square changes more than rounding, as Lemmas 3 and 7 need."""
+"""Smallest gamma for Lemmas 3 and 7; with a smaller gamma, gamma^2 is lost in rounding."""
 
 LARGEST_EXPANDED = 1e100
 """Largest gamma whose squares are within the range of float64 (measure=expansion)."""
@@ -34,7 +34,7 @@ UNUSED = {
     "measure=input_rank": {"columns", "input_noise", "draws"},
     "protocol=authors": {"columns", "burn_in", "stride", "samples", "engine", "tau", "input_noise"},
 }
-"""Parameters without effect, by setting. Each scale sets `draws`, which is therefore accepted."""
+"""Parameters that have no effect, by setting. Every scale sets `draws`, so it is never refused."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class RankChain(StudyConfig):
         above=0,
     )
     layers: int = parameter(
-        "L: number of layers; with measure=average the sum over all networks, else of each network",
+        "L: number of layers of each network (measure=average: of all networks together)",
         100_000,
         minimum=1,
     )
@@ -144,14 +144,17 @@ class RankChain(StudyConfig):
             self._check_width(width)
 
     def engine_on(self, device: str) -> str:
-        """Return the engine that averages over depth on a `cpu` or a `cuda` device."""
+        """Return the name of the engine that averages over depth.
+
+        device: "cpu" or "cuda".
+        """
         if self.engine != "auto":
             return self.engine
         fastest = "kernel" if device == "cpu" else "rotated"
         return "direct" if self._refused_by(fastest) else fastest
 
     def _unlike_the_authors(self) -> str | None:
-        """Return why the authors' code for figures 3a and 3b cannot run this, else None."""
+        """Return in words why protocol=authors does not allow these parameters, else None."""
         if self.measure not in ("average", "spectrum"):
             return "figures 3a and 3b are measure=average and measure=spectrum"
         kind = self.law, self.dtype, self.centred
@@ -162,7 +165,10 @@ class RankChain(StudyConfig):
         return None
 
     def _refused_by(self, engine: str) -> str | None:
-        """Return the reason why engine kernel or rotated cannot compute this, else None."""
+        """Return in words why an engine cannot compute these parameters, or None if it can.
+
+        engine: "kernel" or "rotated".
+        """
         if self.law != "gaussian" and engine == "rotated":
             return f"law={self.law}: engine {engine} needs law=gaussian"
         if self.law in REGISTERED.get("law", {}):
@@ -222,33 +228,33 @@ class RankChain(StudyConfig):
             )
 
     def layers_of_chain(self) -> int:
-        """Return the number of averaged layers of one chain: `layers` / `chains`, rounded up."""
+        """Return the number of averaged layers of one network: `layers` / `chains`, rounded up."""
         return ceil(self.layers / self.chains)
 
     def stride_of(self, width: int) -> int:
-        """Return the number of layers from one measurement to the next.
+        """Return the number of layers from one measurement to the next at a width.
 
         The default is far below the autocorrelation time.
         """
         return self.stride if self.stride is not None else max(2, width // 16)
 
     def burn_in_of(self, width: int, skip: float) -> int:
-        """Return the number of layers before the first measurement.
+        """Return the number of layers before the first measurement, for a width d and a gamma.
 
-        The default is 300 + `10 / (gamma^2 sqrt(d))`; skip: gamma. By Lemma 7 one layer moves
-        `||M||_F^2`, which is about `d^1.5`, by up to `2 gamma^2 d^2`. The chain therefore forgets
-        its initial state within about this time.
+        skip: gamma. The default is 300 + `10 / (gamma^2 sqrt(d))`. According to Lemma 7 one layer
+        moves `||M||_F^2`, which is about `d^1.5`, by up to `2 gamma^2 d^2`. The network therefore
+        forgets its initial state within about `1 / (gamma^2 sqrt(d))` layers.
         """
         if self.burn_in is not None:
             return self.burn_in
         return 300 if isinf(skip * skip) else 300 + ceil(10 / (skip**2 * sqrt(width)))
 
     def samples_of(self, width: int) -> int:
-        """Return the batch size N; the paper uses N = d."""
+        """Return the batch size N at a width d; the default is N = d, as in the paper."""
         return self.samples if self.samples is not None else width
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes by which the run names its random streams."""
+        """Return the names of the run's random streams, such as "spectrum d=8 gamma=inf"."""
         points = [f"d={width} gamma={skip}" for width in self.widths for skip in self.skips]
         blocks = range(self.chains)  # at most one stack per chain
         names = {

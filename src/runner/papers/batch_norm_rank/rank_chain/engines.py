@@ -1,25 +1,24 @@
 """Engines that compute hidden representations of linear networks with batch norm (paper B, Eq. 1).
 
-The state of a chain is `G = H / sqrt(N)`. Then `M(H) = H H^T / N = G G^T`, and batch normalization
-gives every row of `G` the norm one. Normalization removes the scale of a row, hence Eq. (1) becomes
+A chain is the sequence of hidden representations H of one network, layer by layer. Its state is `G
+= H / sqrt(N)`. Then `M(H) = H H^T / N = G G^T`, and batch normalization gives every row of `G` the
+norm one. Normalization removes the scale of a row, hence Eq. (1) becomes
 
     G  <-  rows of unit norm( G / gamma + W G ),
 
-`gamma = inf` means no skip connection: `1 / gamma = 0`. The engines differ only in how they draw
-`W G`:
+`gamma = inf` means no skip connection: `1 / gamma = 0`. The engines differ only in how they draw `W
+G`:
 
-`DirectChain`
-    The reference: draws `W (d, d)` and multiplies. Any distribution, any dtype, `G (d, N)`.
-`RotatedChain`
-    For Gaussian `W`, `W G` has the distribution of `Z R` with `Z (d, K)` iid normal and
-    `R^T R = G^T G`. Only a few times `sqrt(d)` directions of `H` survive above rounding, so
-    `G (d, K)` with `K` just above this number represents `H`: `d K` normals and
-    `4 d K^2` flops a layer instead of `d^2` and `2 d^2 N`.
-`kernel.CompiledChains`
-    The same algorithm, compiled for the CPU and several times faster.
+- `DirectChain`, the reference, draws `W (d, d)` and multiplies. It works for any distribution and
+  dtype. Its state is `G (d, N)`.
+- `RotatedChain` is for Gaussian `W`. Then `W G` has the distribution of `Z R` with `Z (d, K)` iid
+  normal and `R^T R = G^T G`. Only a few times `sqrt(d)` directions of `H` survive above rounding. A
+  state `G (d, K)` with K just above this number therefore represents `H`. A layer needs `d K`
+  normals and `4 d K^2` flops, not `d^2` and `2 d^2 N`.
+- `kernel.CompiledChains` is the same algorithm, compiled for the CPU and several times faster.
 
-The first two engines advance independent chains together, each with its own `gamma`. They compute
-on the device of their input and move the random draws to this device.
+The first two engines advance independent chains together, each with a separate `gamma`. They
+compute on the device of their input and move the random draws to this device.
 """
 
 from abc import ABC, abstractmethod
@@ -46,12 +45,12 @@ EVERY_LAW = LAWS | {"asymmetric": lambda W, stream: W.uniform_(0, 2 * sqrt(3), g
 """LAWS, and positive weights of unit variance, which violate assumption (ii) (Section 4)."""
 
 CONTINUOUS = ("gaussian", "uniform", "asymmetric")
-"""Distributions with a density: `H_l + gamma W_l H_l` almost surely has no row of zeros."""
+"""Distributions with a density. `H_l + gamma W_l H_l` then has almost surely no row of zeros."""
 
 ZERO_DRAW = 2.0**-13
-"""Typical size of a float32 normal number that is drawn as exactly zero, once in 2^24 draws.
+"""Typical size of a normal number that float32 rounds to exactly zero, once in 2^24 draws.
 
-The uniform number in its radius `sqrt(-2 log(1 - u))` is then below 2^-24.
+The uniform number u in the radius `sqrt(-2 log(1 - u))` of such a number is below 2^-24.
 """
 
 
@@ -66,7 +65,10 @@ def fill(weights: Tensor, law: str, generator: Generator) -> Tensor:
 def gaussian_inputs(
     chains: int, width: int, samples: int, generator: Generator, dtype: torch.dtype
 ) -> Float[Tensor, "chains d N"]:
-    """Return inputs `X (d, N)` with iid standard Gaussian entries, one matrix per chain."""
+    """Return inputs `X (d, N)` with iid standard Gaussian entries, one matrix per network.
+
+    chains: number of networks. width: d. samples: N.
+    """
     X = torch.empty(chains, width, samples, dtype=dtype)
     X.normal_(generator=generator)
     return without_zeros(X, 1.0) if samples == 1 else X
@@ -75,10 +77,10 @@ def gaussian_inputs(
 def collinear_inputs(
     chains: int, width: int, samples: int, noise: float, generator: Generator
 ) -> Float[Tensor, "chains d N"]:
-    """Return nearly collinear inputs `u v^T + noise * X` of each chain (Figure 3b).
+    """Return nearly collinear inputs `u v^T + noise * X` of independent networks (Figure 3b).
 
     The vectors `u (d, 1)` and `v (N, 1)` and the matrix `X (d, N)` are iid standard Gaussian.
-    samples: N.
+    chains: number of networks. width: d. samples: N. noise: the factor of X.
     """
     u = gaussian_inputs(chains, width, 1, generator, torch.float64)
     v = gaussian_inputs(chains, 1, samples, generator, torch.float64)
@@ -86,10 +88,10 @@ def collinear_inputs(
 
 
 def without_zeros(column: Float[Tensor, "*stack d 1"], scale: float) -> Float[Tensor, "*stack d 1"]:
-    """Replace exact zeros, in place, by the typical size of a number that was rounded to zero.
+    """Replace exact zeros in place by a typical size of numbers that were rounded to zero.
 
-    Returns the column. A row of one number that is zero has no direction and would be normalized to
-    nan. Longer rows are never entirely zero. scale: standard deviation of the numbers.
+    Returns the column. Its rows have one number each. A zero has no direction and would be
+    normalized to nan. scale: standard deviation of the numbers.
     """
     return column.masked_fill_(column == 0, ZERO_DRAW * scale)
 
@@ -110,10 +112,10 @@ LANES = 8
 
 
 def columns(width: int) -> int:
-    """Return K, the number of columns that `RotatedChain` keeps of a state G of width d.
+    """Return K, the number of columns that `RotatedChain` stores of a state G of width d.
 
-    K is 2 sqrt(d), rounded up, plus 4, and at most d. That is enough: in our measurements only 1.4
-    sqrt(d) to 1.9 sqrt(d) directions of G stay above rounding errors.
+    K is 2 sqrt(d), rounded up, plus 4, and at most d. These columns are enough: in our measurements
+    only 1.4 sqrt(d) to 1.9 sqrt(d) directions of G stay above rounding errors.
     """
     return min(width, ceil(2 * sqrt(width)) + 4)
 
@@ -122,11 +124,11 @@ class Chain(ABC):
     """Independent chains `H_{l+1} = BN(H_l + gamma W_l H_l)` (Eq. 1), advanced together.
 
     A row of zeros cannot be normalized, so its chain is nan from then on. If the distribution of
-    the weights has a density, rows of zeros have probability zero. Rows that rounding makes zero
-    are then corrected. With `rademacher` weights they are not.
+    the weights has a density, rows of zeros have probability zero. Rows that are zero by rounding
+    are then corrected. With `rademacher` weights they are not corrected.
 
-    Attributes: state: `G = H_l / sqrt(N) (chains, d, K)`, with rows of unit norm. norms: norms by
-    which the last step divided the rows, `(chains, d, 1)`.
+    - state: `G = H_l / sqrt(N) (chains, d, K)`, with rows of unit norm.
+    - norms: the norms by which the last step divided the rows, `(chains, d, 1)`.
     """
 
     law, centred = "gaussian", False
@@ -203,17 +205,18 @@ class DirectChain(Chain):
 class RotatedChain(Chain):
     """Chains with Gaussian `W` that draw `W G` without drawing `W`, with the same distribution.
 
-    Conditionally on the state `G (d, K)`, the rows of `W G` are iid `N(0, G^T G)`. So are the rows
-    of `Z R`, with standard normal `Z (d, K)` and `R^T R = G^T G`. The chains compute `Z R`. This
-    preserves the distribution of `M = G G^T`, hence of the singular values of `H`. The right
-    singular vectors rotate freely, so the mean over samples is lost.
+    For a given state `G (d, K)`, the rows of `W G` are iid `N(0, G^T G)`. The rows of `Z R` have
+    the same distribution, with standard normal `Z (d, K)` and `R^T R = G^T G`. The chains compute
+    `Z R`. The distributions of `M = G G^T` and of the singular values of `H` do not change. The
+    right singular vectors rotate freely, so the mean over samples is lost.
 
-    A direction whose fraction of `G` sinks to rounding must be able to rise again. In `DirectChain`
+    A direction whose fraction of `G` falls to rounding must be able to rise again. In `DirectChain`
     rounding errors feed all directions. Here `FLOOR * d` is added to the eigenvalues of `G^T G`,
-    whose sum is `d`. Directions are therefore reflected at this value, not lost.
+    whose sum is `d`. Directions are therefore reflected at this value and not lost.
 
-    The normals are drawn in float32, which on a CPU is five times faster than float64. This changes
-    the distribution of a weight by its rounding, 6e-8. All else has the dtype of `inputs`.
+    The normals are drawn in float32, which on a CPU is five times faster than float64. This
+    rounding changes the distribution of a weight by 6e-8. All other numbers have the dtype of
+    `inputs`.
     """
 
     FLOOR = 1e-13

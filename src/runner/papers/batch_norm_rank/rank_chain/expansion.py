@@ -22,13 +22,16 @@ def frobenius_step(
 ) -> tuple[float, float]:
     """Return the mean change of `||M||_F^2` over one layer, and its standard error (Eq. 42, 43).
 
-    The change is `E_W ||M_+||_F^2 - ||M||_F^2`. Here `M = G G^T` has the second moments of the
-    state G, and M_+ those of the state one layer later. G: rows of unit norm. skip: gamma. law:
-    distribution of the weights W.
+    The change is `E_W ||M_+||_F^2 - ||M||_F^2`. Here `M = G G^T` holds the second moments of the
+    state G, and M_+ the second moments one layer later. The mean is a Monte Carlo estimate over
+    random weights W.
 
-    draws: number of pairs `W, -W`. Both have the same distribution (Definition 1). The mean of a
-    pair has no term linear in gamma, which would hide the quadratic term of Lemma 7. tick: called
-    with the number of draws done. Raises InputError for an unknown distribution.
+    G: the state, with rows of unit norm. skip: gamma. law: distribution of W. draws: number of
+    pairs `W, -W`. tick: called with the number of draws done.
+
+    W and -W have the same distribution (Definition 1). The mean of a pair has no term linear in
+    gamma, which would hide the quadratic term of Lemma 7. Raises InputError for an unknown
+    distribution.
     """
     width = len(G)
     before = (G.mT @ G).square().sum()

@@ -79,10 +79,9 @@ BY_WIDTH = ("#8cc9ee", style.BLUE, style.NAVY)
 
 
 def over_layers(text: str) -> Caption:
-    """Return a caption function: it fills `{layers}` in `text` with "at least 10,000 layers".
+    """Return a caption function that fills `{layers}` in `text` with "at least 10,000 layers".
 
-    The number is that of the layers averaged in the mean with the fewest, rounded down to its first
-    digit.
+    The number is the smallest number of layers in an average, rounded down to its first digit.
     """
 
     def say(tables: Tables) -> str:
@@ -124,14 +123,14 @@ def _root(axes: Axes, widths: pd.Series, power: float, text: str, at: float, awa
 
 def _name(axes: Axes, rows: pd.DataFrame, column: str, look: Look, text: str, at: float,
           away: tuple) -> None:  # fmt: skip
-    """Write a name at a line against the width if the line has points."""
+    """Write a name at a line against the width, if the line has points."""
     rows = rows.dropna(subset=column)
     if len(rows):
         look.name_at(axes, rows["width"], rows[column], text, _within(at, rows["width"]), away)
 
 
 def _key(axes: Axes, rows: pd.DataFrame, y: float) -> None:
-    """Write the gammas of the lines of TWO and what γ is, from a height downwards."""
+    """Write from the height y downwards which line of TWO has which gamma, and the meaning of γ."""
     skips = sorted(set(rows["skip"]), reverse=True)
     for line, skip in enumerate(skips):
         words = f"{'solid' if skip >= 1 else 'broken'}: {gamma(skip)}"
@@ -141,18 +140,19 @@ def _key(axes: Axes, rows: pd.DataFrame, y: float) -> None:
 
 
 def _exponents(rows: pd.DataFrame, by: list[str], x: str, y: str) -> pd.Series:
-    """Return the fitted power of y in x for each group.
+    """Return for each group the slope of y against x on logarithmic axes.
 
-    Raises NoRows if no group has two points.
+    by: the columns of a group. Raises NoRows if no group has two points.
     """
     groups = rows.assign(replicate=rows.groupby(by).ngroup())
     return nonempty(slopes(groups, x, y, log=True).dropna(), f"two of {x}")
 
 
 def say_growth(tables: Tables) -> str:
-    """Return the headline: how the soft rank grows with the width, as fitted powers of the width.
+    """Return the headline of figure 3a: the range of the exponents of the soft rank in the width.
 
-    Raises NoRows if no gamma has two widths that are powers of two.
+    The exponents are fitted for each gamma. Raises NoRows if no gamma has two widths that are
+    powers of two.
     """
     rows = powers_of_two(averages(tables))
     powers = _exponents(rows, ["skip"], "width", "soft_rank")
@@ -164,9 +164,10 @@ def say_growth(tables: Tables) -> str:
 
 
 def draw_fig3a(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure 3a: the soft rank against d, and divided by √d; return picture and averages.
+    """Draw figure 3a: the mean soft rank (a), and the same divided by √d (b), against the width d.
 
-    Raises NoRows without a width that is a power of two.
+    Each gamma has a line. The band is one standard deviation over the layers. Returns the picture
+    and the averages over depth. Raises NoRows without a width that is a power of two.
     """
     metrics = averages(tables)
     shown = nonempty(powers_of_two(metrics), "width that is a power of two")
@@ -205,7 +206,8 @@ SMALL_SKIPS["gaussian"] = Look(style.SKY, "D", DASHED)
 
 
 def _relative_to_gaussian(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return soft ranks / the soft rank of Gaussian weights without skips.
+    """Return soft ranks, divided by the soft rank of Gaussian weights without skips at the same
+    width.
 
     Raises NoRows if the networks with Gaussian weights were not run.
     """
@@ -215,7 +217,10 @@ def _relative_to_gaussian(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_law(axes: Axes, metrics: pd.DataFrame) -> None:
-    """Draw soft ranks, averaged over small gammas, with bands of two standard errors."""
+    """Draw soft ranks against the width for each distribution, with bands of two standard errors.
+
+    Networks without skips and networks with a small gamma have separate lines, means over gammas.
+    """
     for (is_small, law), rows in metrics.groupby([in_lemma_5(metrics), "law"]):
         by_width, looks = rows.groupby("width"), SMALL_SKIPS if is_small else LAWS
         look = looks.get(law) or own_look("law", law)
@@ -231,9 +236,10 @@ def _by_law(axes: Axes, metrics: pd.DataFrame) -> None:
 
 
 def say_laws(tables: Tables) -> str:
-    """Return the headline: the rank over its bound, and the effect of the weights' distribution.
+    """Return the headline: soft rank / bound of Theorem 14, and the effect of the distribution.
 
-    Raises NoRows without networks without skip connections, or with Gaussian weights among them.
+    Its numbers are the smallest ratio, and the largest relative difference to Gaussian weights.
+    Raises NoRows if Gaussian weights without skip connections were not run.
     """
     metrics = averages(tables)
     plain = select(_relative_to_gaussian(metrics), skip=inf)
@@ -246,9 +252,11 @@ def say_laws(tables: Tables) -> str:
 
 
 def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the soft rank with its bound, and divided by the soft rank of Gaussian weights.
+    """Draw against the width the soft rank with its bound (a), and the relative soft rank (b).
 
-    Returns the picture and the averages over depth.
+    (b) divides by the soft rank of Gaussian weights without skip connections. Each distribution of
+    the weights has a line. Bands are two standard errors. Returns the picture and the averages over
+    depth.
     """
     metrics = averages(tables)
     metrics = metrics.assign(bound=rank_bound(metrics, metrics["tau"])).sort_values("width")
@@ -302,7 +310,10 @@ def say_needed(tables: Tables) -> str:
 
 
 def say_also_without(tables: Tables) -> str:
-    """Return the headline of `say_needed`, and branches that keep the rank without batch norm."""
+    """Return the headline of `say_needed`, with residual weights that keep the rank by themselves.
+
+    With these weights γ the rank stays without batch norm, too.
+    """
     scaled = [name for name in scaled_products(tables)["branch"].unique() if "L" in name]
     return (
         f"{say_needed(tables)}; without batch norm, a residual branch of weight"
@@ -311,9 +322,11 @@ def say_also_without(tables: Tables) -> str:
 
 
 def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw soft ranks / their bounds, r by the sign of the weights, products by the branch.
+    """Draw the soft rank / its bound (a), r (b), and σ₂ / σ₁ without batch norm (c).
 
-    Returns the picture and the averages over depth. Raises NoRows if a distribution was not run.
+    (a) has a line for each threshold τ, against the width. (b) compares weights of both signs and
+    of one sign. (c) has a line for each residual weight, against the depth. Returns the picture and
+    the averages over depth. Raises NoRows if a distribution was not run.
     """
     metrics = averages(tables)
     rest, one = (select(metrics, law=law) for law in ("gaussian", "asymmetric"))
@@ -352,6 +365,7 @@ def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     ticks(right.xaxis, sorted(set(scaled_products(tables)["L"])))
     ticks(right.yaxis, [1, 1e-2, 1e-4], ["1", "0.01", "0.0001"])
     name_ends(right, ends)
+    QUIET.note(left, 0.04, 0.65, "τ: threshold of\nthe soft rank")
     QUIET.note(right, 0.42, 0.6, "γ: weight of\nthe branch")
     panel(left, "a", "soft rank / bound", "width d")
     panel(middle, "b", "r, lower bound of rank", "width d")
@@ -360,10 +374,10 @@ def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_nearer(tables: Tables) -> str:
-    """Return the headline: how near r is to √d at the largest width; else an empty text.
+    """Return the headline: r / √d at the largest width, without skip connections.
 
-    It is empty unless r / √d rises with the width and stays below 1. Raises NoRows without networks
-    without skip connections.
+    r is the lower bound (4) of the rank. The headline is empty unless r / √d rises with the width
+    and stays below 1. Raises NoRows if no network without skip connections was run.
     """
     rows = select(averages(tables), skip=inf).sort_values("width")
     over, widest = (rows["rank_bound"] / rows["width"] ** 0.5).to_numpy(), rows["width"].iloc[-1]
@@ -373,10 +387,10 @@ def say_nearer(tables: Tables) -> str:
 
 
 def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw soft rank and r divided by √d against d, and their exponents in d.
+    """Draw soft rank and r divided by √d (a), and their exponents in d (b), against the width d.
 
     An exponent is the slope between two neighboring widths on logarithmic axes. Returns the picture
-    and the averages over depth. Raises NoRows without networks without skip connections.
+    and the averages over depth. Raises NoRows if no network without skip connections was run.
     """
     metrics, ranks = averages(tables), ["soft_rank", "rank_bound"]
     over = metrics.assign(**metrics[ranks].div(metrics["width"] ** 0.5, axis=0))
@@ -405,7 +419,10 @@ def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_regular(tables: Tables) -> str:
-    """Return the headline: how far ‖M‖² is below the bound of Lemma 13."""
+    """Return the headline of figures 8 and 9: the largest mean of ‖M‖², in percent of its bound.
+
+    Lemma 13 has the bound.
+    """
     metrics = averages(tables)
     metrics = metrics[metrics["skip"].isin(paper_skips(metrics))]
     most = np.ceil(100 * (metrics["frobenius"] / norm_bound(metrics)).max())
@@ -413,14 +430,14 @@ def say_regular(tables: Tables) -> str:
 
 
 def say_more_regular(tables: Tables) -> str:
-    """Return the headline of `say_regular`, and that the regularity constant falls."""
+    """Return the headline of `say_regular`, and that the regularity constant falls with d."""
     return f"The regularity constant α falls with d; {say_regular(tables)}"
 
 
 def draw_fig8(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figures 8 and 9: alpha against d, and the norm of M against d.
+    """Draw figures 8 and 9: regularity constant alpha (a) and mean of ‖M‖² (b), against the width.
 
-    Returns the picture and the averages over depth.
+    The bound of Lemma 13 is drawn, too. Returns the picture and the averages over depth.
     """
     metrics = averages(tables)
     skips = paper_skips(metrics)
@@ -450,9 +467,10 @@ SOFT = 0.5**0.5
 
 
 def say_apart(tables: Tables) -> str:
-    """Return the headline: how fast the soft rank rises from nearly parallel inputs.
+    """Return the headline of figure 3b: how the mean soft rank rises from nearly parallel inputs.
 
-    Raises NoRows without networks without skip connections.
+    Its numbers are the soft ranks at layer 0 and at layer 10. Raises NoRows if no network without
+    skip connections was run.
     """
     rank, layer = _soft_ranks(select(tables["spectrum"], skip=inf))
     return (
@@ -462,16 +480,17 @@ def say_apart(tables: Tables) -> str:
 
 
 def _soft_ranks(rows: pd.DataFrame) -> tuple[pd.Series, int]:
-    """Return the mean soft rank of each layer, and the layer that the headline names."""
+    """Return the mean soft rank of each layer, and the layer in the headline, at most 10."""
     keys = [rows[key] for key in ("width", "skip", "replicate", "layer")]
     rank = (rows["singular_value"] >= SOFT).groupby(keys).sum().groupby("layer").mean()
     return rank, min(10, rank.index.max())
 
 
 def draw_fig3b(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure 3b: the top ten singular values by layer from nearly parallel inputs.
+    """Draw figure 3b: the ten largest singular values by layer, from nearly parallel inputs.
 
-    Returns the picture, and median and range of each singular value.
+    The right panel has a logarithmic axis. Returns the picture, and a table with median and range
+    of each singular value by layer.
     """
     spectrum = tables["spectrum"]
     shown = spectrum[spectrum["skip"] == spectrum["skip"].max()]
@@ -510,15 +529,16 @@ def draw_fig3b(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 RESIDUAL = {0.1: Look(style.ORANGE, ""), 0.5: Look(style.RUST, "")}
-"""Looks by gamma, darker for a larger gamma; orange: without batch norm."""
+"""Looks by gamma in pictures without batch norm, darker for a larger gamma."""
 
 GAP = Look(style.INK, "", style.DOTTED, 1.6)
 
 
 def say_collapse(tables: Tables) -> str:
-    """Return the headline: how fast σ₂/σ₁ falls at the largest γ with Gaussian weights.
+    """Return the headline of Lemma 3: the number of layers in which σ₂/σ₁ falls tenfold.
 
-    Raises NoRows if no network has Gaussian weights.
+    The networks have the largest γ and Gaussian weights. Raises NoRows if no network has Gaussian
+    weights.
     """
     products = select(tables["products"], law="gaussian")
     strong = products["skip"].max()
@@ -540,9 +560,11 @@ def say_moving(tables: Tables) -> str:
 
 
 def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw Lemma 3 by layer: σ₂/σ₁ without normalization, and the change of the scaled product.
+    """Draw an illustration of Lemma 3 by layer: σ₂/σ₁ without normalization (a), and steps (b).
 
-    Returns the picture and the drawn medians and quartiles.
+    A step is the distance that the matrix of activations, scaled to norm one, moves in one layer.
+    Lines are medians, bands the middle half. Returns the picture, and a table with medians, ranges
+    and quartiles for each gamma, distribution and layer.
     """
     products = tables["products"].assign(ratio=lambda rows: np.exp(rows["log_ratio"]))
     keys, columns = ["skip", "law", "layer"], ["ratio", "step_length"]
@@ -569,15 +591,15 @@ def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     key = "γ: weight of the branch\ndotted: rate predicted\nby Lyapunov exponents"
     key += "\nthick: Gaussian weights\nthin: uniform weights"
     GAP.note(left, 0.04, 0.18, key, path_effects=None)
-    panel(left, "a", "σ₂/σ₁ of the hidden layer", "layer")
-    panel(right, "b", "distance moved in a layer", "layer")
+    panel(left, "a", "σ₂/σ₁ of the activations H", "layer")
+    panel(right, "b", "change of H / ‖H‖ in a layer", "layer")
     return picture, medians
 
 
 def say_expansion(tables: Tables) -> str:
-    """Return the headline: the number of matrices, and the power of gamma in Lemma 7's remainder.
+    """Return the headline of Lemma 7: the number of matrices, and the remainder's power of gamma.
 
-    Raises NoRows for fewer than three gammas.
+    The power is the mean over all matrices. Raises NoRows for fewer than three gammas.
     """
     count = len(tables["expansions"].drop_duplicates(["width", "law", "replicate"]))
     return (
@@ -587,9 +609,10 @@ def say_expansion(tables: Tables) -> str:
 
 
 def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw Lemma 7: measured change against delta_F at the smallest gamma, and the remainder.
+    """Draw an illustration of Lemma 7: measured change of ‖M‖² against delta_F, and the remainder.
 
-    Returns the picture and the numbers of each matrix.
+    Panel (a) has a dot for each matrix M, at the smallest gamma. Panel (b) shows the remainder
+    against gamma. Returns the picture, and a table with a row for each matrix and gamma.
     """
     expansions = tables["expansions"]
     smallest = expansions[expansions["skip"] == expansions["skip"].min()]
@@ -642,9 +665,9 @@ STAR = Look(style.VERMILION, "o")
 
 
 def say_live(tables: Tables) -> str:
-    """Return the headline: surviving directions at the smallest and the largest width.
+    """Return the headline: the number k* of surviving directions at the smallest and largest width.
 
-    Raises NoRows if their number is unknown without skip connections.
+    The networks have no skip connections. Raises NoRows if k* is unknown for all of them.
     """
     stars = select(crossings(tables), skip=inf).sort_values("width")
     first, last = stars.iloc[0], stars.iloc[-1]
@@ -656,9 +679,11 @@ def say_live(tables: Tables) -> str:
 
 
 def draw_live(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the rank of deep layers by the rank of the input, and the surviving directions.
+    """Draw the soft rank of deep layers by the rank of the input (a), and surviving directions (b).
 
-    Returns the picture and the averages. Raises NoRows if no input has rank two or more.
+    (b) shows the number of surviving directions against the width. Bands are two standard errors.
+    Returns the picture, and a table with a row for each gamma, width and input rank. Raises NoRows
+    if no input has rank two or more.
     """
     ranks = tables["input_ranks"].sort_values(["skip", "width", "input_rank"])
     strongest = ranks["skip"].max()
@@ -699,13 +724,14 @@ OVERVIEW = {
     "expansions": draw_lemma7,
     "input_ranks": draw_live,
 }
-"""Drawing of the preview, by the table of a run."""
+"""Function that draws the preview, by the table that a run has."""
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the preview of one run with the drawing of its table.
+    """Draw the preview of one run with the figure of its table.
 
-    Returns the picture and the drawn numbers, at most about 40 rows of them.
+    Returns the picture and the drawn numbers. A table of more than 40 rows is reduced to 20 to 30
+    evenly spaced rows.
     """
     picture, drawn = next(draw for table, draw in OVERVIEW.items() if table in tables)(tables)
     return picture, drawn if len(drawn) <= 40 else drawn.iloc[:: len(drawn) // 20]
@@ -740,11 +766,10 @@ FIGURES = [
         findings=[Finding(say_laws, holds=["soft-rank-bound"])],
         marks="points: means over the layers, bands: two standard errors",
         caption=over_layers(
-            "(a) shows the mean soft rank against the width d, for three distributions of the"
-            " weights, and the bound of Theorem 14. (b) shows the soft rank divided by that of"
-            " Gaussian weights without skip connections. Means are over {layers}; bands are ±"
-            " two standard errors. Dark networks have no skip connections, light networks the"
-            " small residual weights γ of Lemma 5."
+            "(a) shows the mean soft rank and the bound of Theorem 14 against the width d. (b)"
+            " shows the soft rank divided by the soft rank of Gaussian weights without skip"
+            " connections. Means are over {layers}; bands are ± two standard errors. Dark networks"
+            " have no skip connections, light networks the small residual weights γ of Lemma 5."
         ),
         shows={"law": choices.LAWS.only("gaussian", "uniform", "rademacher")},
     ),
@@ -830,7 +855,7 @@ FIGURES = [
         marks="points in b: root mean squares",
         caption="(a) shows the measured against the predicted change of ‖M‖² over one layer at"
         " the smallest residual weight γ; each dot is a matrix. (b) shows the root mean square"
-        " error of the prediction, minus that at the smallest γ, against γ. Dotted lines have"
+        " error of the prediction, minus its value at the smallest γ, against γ. Dotted lines have"
         " the slopes 1 and 2. Wider networks are darker; hollow markers have uniform, others"
         " Gaussian weights.",
         shows={"law": ["gaussian", "uniform"]},

@@ -1,10 +1,12 @@
 """The algorithms of `RotatedChain` and `DirectChain`, compiled for the CPU: eight chains together.
 
-Gaussian weights are rotated; all other weights are drawn and multiplied. Each value in the code
-below is a vector of eight numbers (lanes), one of each chain. The algorithms read as for a single
-chain and vectorize at every width. LLVM may neither reorder nor contract operations
-(no `fastmath`). The logarithm and sines are polynomials of this file, and the loops do not depend
-on the vector length of the machine. A seed gives the same bytes on any x86-64.
+A chain is the sequence of hidden layers of one network. Gaussian weights are rotated as in
+`RotatedChain`. Weights of all other distributions are drawn and multiplied as in `DirectChain`.
+
+Each value in the code below is a vector of eight numbers (lanes), one of each chain. The algorithms
+read as for a single chain and vectorize at every width. LLVM may neither reorder nor contract
+operations (no `fastmath`). The logarithm and sines are polynomials of this file, and the loops do
+not depend on the vector length of the machine. A seed gives the same bytes on any x86-64.
 
 All compiled code is in this file because numba's cache watches no other file. Importing the module
 compiles nothing.
@@ -35,19 +37,22 @@ ROWS = 8
 """Rows of G that stay in the nearest cache while they are added to `G^T G`."""
 
 LAWS = ("gaussian", "rademacher", "uniform", "asymmetric")
-"""Distributions of the weights; compiled code has their places in this list."""
+"""Distributions of the weights; compiled code uses their positions in this list."""
 
 GAUSSIAN, RADEMACHER, UNIFORM, ASYMMETRIC = range(len(LAWS))
 
 MULTIPLICATIONS_OF_A_CALL = 30_000_000
-"""Multiplications of eight lanes in a call of at most 0.1 s; a run can be stopped between calls."""
+"""Number of multiplications of eight lanes in one compiled call, which takes at most 0.1 s.
+
+A run can be stopped between two calls.
+"""
 
 
 # Eight numbers as one value of compiled code
 
 
 class Lanes(types.Type):
-    """Type of eight numbers of one `dtype`."""
+    """Type of eight numbers of one `dtype`, in compiled code."""
 
     def __init__(self, dtype: types.Number):
         super().__init__(f"{dtype}x{LANES}")
@@ -114,9 +119,9 @@ for _function, _real, _integer in (
 
 
 def _function_of_one(build: Callable, target: Lanes | None = None) -> Callable:
-    """Return a function of one value, built by `build(builder, x, type)` in LLVM.
+    """Return a compiled function of one value; `build(builder, x, type)` makes its LLVM code.
 
-    target: type of the result; by default that of the argument.
+    target: type of the result, by default the type of the argument.
     """
 
     @intrinsic
@@ -140,7 +145,7 @@ def _square_root(builder, x, lanes):
 
 
 def _indicator(relation: str) -> Callable:
-    """Return one in the lanes where `x` has the relation to zero, else zero."""
+    """Return a compiled function: one in the lanes where `x` has a relation to zero, else zero."""
 
     def build(builder, x, lanes):
         zero = ir.Constant(lanes, [0.0] * LANES)
@@ -170,7 +175,7 @@ def _pointer(context, builder, signature, arguments):
 
 @intrinsic
 def load(typing, array, i, j):
-    """Return the eight numbers `array[i, j]` of an array `(rows, columns, LANES)`."""
+    """Return the eight numbers `array[i, j]` of an array with the shape (rows, columns, LANES)."""
 
     def codegen(context, builder, signature, arguments):
         pointer, alignment = _pointer(context, builder, signature, arguments)
@@ -181,7 +186,7 @@ def load(typing, array, i, j):
 
 @intrinsic
 def store(typing, array, i, j, value):
-    """Set the eight numbers `array[i, j]` of an array `(rows, columns, LANES)` to `value`."""
+    """Set the eight numbers `array[i, j]` of an array (rows, columns, LANES) to `value`."""
 
     def codegen(context, builder, signature, arguments):
         pointer, alignment = _pointer(context, builder, signature, arguments)
@@ -199,7 +204,7 @@ def compiled(function: Callable, **options: Any) -> Callable:
 
 
 inlined = partial(compiled, inline="always")
-"""Compile a short function into its callers."""
+"""Compile a short function into the code of its callers."""
 
 
 # Normal numbers
@@ -264,7 +269,7 @@ def rotate(x, count):
 
 @inlined
 def random_words(s0, s1, s2, s3):
-    """Return a random word and the four words of the next state of xoshiro128++.
+    """Return a random word of 32 bits and the four words of the next state of xoshiro128++.
 
     s0 to s3: the current state. Source: Blackman, Vigna 2021.
     """
@@ -299,9 +304,9 @@ def draw_normals(stream, Z):
 
 
 class Chains(NamedTuple):
-    """Eight chains and their work arrays; width d and columns K are padded to even numbers.
+    """Eight independent networks and their work arrays.
 
-    The padding is zeros.
+    The width d and the number of columns K are padded with zeros to even numbers.
     """
 
     G: np.ndarray  # (d, K, LANES) the state
@@ -315,7 +320,7 @@ class Chains(NamedTuple):
 
 @compiled
 def cholesky(S, floor, columns, L):
-    """Compute, in place, the lower triangular `L` with `L L^T = S + floor I`.
+    """Compute in place the lower triangular `L` with `L L^T = S + floor I`.
 
     Only the lower half of S is read. columns: the size of S without padding.
     """
@@ -337,7 +342,7 @@ def cholesky(S, floor, columns, L):
 def times_lower(A, first, L, out):
     """Set the two rows of `out` to rows `first` and `first + 1` of `A`, times `L^T`.
 
-    L is lower triangular. Four numbers are summed at once.
+    L is lower triangular. Four sums are computed at once.
     """
     for j in range(0, L.shape[0], 2):
         a = b = c = d = splat(0.0)
@@ -381,12 +386,12 @@ def add_gram(G, first, last, S):
 def next_row(G, i, product, which, inverse_skip, law):
     """Replace row `i` of G, in place, by row `i` of `G / gamma + W G`, divided by its norm.
 
-    product: its row `which` holds row `i` of `W G` and is overwritten. inverse_skip: 1 / gamma.
-    law: the distribution of the weights.
+    product: an array whose row `which` holds row `i` of `W G`; this row is overwritten.
+    inverse_skip: 1 / gamma. law: position of the weights' distribution in LAWS.
 
-    If the new row is exactly zero, it is replaced by a row of norm one. This happens to rows with a
-    single entry, by rounding (see `engines.without_zeros`). Under the law RADEMACHER entries can
-    cancel exactly. Then the row becomes nan.
+    If the new row is exactly zero, it is replaced by a row of norm one. Rows with a single entry
+    can be zero by rounding (see `engines.without_zeros`). With Rademacher weights entries can
+    cancel exactly; the row then becomes nan.
     """
     square = splat(0.0)
     for k in range(G.shape[1]):
@@ -417,8 +422,8 @@ def clear(S):
 def step(chains, width, columns, inverse_skip, floor):
     """Advance chains with Gaussian weights by one layer: replace G, row by row, and S = G^T G.
 
-    width, columns: d and K without padding. inverse_skip: 1 / gamma. floor: added to the
-    eigenvalues of S, as in `RotatedChain`.
+    width, columns: d and K without padding. inverse_skip: 1 / gamma. floor: number that is added to
+    the eigenvalues of S, as in `RotatedChain`.
     """
     G, S = chains.G, chains.S
     cholesky(S, floor, columns, chains.L)
@@ -441,7 +446,8 @@ def step(chains, width, columns, inverse_skip, floor):
 def draw_weights(stream, law, width, W):
     """Fill two rows of W with `width` weights of unit variance.
 
-    stream: state of the random numbers, which is advanced. law: distribution of the weights.
+    stream: state of the random numbers, which is advanced. law: position of the distribution in
+    LAWS.
     """
     s0, s1, s2, s3 = load(stream, 0, 0), load(stream, 1, 0), load(stream, 2, 0), load(stream, 3, 0)
     middle = 0.5 if law == UNIFORM else 0.0
@@ -465,7 +471,7 @@ def draw_weights(stream, law, width, W):
 def times_state(W, G, width, first, out):
     """Set rows `first` and `first + 1` of `out` to the two rows of weights W, times G.
 
-    width: number of rows of G without padding. Four numbers are summed at once.
+    width: number of rows of G without padding. Four sums are computed at once.
     """
     for k in range(0, G.shape[1], 2):
         a = b = c = d = splat(0.0)
@@ -486,7 +492,7 @@ def times_state(W, G, width, first, out):
 def direct_step(chains, width, inverse_skip, law):
     """Advance chains by one layer with weights that are not Gaussian: replace G.
 
-    width: d without padding. inverse_skip: 1 / gamma. law: distribution of the weights.
+    width: d without padding. inverse_skip: 1 / gamma. law: position of the distribution in LAWS.
     """
     G = chains.G
     for i in range(0, width, 2):
@@ -501,11 +507,10 @@ def direct_step(chains, width, inverse_skip, law):
 
 @compiled
 def count_above(S, tau, columns, A):
-    """Return how many eigenvalues of S are at least tau, for each chain.
+    """Return the number of eigenvalues of S that are at least tau, for each chain.
 
-    It is the number of pivots that are not negative in `S - tau I = L D L^T`. columns: the size of
-    the leading block of S that is used. A: scratch space, which is overwritten. Only the lower half
-    of S is read.
+    The number equals the number of nonnegative pivots in `S - tau I = L D L^T`. Only the lower half
+    of S is read. columns: the size of S without padding. A: scratch space, which is overwritten.
     """
     for j in range(columns):
         for k in range(j + 1):
@@ -524,7 +529,7 @@ def count_above(S, tau, columns, A):
 
 @compiled
 def spectral_moments(S):
-    """Return `||S||_F^2` and `Tr S^3` of the symmetric S; both halves of S are read."""
+    """Return `||S||_F^2` and `Tr S^3` of the symmetric matrix S; both halves of S are read."""
     square = cube = splat(0.0)
     for j in range(S.shape[0]):
         for k in range(j + 1):
@@ -563,8 +568,8 @@ def squared_diagonal(G, S, A, product):
 def observables(chains, width, columns, tau):
     """Return the `OBSERVABLES` of the chains, in their order.
 
-    If the state of a chain is nan, all its observables are nan. width, columns: d and K without
-    padding. tau: threshold of the soft rank.
+    All observables of a chain are nan if its state is nan. width, columns: d and K without padding.
+    tau: threshold of the soft rank.
     """
     S = chains.S
     for j in range(S.shape[0]):
@@ -580,9 +585,13 @@ def observables(chains, width, columns, tau):
 def advance(chains, law, width, columns, inverse_skip, floor, strides, stride, tau, measured, sums):
     """Advance the chains by `strides` times `stride` layers.
 
-    measured: whether the observables after each stride, and their squares, are added to `sums (2,
-    5, LANES)`. law: distribution of the weights. width, columns: d and K without padding.
-    inverse_skip: 1 / gamma. floor: as in `step`. tau: threshold of the soft rank.
+    - measured: whether the observables after each stride, and their squares, are added to `sums (2,
+      5, LANES)`.
+    - law: position of the weights' distribution in LAWS.
+    - width, columns: d and K without padding.
+    - inverse_skip: 1 / gamma.
+    - floor: number that is added to the eigenvalues of S, as in `RotatedChain`.
+    - tau: threshold of the soft rank.
     """
     for _ in range(strides):
         for _ in range(stride):
@@ -604,9 +613,9 @@ def advance(chains, law, width, columns, inverse_skip, floor, strides, stride, t
 
 
 class CompiledChains:
-    """Eight chains of one width and gamma with Gaussian inputs.
+    """Eight chains of one width and gamma with Gaussian inputs, computed by compiled code.
 
-    With Gaussian weights they are distributed like `RotatedChain`, else like `DirectChain`.
+    With Gaussian weights they have the distribution of `RotatedChain`, otherwise of `DirectChain`.
     """
 
     def __init__(self, width: int, columns: int, skip: float, seed: int, law: str = "gaussian"):
@@ -631,17 +640,18 @@ class CompiledChains:
 
     @property
     def state(self) -> Float[np.ndarray, "8 d K"]:
-        """Return the state `G = H / sqrt(N)` of each chain."""
+        """Return the states `G = H / sqrt(N)` of the eight chains."""
         width, columns, *_ = self.constants
         return np.moveaxis(self.chains.G[:width, :columns], -1, 0).copy()
 
     def sample(
         self, plan: Plan, tau: float, tick: Callable[[int], None] = lambda strides: None
     ) -> Float[np.ndarray, "2 batches 8 5"]:
-        """Run the chains by the plan; return batch means, as `batch_means.sample`.
+        """Run the chains by the plan; return batch means of each observable and of its square.
 
-        The axis of the batches is divided into batches and chains. tau: threshold of the soft rank.
-        tick: called with the number of strides done, ten times a second.
+        The axes of the result are: mean or mean square; batches; chains; OBSERVABLES. tau:
+        threshold of the soft rank. tick: called with the number of strides done, about ten times a
+        second.
         """
         self._run(ceil(plan.burn_in / plan.stride), plan.stride, tick)
         sums = [self._run(plan.count, plan.stride, tick, tau) for _ in range(plan.batches)]

@@ -1,8 +1,16 @@
-"""Measure very deep linear networks: averages over depth with errors, and single networks.
+"""Quantities of the claims about very deep linear networks: averages over depth, and single
+networks.
 
-The errors come from independent networks, or from long batches of one network. Networks that are
-too short to forget their inputs are not judged. d is the width. γ is the weight of the residual
-branch (∞: no skip connection).
+Arguments that recur:
+
+- tables: the tables of a figure's runs, such as `metrics`, the averages over depth.
+- law: the distribution of the weights: "gaussian", "uniform", "rademacher" or "asymmetric".
+- where: a condition on the width `d`, the residual weight `γ` (∞: no skip connection) and other
+  columns of the table, as for `DataFrame.query`.
+
+Averages over depth have a standard error and `n`, the number of independent networks, or of long
+batches of one network. An average is refused with NoRows if networks are too short to forget their
+inputs.
 """
 
 from collections.abc import Iterator
@@ -39,13 +47,13 @@ PRINTED = {
 """Printed names of columns, distributions and conditions."""
 
 LAYERS = {"layer": 50}
-"""Smallest number of layers for a rate by depth."""
+"""Smallest number of layers from which a rate per layer is measured."""
 
 ROUNDING = -30.0
-"""Smallest log(σ₂ / σ₁) in the fit of a line; float64 rounds to about -36."""
+"""Smallest log(σ₂ / σ₁) from which a rate is measured; float64 rounds to about -36."""
 
 EXACT = 1e-9
-"""Rounding of a mean r: networks of rank one differ by less."""
+"""Smallest error of a mean r. Means of networks of rank one differ by less, from rounding."""
 
 
 def _averages(tables: Tables, where: str = "") -> pd.DataFrame:
@@ -53,9 +61,9 @@ def _averages(tables: Tables, where: str = "") -> pd.DataFrame:
 
 
 def _long_enough(rows: pd.DataFrame, where: str = "") -> pd.DataFrame:
-    """Return the rows of a condition with `n` for their errors.
+    """Return the rows that meet a condition, with the columns `d`, `γ`, and `n` for their errors.
 
-    Raises NoRows if a network is too short.
+    Raises NoRows if no row meets the condition or if a network is too short.
     """
     rows = rows.assign(d=rows["width"], γ=rows["skip"])
     rows = nonempty(rows.query(where), f"averages of {where}") if where else rows
@@ -65,9 +73,9 @@ def _long_enough(rows: pd.DataFrame, where: str = "") -> pd.DataFrame:
 
 
 def _over(rows: pd.DataFrame, column: str, bound: pd.Series) -> pd.DataFrame:
-    """Return an average / its bound in α, which is proportional to √(1 − α).
+    """Return an average divided by its bound, which is proportional to √(1 − α) or 1 / √(1 − α).
 
-    The errors of average and bound are added because they are not independent.
+    The relative errors of average and bound are added because they are not independent.
     """
     relative = rows[f"{column}_se"] / rows[column]
     relative += rows["regularity_se"] / (2 * (1 - rows["regularity"]))
@@ -83,7 +91,12 @@ def _over(rows: pd.DataFrame, column: str, bound: pd.Series) -> pd.DataFrame:
     needs={"width": 3},
 )
 def r_over_bound(tables: Tables) -> pd.DataFrame:
-    """TODO"""
+    """Return the mean of r over depth, divided by its lower bound √((1 − α) d) (Eq. 58).
+
+    The bound is part of Theorem 14. r is the lower bound (4) of the rank, α the measured regularity
+    constant. There is a row for each distribution of the weights, γ and width, with `value`,
+    `error` and `n`. Raises NoRows if networks have too few layers.
+    """
     rows = _averages(tables)
     return _over(rows, "rank_bound", rank_bound(rows, 0.0))
 
@@ -96,7 +109,12 @@ def r_over_bound(tables: Tables) -> pd.DataFrame:
     needs={"width": 3},
 )
 def soft_rank_over_bound(tables: Tables) -> pd.DataFrame:
-    """TODO"""
+    """Return the mean soft rank over depth, divided by its lower bound (Theorem 14, Eq. 58).
+
+    The bound is (1 − τ)² √((1 − α) d) with the measured regularity constant α. There is a row for
+    each distribution of the weights, γ and width, with `value`, `error` and `n`. Raises NoRows if
+    networks have too few layers.
+    """
     rows = _averages(tables)
     return _over(rows, "soft_rank", rank_bound(rows, rows["tau"]))
 
@@ -109,14 +127,25 @@ def soft_rank_over_bound(tables: Tables) -> pd.DataFrame:
     needs={"width": 3, "tau": 3},
 )
 def soft_rank_over_bound_at(tables: Tables, law: str) -> pd.DataFrame:
-    """TODO"""
+    """Return the mean soft rank over depth, divided by its lower bound (Theorem 14, Eq. 58).
+
+    The bound is (1 − τ)² √((1 − α) d) with the measured regularity constant α. There is a row for
+    each threshold τ, γ and width, with `value`, `error` and `n`. law: the distribution of the
+    weights, such as "gaussian". Raises NoRows if the distribution was not run or networks have too
+    few layers.
+    """
     rows = _averages(tables, f"law == '{law}'")
     return _over(rows, "soft_rank", rank_bound(rows, rows["tau"]))
 
 
 @quantity("mean of r, {law} weights", each=("γ", "d"), numbers="estimates", needs={"width": 3})
 def mean_r(tables: Tables, law: str) -> pd.DataFrame:
-    """TODO"""
+    """Return the mean over depth of r, the lower bound (4) of the rank.
+
+    There is a row for each γ and width, with `value`, `error` and `n`. law: the distribution of the
+    weights, such as "asymmetric". Raises NoRows if the distribution was not run or networks have
+    too few layers.
+    """
     rows = _averages(tables, f"law == '{law}'")
     error = rows["rank_bound_se"].clip(lower=EXACT)
     return rows.assign(value=rows["rank_bound"], error=error)
@@ -124,7 +153,12 @@ def mean_r(tables: Tables, law: str) -> pd.DataFrame:
 
 @quantity("σ₂ / σ₁ after L layers without normalization, at γ = {γ}", each=("L",))
 def ratio_behind(tables: Tables, γ: str, where: str = "L > 0") -> pd.DataFrame:
-    """TODO"""
+    """Return σ₂ / σ₁ after L layers without normalization, a row for each L and replicate.
+
+    σ₁ and σ₂ are the largest two singular values of the activations. γ: the residual weight in
+    words, such as "0.3", or "1 / L" if it falls with the depth L. where: a condition on L, as for
+    `DataFrame.query`. Raises NoRows if this γ was not run.
+    """
     rows = select(scaled_products(tables), branch=γ).query(where)
     return rows.assign(value=np.exp(rows["log_ratio"]))
 
@@ -137,7 +171,12 @@ def ratio_behind(tables: Tables, γ: str, where: str = "L > 0") -> pd.DataFrame:
     needs={"width": 3},
 )
 def norm_over_bound(tables: Tables) -> pd.DataFrame:
-    """TODO"""
+    """Return the mean of ‖M‖² over depth, divided by its upper bound d^1.5 / √(1 − α) (Eq. 50).
+
+    The bound is Lemma 13. M holds the second moments of the activations, α is the measured
+    regularity constant. There is a row for each distribution of the weights, γ and width, with
+    `value`, `error` and `n`. Raises NoRows if networks have too few layers.
+    """
     rows = _averages(tables)
     return _over(rows, "frobenius", norm_bound(rows))
 
@@ -150,7 +189,16 @@ def norm_over_bound(tables: Tables) -> pd.DataFrame:
     needs={"width": 3},
 )
 def exponent(tables: Tables, of: str, where: str = "") -> pd.DataFrame:
-    """TODO"""
+    """Return the exponent p of a mean over depth that grows like d^p with the width d.
+
+    Each γ has two rows, with `value`, `error` and `n`: the fit to all widths, and the slope between
+    the two largest widths. The column `range` is "all d" or "the last doubling". Only widths that
+    are powers of two are used. The error is nan if a mean has no error.
+
+    of: "soft rank", "r" or "‖M‖²". where: a condition on d, γ and other columns, as for
+    `DataFrame.query`. Raises NoRows unless a γ has three such widths, or if networks have too few
+    layers.
+    """
     exponents = []
     for γ, rows in powers_of_two(_averages(tables, where)).groupby("γ"):
         if len(rows) >= 3:
@@ -162,7 +210,7 @@ def exponent(tables: Tables, of: str, where: str = "") -> pd.DataFrame:
 
 
 def _exponent(rows: pd.DataFrame, column: str) -> tuple[float, float]:
-    """Return the exponent and its error, which is nan if an average has no error."""
+    """Return the exponent and its error; both are nan if an average has no error."""
     relative = (rows[f"{column}_se"] / rows[column]).to_numpy()
     if not (relative > 0).all():
         return np.nan, np.nan
@@ -172,7 +220,12 @@ def _exponent(rows: pd.DataFrame, column: str) -> tuple[float, float]:
 
 @quantity("α", each=("γ", "d"), numbers="estimates", needs={"width": 3, "skip": 2})
 def alpha(tables: Tables, where: str) -> pd.DataFrame:
-    """TODO"""
+    """Return the regularity constant α (Definition 3), measured over depth.
+
+    There is a row for each γ and width, with `value`, `error` and `n`. where: a condition on d and
+    γ, as for `DataFrame.query`. Raises NoRows if no network meets the condition or networks have
+    too few layers.
+    """
     rows = _averages(tables, where)
     return rows.assign(value=rows["regularity"], error=rows["regularity_se"])
 
@@ -185,7 +238,13 @@ def alpha(tables: Tables, where: str) -> pd.DataFrame:
     needs={"width": 3, "skip": 2},
 )
 def change_of_alpha(tables: Tables, where: str) -> pd.DataFrame:
-    """TODO"""
+    """Return the regularity constant α at width d, minus α at the preceding width, for each γ.
+
+    Only widths that are powers of two are used. There is a row for each γ and each width but the
+    smallest, with `value`, `error` and `n`. where: a condition on d and γ, as for
+    `DataFrame.query`. Raises NoRows if no network meets the condition or networks have too few
+    layers.
+    """
     rows = powers_of_two(_averages(tables, where))
     by = rows.groupby("γ")
     error = np.hypot(rows["regularity_se"], by["regularity_se"].shift())
@@ -199,7 +258,12 @@ def change_of_alpha(tables: Tables, where: str) -> pd.DataFrame:
     unit="ratio",
 )
 def stretch(tables: Tables, where: str, layer: int) -> pd.Series:
-    """TODO"""
+    """Return each singular value at one layer, divided by the same singular value at layer 0.
+
+    There is a number for each singular value (`index`, 1: the largest), γ and replicate. where: a
+    condition on `index`, γ and d, as for `DataFrame.query`. layer: the number of the layer. Raises
+    NoRows if the layer was not measured.
+    """
     rows = tables["spectrum"].rename(columns=SYMBOLS).query(where)
     keys = ["index", "γ", "replicate"]
     later, start = (select(rows, layer=at).set_index(keys) for at in (layer, 0))
@@ -207,10 +271,11 @@ def stretch(tables: Tables, where: str, layer: int) -> pd.Series:
 
 
 def _falls(tables: Tables) -> Iterator[pd.DataFrame]:
-    """Yield the rate at which log(σ₂ / σ₁) falls per layer, for each distribution and γ.
+    """Yield for each distribution and γ the fall of log(σ₂ / σ₁) per layer, a row for each network.
 
-    Each row is a network. `first` and `second` are the rates in the halves of the layers before
-    rounding. `rate` excludes the first quarter, in which the network forgets its inputs.
+    The columns `first` and `second` have the rates in the two halves of the layers before rounding.
+    The column `rate` excludes the first quarter, in which the network forgets its inputs. Raises
+    NoRows if all layers are below rounding.
     """
     for (law, γ), rows in tables["products"].groupby(["law", "skip"]):
         mean = rows.groupby("layer")["log_ratio"].mean()
@@ -225,7 +290,12 @@ def _falls(tables: Tables) -> Iterator[pd.DataFrame]:
 
 @quantity("fall of log(σ₂ / σ₁) per layer", each=("law", "γ"), unit="slope", needs=LAYERS)
 def fall_a_layer(tables: Tables) -> pd.DataFrame:
-    """TODO"""
+    """Return the fall of log(σ₂ / σ₁) per layer, without normalization.
+
+    σ₁ and σ₂ are the largest two singular values of the activations. There is a row for each
+    distribution of the weights, γ and network. The first quarter of the layers and layers below
+    rounding are excluded.
+    """
     return pd.concat(_falls(tables)).rename(columns={"rate": "value"})
 
 
@@ -236,8 +306,12 @@ def fall_a_layer(tables: Tables) -> pd.DataFrame:
     needs=LAYERS,
 )
 def fall_beyond_half(tables: Tables, one: str, other: str) -> pd.DataFrame:
-    """If the ratio fell with the square root or the logarithm of the depth, the second half would fall
-    less.
+    """Return the fall of log(σ₂ / σ₁) per layer in one half of the layers, compared with the other.
+
+    The value is the fall in one half minus half of the fall in the other half. There is a row for
+    each distribution of the weights, γ and network. one, other: "first" or "second", a half of the
+    layers before rounding. A positive value for the second half excludes a slower law: with the
+    square root or the logarithm of the depth, the second half would fall less.
     """
     return pd.concat(_falls(tables)).assign(value=lambda rows: rows[one] - rows[other] / 2)
 
@@ -250,7 +324,12 @@ def fall_beyond_half(tables: Tables, one: str, other: str) -> pd.DataFrame:
     needs=LAYERS,
 )
 def fall_over_gap(tables: Tables, law: str) -> pd.DataFrame:
-    """TODO"""
+    """Return the mean fall of log(σ₂ / σ₁) per layer, divided by the gap of two Lyapunov exponents.
+
+    The gap is the difference of the two largest Lyapunov exponents, for Gaussian weights. There is
+    a row for each γ, with `value`, `error` and `n`, the number of networks. law: such as
+    "gaussian". Raises NoRows if the distribution was not run.
+    """
     ratios = []
     for rows in _falls({"products": select(tables["products"], law=law)}):
         gap, error = rows["gap"].iloc[0], rows["gap_se"].iloc[0]
@@ -267,7 +346,12 @@ def fall_over_gap(tables: Tables, law: str) -> pd.DataFrame:
     needs=LAYERS,
 )
 def step_late_over_early(tables: Tables, law: str) -> pd.Series:
-    """TODO"""
+    """Return the mean step in the last tenth of the layers, divided by the first tenth's.
+
+    A step is the distance that the matrix of activations, scaled to norm one, moves in one layer.
+    There is a number for each γ and network. law: the distribution of the weights, such as
+    "gaussian". Raises NoRows if the distribution was not run.
+    """
     rows = select(tables["products"], law=law).rename(columns=SYMBOLS)
     tenth = rows["layer"].max() / 10
     early, late = rows[rows["layer"] <= tenth], rows[rows["layer"] > 9 * tenth]
@@ -282,7 +366,11 @@ def step_late_over_early(tables: Tables, law: str) -> pd.Series:
     needs={"width": 3},
 )
 def beyond_expansion(tables: Tables) -> pd.DataFrame:
-    """TODO"""
+    """Return the error of Lemma 7 at the smallest γ: (change of ‖M‖² / γ² − δ_F(M)) / (2 d²).
+
+    The change over one layer is a mean over random weights, and δ_F(M) its prediction (Eq. 43).
+    There is a row for each width, distribution and matrix M.
+    """
     rows = tables["expansions"].rename(columns=SYMBOLS).query("γ == γ.min()")
     return rows.assign(value=(rows["change"] - rows["predicted"]) / (2 * rows["d"] ** 2))
 
@@ -294,7 +382,12 @@ def beyond_expansion(tables: Tables) -> pd.DataFrame:
     needs={"width": 3, "skip": 3},
 )
 def exponent_of_remainder(tables: Tables) -> pd.Series:
-    """TODO"""
+    """Return the power p with which the remainder of Lemma 7, divided by γ², grows with γ.
+
+    The remainder is the change of ‖M‖² over one layer minus its prediction γ² δ_F(M). There is a
+    number for each width, distribution of the weights and matrix M, fitted between the three
+    smallest γ. See `tables.powers_left_over`. Raises NoRows for fewer than three γ.
+    """
     return powers_left_over(tables).rename_axis(["d", "law", "replicate"])
 
 
@@ -306,7 +399,13 @@ def exponent_of_remainder(tables: Tables) -> pd.Series:
     needs={"width": 2},
 )
 def r_over_full(tables: Tables) -> pd.DataFrame:
-    """The lower rank is the smallest one that is at least the mean of r from inputs of full rank."""
+    """Return the mean of r from inputs of lower rank, divided by its mean from full rank.
+
+    r is the lower bound (4) of the rank of deep layers. The lower rank of the inputs is the
+    smallest integer that is at least the mean of r from full rank. The largest measured rank counts
+    as full. There is a row for each γ and width, with `value`, `error` and `n`. Raises NoRows if
+    networks have too few layers.
+    """
     rows = _long_enough(tables["input_ranks"]).sort_values(["γ", "d", "input_rank"])
     by = rows.groupby(["γ", "d"])
     full, full_se = (by[name].transform("last") for name in ("rank_bound", "rank_bound_se"))

@@ -28,9 +28,9 @@ def collapse(
     chains: number of independent products. width: d. skip: gamma; inf: `W_k` without the identity.
     law: distribution of the weights.
 
-    Ratios below about 1e-15 are rounding of float64. The matrix is divided by its norm at every
-    layer; this keeps it in range and does not change the ratio. Raises InputError for an unknown
-    distribution.
+    The matrix is divided by its norm at every layer, which prevents overflow and does not change
+    the ratio. Ratios below about 1e-15 are rounding errors of float64. Raises InputError for an
+    unknown distribution.
     """
     H = gaussian_inputs(chains, width, width, generator, torch.float64).to(device)
     H = H / _norm(H)

@@ -38,13 +38,18 @@ TOP_SINGULAR_VALUES = 10
 """Number of singular values in Figure 3b."""
 
 GAP_NUMBERS = 4_000_000
-"""Random numbers that estimate the expected rate of Lemma 3 more precisely than it is measured."""
+"""Number of random numbers for the expected rate of Lemma 3.
+
+With so many, the expected rate is more precise than the measured one.
+"""
 
 
 @dataclass(frozen=True)
 class ChainAverage(Row):
-    """One row per width and gamma: averages over depth, with standard errors (`_se`) and standard
-    deviations over depth (`_sd`).
+    """One row for each width and gamma: averages over depth.
+
+    Columns ending in `_se` are standard errors of the averages. Columns ending in `_sd` are
+    standard deviations over depth.
     """
 
     table: ClassVar[str] = "metrics"
@@ -64,12 +69,12 @@ class ChainAverage(Row):
     regularity: float  # regularity constant alpha (Definition 3)
     regularity_se: float  # standard error of regularity
     autocorrelation: float  # integrated autocorrelation time of the soft rank, in layers
-    layers: int  # L: layers in the average, over all chains
+    layers: int  # L: number of layers in the average, over all networks
 
 
 @dataclass(frozen=True)
 class SingularValue(Row):
-    """One row per chain, layer and singular value, from nearly collinear inputs."""
+    """One row for each network, layer and singular value, from nearly collinear inputs."""
 
     table: ClassVar[str] = "spectrum"
     keys: ClassVar[tuple[str, ...]] = ("width", "skip", "layer", "replicate", "index")
@@ -77,16 +82,17 @@ class SingularValue(Row):
     width: int
     skip: float
     layer: int  # 0: the normalized input
-    replicate: int  # index of the independent chain, from 0
+    replicate: int  # index of the independent network, from 0
     index: int  # 1: the largest
     singular_value: float  # singular value of H_l / sqrt(N)
 
 
 @dataclass(frozen=True)
 class ProductLayer(Row):
-    """One row per chain and layer without normalization: the product `B_l` of all layers up to l.
+    """One row for each network and measured layer l, without normalization.
 
-    It is applied to Gaussian inputs X and scaled: H~_l = B_l X / ||B_l X||_F.
+    B_l is the product of all layers up to l. B_l is applied to Gaussian inputs X and scaled: H~_l =
+    B_l X / ||B_l X||_F. sigma_1 and sigma_2 are the largest two singular values of H~_l.
     """
 
     table: ClassVar[str] = "products"
@@ -95,7 +101,7 @@ class ProductLayer(Row):
     width: int
     skip: float
     law: str
-    replicate: int  # index of the independent chain, from 0
+    replicate: int  # index of the independent network, from 0
     layer: int
     log_ratio: float  # log(sigma_2 / sigma_1)
     step_length: float  # ||H~_l - H~_{l-1}||_F
@@ -105,7 +111,10 @@ class ProductLayer(Row):
 
 @dataclass(frozen=True)
 class NormExpansion(Row):
-    """One row per matrix M of second moments, drawn from the invariant distribution."""
+    """One row for each gamma and matrix M of second moments: change of ||M||_F^2 over one layer.
+
+    M is drawn from the invariant distribution, that is, from deep layers.
+    """
 
     table: ClassVar[str] = "expansions"
     keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law", "replicate")
@@ -113,7 +122,7 @@ class NormExpansion(Row):
     width: int
     skip: float
     law: str
-    replicate: int  # index of the independent chain, from 0
+    replicate: int  # index of the independent network, from 0
     change: float  # (E ||M_+||_F^2 - ||M||_F^2) / gamma^2, Monte Carlo over W
     change_se: float  # standard error of change
     predicted: float  # delta_F(M) of Lemma 7
@@ -121,7 +130,7 @@ class NormExpansion(Row):
 
 @dataclass(frozen=True)
 class InputRank(Row):
-    """One row per width, gamma and rank of the input: the invariant distribution of this rank."""
+    """One row for each width, gamma and rank of the inputs: averages over depth, a growth rate."""
 
     table: ClassVar[str] = "input_ranks"
     keys: ClassVar[tuple[str, ...]] = ("width", "skip", "input_rank")
@@ -138,7 +147,10 @@ class InputRank(Row):
 
 
 def run(config: RankChain, context: Context) -> Iterator[Row]:
-    """Yield the rows of the measurement that `measure` selects."""
+    """Yield the rows of the measurement that the parameter `measure` selects.
+
+    Raises InputError for an unknown measurement or protocol.
+    """
     if (config.measure, config.protocol) == ("average", "text"):
         yield from averages(config, context)
         return
@@ -157,9 +169,10 @@ def run(config: RankChain, context: Context) -> Iterator[Row]:
 
 
 def work(config: RankChain, width: int, skip: float, rank: int = 0) -> int:
-    """Return the number of layers of all chains of a point; for `expansion`, draws included.
+    """Return the number of layers that a point computes, as the progress bar counts them.
 
-    A point is a width, a gamma (`skip`), and for `input_rank` a rank of the inputs.
+    A point is a width, a gamma (`skip`), and for `input_rank` a rank of the inputs. For
+    `expansion`, random draws are counted, too.
     """
     if config.measure == "expansion":
         return config.burn_in_of(width, inf) + config.chains * config.draws
@@ -169,7 +182,7 @@ def work(config: RankChain, width: int, skip: float, rank: int = 0) -> int:
 
 
 def averages(config: RankChain, context: Context) -> Iterator[ChainAverage]:
-    """Yield one row for each width and gamma."""
+    """Yield one row for each width and gamma, with averages over depth."""
     for width, skip, plan, moments in average(config, context):
         means, columns = batch_means.BatchMeans(moments, plan.count), {}
         for name in ("soft_rank", "rank_bound", "frobenius"):
@@ -191,7 +204,8 @@ def spectra(
 ) -> Iterator[SingularValue]:
     """Yield the largest singular values at layers 0 to `layers`, from nearly collinear inputs.
 
-    skip: gamma. tick: called with the number of layers done.
+    There is a row for each of the ten largest values, layer and network. skip: gamma. tick: called
+    with the number of layers done.
     """
     stream = config.stream(0, f"spectrum d={width} gamma={skip}")
     samples = config.samples_of(width)
@@ -209,8 +223,9 @@ def spectra(
 def authors_average(
     config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
 ) -> Iterator[ChainAverage]:
-    """Yield one row with the rank of figure 3a by the authors' code in the place of the soft rank.
+    """Yield one row with the averages of figure 3a, as the authors' code computes them.
 
+    The column `soft_rank` has the authors' rank, the mean of the two numbers of `authors.counted`.
     skip: gamma. tick: called with the number of layers done, over all chains.
     """
     stream = config.stream(0, f"M d={width} gamma={skip}")
@@ -235,9 +250,10 @@ def authors_average(
 def authors_spectra(
     config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
 ) -> Iterator[SingularValue]:
-    """Yield singular values by the authors' code: roots of the largest eigenvalues of M, by layer.
+    """Yield the largest singular values by layer, as the authors' code for figure 3b computes them.
 
-    skip: gamma. tick: called with the number of layers done.
+    They are the square roots of the largest eigenvalues of M = H H^T. skip: gamma. tick: called
+    with the number of layers done.
     """
     stream = config.stream(0, f"M d={width} gamma={skip}")
     start = authors.nearly_constant(config.chains, width, stream).to(device)
@@ -260,7 +276,8 @@ def products(
 ) -> Iterator[ProductLayer]:
     """Yield the ratio of the top two singular values without normalization, at about 200 layers.
 
-    skip: gamma. tick: called with the number of layers done.
+    skip: gamma. tick: called with the number of layers done. Raises InputError for an unknown
+    distribution.
     """
     stream = config.stream(0, f"product d={width} gamma={skip} {config.law}")
     gap, gap_se = _lyapunov_gap(config, width, skip)
@@ -290,10 +307,11 @@ def expansions(
 ) -> Iterator[NormExpansion]:
     """Yield the mean change of ||M||_F^2 over a layer, for one matrix M of each chain.
 
-    The matrices are from the invariant distribution at gamma = inf. skip: gamma of the measured
-    layer. Matrices and weights are the same for every gamma. The remainder of Lemma 7 is therefore
-    measured more precisely than each change alone. tick: called with the number of layers, or of
-    draws, done.
+    The matrices are from the invariant distribution at gamma = inf. Matrices and weights are the
+    same for every gamma. The remainder of Lemma 7 is therefore measured more precisely than each
+    change alone.
+
+    skip: gamma of the measured layer. tick: called with the number of layers or draws done.
     """
     stream, count = config.stream(0, f"invariant law d={width}"), engines.columns(width)
     inputs = engines.gaussian_inputs(config.chains, width, count, stream, torch.float64).to(device)
@@ -310,9 +328,10 @@ def expansions(
 def input_ranks(
     config: RankChain, width: int, skip: float, rank: int, device: torch.device, tick: Tick
 ) -> Iterator[InputRank]:
-    """Yield one row: averages over chains whose inputs have one rank, and growth of a direction.
+    """Yield one row for inputs of one rank: averages over depth, and growth of a direction.
 
-    skip: gamma. rank: of the inputs. tick: called with the number of layers done.
+    The direction is an infinitesimal perturbation outside the range of the representations. skip:
+    gamma. rank: the rank of the inputs. tick: called with the number of layers done.
     """
     plan = plan_of(config, width, burn_in=0)
     stream = config.stream(rank, f"input rank d={width} gamma={skip}")
@@ -330,8 +349,8 @@ def input_ranks(
 def input_ranks_of(config: RankChain, width: int) -> range:
     """Return the ranks of inputs that are measured at a width, from 1 on.
 
-    The largest is the number of columns of the rotated engine, or of samples if this is smaller. It
-    is at most `width - 1`, so that one direction remains for the perturbation.
+    The largest rank is the number of columns of the rotated engine, the batch size or `width - 1`,
+    whichever is smallest. With `width - 1`, one direction remains for the perturbation.
     """
     return range(1, min(engines.columns(width), config.samples_of(width), width - 1) + 1)
 
@@ -345,4 +364,4 @@ PROTOCOLS = {
     },
     "authors": {"average": authors_average, "spectrum": authors_spectra},
 }
-"""Functions that yield the rows of one point, by `protocol` and `measure`."""
+"""Functions that yield the rows of one point, by the parameters `protocol` and `measure`."""

@@ -8,35 +8,42 @@ import pandas as pd
 from runner.results.rows import NoRows, Tables
 
 BATCHES = 32
-"""Smallest number of batches from which an error is estimated; fewer chains are divided."""
+"""Smallest number of batches from which an error is estimated.
+
+With fewer chains than this, each chain is divided into batches.
+"""
 
 MEMORIES = 20
-"""Times that a chain must have forgotten its initial state before its average is judged."""
+"""Smallest number of memory times that a batch of a judged average must last.
+
+A memory time is the number of layers in which a chain forgets its state.
+"""
 
 
 def gamma(skip: float) -> str:
-    """Return the label `γ = ...` of a residual weight."""
+    """Return the label `γ = ...` of a residual weight, for example `γ = 0.1` or `γ = ∞`."""
     return "γ = ∞" if isinf(skip) else f"γ = {skip:g}"
 
 
 def in_lemma_5(rows: pd.DataFrame) -> pd.Series:
-    """Return for each row whether gamma is at or below 1 / (8 d), as Lemma 5 prints it.
+    """Return for each row whether gamma is at most 1 / (8 d), the condition of Lemma 5 as printed.
 
-    Its proof has 1 / (8 B d) for weights within [-B, B]. This is 1 / (8 d) for Rademacher weights
-    and 1 / (13.9 d) for uniform weights. It excludes Gaussian weights.
+    The lemma's proof has 1 / (8 B d) for weights within [-B, B]. This is 1 / (8 d) for Rademacher
+    weights and 1 / (13.9 d) for uniform weights. The proof excludes Gaussian weights.
     """
     return rows["skip"] <= 1 / (8 * rows["width"])
 
 
 def averages(tables: Tables) -> pd.DataFrame:
-    """Return the averages over depth by distribution, gamma and width."""
+    """Return the averages over depth, sorted by distribution, gamma and width."""
     return tables["metrics"].sort_values(["law", "skip", "width"], ignore_index=True)
 
 
 def norm_bound(rows: pd.DataFrame) -> pd.Series:
-    """Return Lemma 13's upper bound on the mean of ||M||_F^2 for each row.
+    """Return for each row Lemma 13's upper bound on the mean of ||M||_F^2 (Eq. 50).
 
-    The bound is nan unless the regularity constant alpha of the row is below 1.
+    The bound uses the row's width and regularity constant alpha. The bound is nan unless alpha is
+    below 1.
     """
     from runner.papers.batch_norm_rank.theory import frobenius_bound  # late import of torch
 
@@ -46,25 +53,29 @@ def norm_bound(rows: pd.DataFrame) -> pd.Series:
 
 
 def rank_bound(rows: pd.DataFrame, tau: float | pd.Series) -> pd.Series:
-    """Return Theorem 14's lower bound on the mean of the soft rank for each row.
+    """Return for each row Theorem 14's lower bound on the mean of the soft rank (Eq. 58).
 
-    The bound is nan unless the regularity constant alpha of the row is below 1. tau: threshold of
-    the soft rank, a number or a column of the rows.
+    The bound uses the row's width and regularity constant alpha. The bound is nan unless alpha is
+    below 1. tau: threshold of the soft rank, a number or a column of the rows.
     """
     return (1 - tau) ** 2 * rows["width"] ** 2 / norm_bound(rows)
 
 
 def paper_skips(metrics: pd.DataFrame) -> list[float]:
-    """Return the gammas of Figures 8 and 9 (1 and 0.1) that were run; if none, all gammas."""
+    """Return the gammas of Figures 8 and 9, 1 and 0.1, that were run; if none, all gammas."""
     there = list(metrics["skip"].unique())
     return [skip for skip in (1.0, 0.1) if skip in there] or sorted(there)
 
 
 def left_over(tables: Tables) -> pd.DataFrame:
-    """Return the remainder of Lemma 7, `left_over`, by width, distribution, matrix and gamma.
+    """Return the remainder of Lemma 7 as the column `left_over`, for each matrix M and gamma.
 
-    It is |`change` - `change` at the smallest gamma with the same weights| / d^2. The common terms,
-    delta_F and most of the noise, cancel. Raises NoRows for a single gamma.
+    `change` is the change of ||M||_F^2 over one layer, divided by gamma^2. Lemma 7 predicts
+    delta_F(M) plus a remainder. The remainder is estimated by |`change` - `change` at the smallest
+    gamma| / d^2, with the same weights. In this difference delta_F and most of the noise cancel.
+
+    The smallest gamma has no row. The columns `width`, `law` and `replicate` identify the matrix.
+    Raises NoRows for a single gamma.
     """
     keys = ["width", "law", "replicate"]
     rows = tables["expansions"].set_index([*keys, "skip"])["change"].unstack("skip")
@@ -77,10 +88,11 @@ def left_over(tables: Tables) -> pd.DataFrame:
 
 
 def powers_left_over(tables: Tables) -> pd.Series:
-    """Return the power p with `left_over` ∝ gamma^p, by width, distribution and matrix.
+    """Return for each matrix M the power p with which the remainder of Lemma 7 grows like gamma^p.
 
-    p is fitted between the second and third smallest gamma, with the value of the smallest gamma
-    subtracted. It is limited to 0.05 to 6. Raises NoRows for fewer than three gammas.
+    The remainder is `left_over`. It is a difference to the smallest gamma, which the fit of p
+    accounts for. p is computed from the three smallest gammas and limited to 0.05 to 6. The index
+    has width, distribution and replicate. Raises NoRows for fewer than three gammas.
     """
     keys = ["width", "law", "replicate"]
     left = left_over(tables).pivot(index=keys, columns="skip", values="left_over")
@@ -94,9 +106,9 @@ def powers_left_over(tables: Tables) -> pd.Series:
 
 
 def remainders(tables: Tables) -> pd.DataFrame:
-    """Return `remainder`, the root mean square of `left_over` over matrices.
+    """Return the root mean square of `left_over` over matrices, in the column `remainder`.
 
-    Rows are by width, distribution and gamma.
+    There is a row for each width, distribution and gamma. Raises NoRows for a single gamma.
     """
     rows = left_over(tables)
     squares = rows.assign(remainder=rows["left_over"] ** 2).groupby(["width", "law", "skip"])
@@ -104,10 +116,11 @@ def remainders(tables: Tables) -> pd.DataFrame:
 
 
 def crossings(tables: Tables) -> pd.DataFrame:
-    """Return the number k* of surviving directions as a real number, by width and gamma.
+    """Return the number k* of surviving directions for each width and gamma.
 
-    The column `crossing` is the input rank at which the exponent, interpolated between two ranks,
-    is zero. Without a zero there is no row.
+    k*, in the column `crossing`, is the input rank at which `exponent` is zero, interpolated
+    between two ranks. `exponent` is the growth rate of one more direction. A width and gamma
+    without a zero has no row.
     """
     rows = tables["input_ranks"].sort_values(["skip", "width", "input_rank"])
     after = rows.groupby(["skip", "width"])["exponent"].shift(-1)
@@ -125,7 +138,7 @@ def powers_of_two(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def pieces(rows: pd.DataFrame) -> pd.Series:
-    """Return the number of independent batches from which the error of each average is computed.
+    """Return for each average the number of independent batches from which its error is computed.
 
     See `batch_means`.
     """
@@ -135,9 +148,10 @@ def pieces(rows: pd.DataFrame) -> pd.Series:
 def too_short(rows: pd.DataFrame) -> str:
     """Return a message on the average with the shortest batches, or an empty text if all suffice.
 
-    A chain forgets its initial state within about d / 4 layers without skip connections, the growth
-    of its autocorrelation times. Skip connections add 1 / (gamma^2 sqrt(d)) layers (Lemma 7, as for
-    the burn-in).
+    A batch suffices if its layers are at least MEMORIES times the memory of the network. Without
+    skip connections a network forgets its initial state within about d / 4 layers, like the
+    autocorrelation times. Skip connections add 1 / (gamma^2 sqrt(d)) layers (Lemma 7, as for the
+    burn-in).
     """
     memory = rows["width"] / 4 + 1 / (rows["skip"] ** 2 * np.sqrt(rows["width"]))
     layers = rows["layers"] / pieces(rows)
@@ -150,10 +164,11 @@ def too_short(rows: pd.DataFrame) -> str:
 
 
 def scaled_products(tables: Tables) -> pd.DataFrame:
-    """Return `log_ratio` of each product's last layer, by `L`, `replicate` and `branch`.
+    """Return log(sigma_2 / sigma_1) at the last layer of each product without normalization.
 
-    `L` is the number of layers. `branch` names the weight gamma of the residual branch. It is c / L
-    if gamma L = c was run at every L, else it is gamma.
+    The columns are `branch`, `L`, `replicate` and `log_ratio`. `L` is the number of layers.
+    `branch` names the weight gamma of the residual branch: "c / L" if gamma L = c was run at every
+    L, else the number.
     """
     rows = tables["products"]
     last = rows[rows["layer"] == rows["layers"]].rename(columns={"layers": "L"})

@@ -1,9 +1,10 @@
 """Averages over depth for many widths and gammas at once, on all cores.
 
-A point is one width and one gamma. Its chains are divided into stacks. Each stack has its own
-random stream, so results depend neither on the run's other points nor on the number of threads.
-Torch and compiled code release the interpreter lock. One thread per core, with kernels of one
-thread each, is much faster than many threads on one small kernel.
+A point is one width and one gamma. The chains of a point, which are independent networks, are
+divided into stacks. Each stack has a separate random stream. Results therefore depend neither on
+the run's other points nor on the number of threads. Torch and compiled code release Python's
+interpreter lock. One thread per core, with kernels of one thread each, is much faster than many
+threads on one small kernel.
 """
 
 import threading
@@ -34,9 +35,10 @@ use the same number.
 
 @dataclass(frozen=True)
 class ChainStack:
-    """A group of chains of one width and one gamma (`skip`) that are computed together.
+    """A group of networks of one width and one gamma (`skip`) that are computed together.
 
-    index: number of the stack among those of its point. chains: number of chains.
+    index: number of the stack among the stacks of this width and gamma. chains: number of networks.
+    plan: which layers are measured.
     """
 
     width: int
@@ -47,17 +49,17 @@ class ChainStack:
 
     @property
     def name(self) -> str:
-        """Return the stack's key in a checkpoint, which also names its random stream."""
+        """Return the stack's key in a checkpoint, which is also the name of its random stream."""
         return f"average d={self.width} gamma={self.skip} block={self.index}"
 
     @property
     def layers(self) -> int:
-        """Return the total number of layers over all chains, the burn-in included."""
+        """Return the total number of layers over all networks, the burn-in included."""
         return self.chains * (self.plan.layers + self.plan.burn_in)
 
 
 class Stopped(Exception):
-    """Raised in a thread to leave its stack when the run ends early."""
+    """Error that ends the computation of a stack in its thread when the run ends early."""
 
 
 def average(
@@ -89,7 +91,7 @@ def average(
 def plan_stacks(config: RankChain, device: str) -> list[ChainStack]:
     """Return all stacks of a run, the most expensive first, so that threads end together.
 
-    device: cpu or cuda.
+    device: "cpu" or "cuda".
     """
     stacks = []
     for width in config.widths:
@@ -103,7 +105,7 @@ def plan_stacks(config: RankChain, device: str) -> list[ChainStack]:
 
 
 def plan_of(config: RankChain, width: int, burn_in: int) -> Plan:
-    """Return the plan of each chain of a width: its layers and measurements.
+    """Return the plan of each network of a width: its layers, and which layers are measured.
 
     burn_in: layers before the first measurement.
     """
@@ -111,9 +113,9 @@ def plan_of(config: RankChain, width: int, burn_in: int) -> Plan:
 
 
 def chains_in_stack(config: RankChain, width: int, device: str) -> int:
-    """Return the largest number of chains of a width that advance together.
+    """Return the largest number of networks of a width that are computed together.
 
-    device: cpu or cuda.
+    device: "cpu" or "cuda".
     """
     if config.engine_on(device) == "kernel":
         return engines.LANES
@@ -123,10 +125,10 @@ def chains_in_stack(config: RankChain, width: int, device: str) -> int:
 def compute(
     stacks: list[ChainStack], config: RankChain, device: torch.device, report: Callable[[int], None]
 ) -> Iterator[tuple[ChainStack, Float[Tensor, "2 batches 5"]]]:
-    """Yield each stack with its batch means when they are ready.
+    """Yield each stack with its batch means, as soon as they are ready.
 
-    The stacks are computed in several threads on the CPU, else in one. report: called with the
-    number of layers done.
+    The stacks are computed in several threads on the CPU, in one thread on other devices. report:
+    called with the number of layers done.
     """
     threads = torch.get_num_threads()
     workers = threads if device.type == "cpu" else 1
@@ -157,7 +159,7 @@ def compute(
 def batch_means(
     stack: ChainStack, config: RankChain, device: torch.device, tick: Callable[[int], None]
 ) -> Float[Tensor, "2 batches 5"]:
-    """Return the batch means of a stack's chains, by the engine that the run selects.
+    """Return the batch means of a stack's networks, computed with the engine that the run selects.
 
     tick: called with the number of strides done. Raises InputError for an unknown engine.
     """
@@ -174,9 +176,10 @@ def batch_means(
 
 
 def make_chain(stack: ChainStack, config: RankChain, device: torch.device) -> engines.Chain:
-    """Return the chains of a stack with Gaussian inputs, by the rotated or the direct engine.
+    """Return the networks of a stack, which start from Gaussian inputs.
 
-    Raises InputError for an unknown engine.
+    The engine is `RotatedChain` or `DirectChain`, as the parameters select. Raises InputError for
+    an unknown engine.
     """
     width, engine = stack.width, config.engine_on(device.type)
     is_rotated = lookup("engine", engine, {"rotated": True, "direct": False})

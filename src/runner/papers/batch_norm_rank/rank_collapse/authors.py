@@ -1,17 +1,19 @@
-"""Figures 1 and 2 as the authors' code computes them, where it differs from the text.
+"""Figures 1 and 2 as the authors' code computes them, where it differs from the paper's text.
 
-The code is github.com/jonaskohler/Batchnorm_prevents_rank_collpase. `layers_of_figure_2` describes
-`code_fig_2.ipynb`. `code_fig_1.py` has:
+The code is github.com/jonaskohler/Batchnorm_prevents_rank_collpase. `layers_of_figure_2` follows
+`code_fig_2.ipynb`. The rest of this module follows `code_fig_1.py`:
 
-- pixels in [0, 1]; minibatches drawn with replacement;
-- without batch norm: torch's layers, SGD at the learning rate 0.01 for all depths;
-- with batch norm: layers without biases. Before the ReLU, the mean over the minibatch is subtracted
-  from each unit, and the result is divided by the unbiased standard deviation. There are no trained
-  scales or shifts and no epsilon. Adam has a learning rate for each range of depths;
-- accuracy: on 1000 training images, drawn with replacement, with the statistics of these images;
-- rank: of the last hidden layer on the first minibatch.
+- Pixels are in [0, 1]. Minibatches are drawn with replacement.
+- Networks without batch norm have torch's layers. SGD has the learning rate 0.01 for all depths.
+- Networks with batch norm have layers without biases. Before the ReLU, the mean over the minibatch
+  is subtracted from each unit. The result is divided by the unbiased standard deviation. There are
+  no trained scales or shifts and no epsilon. Adam has a learning rate for each range of depths.
+- Accuracy is measured on 1000 training images, drawn with replacement, with the statistics of these
+  images.
+- The rank is that of the last hidden layer on the first minibatch.
 
-Replicates are trained together, `H_l (R, d, N)` with samples as columns.
+Replicates are trained together. Hidden layers are `H_l (R, d, N)` with R replicates, d units, and N
+samples as columns.
 """
 
 from collections.abc import Iterator
@@ -34,7 +36,10 @@ from runner.training.optimizers import SGD, Adam
 
 RATE_OF_SGD = 0.01
 RATES_OF_ADAM = {1: 0.01, 9: 0.05, 23: 0.005, 31: 0.0005}
-"""Learning rate of Adam from a number of hidden layers on; the script's argument is one less."""
+"""Learning rate of Adam by the smallest number of hidden layers for which it is used.
+
+The argument of the authors' script is the number of hidden layers minus one.
+"""
 
 SCORED = 1000
 """Number of images on which an accuracy is measured."""
@@ -58,7 +63,7 @@ class Networks(MLP):
             self.running = {}
 
     def as_mlp(self, batch_size: int) -> MLP:
-        """Return an MLP that shares these parameters and computes the same on minibatches.
+        """Return an MLP that shares these parameters and computes the same outputs on minibatches.
 
         With batch norm, its scales make the standard deviations of minibatches of `batch_size`
         images unbiased.
@@ -75,9 +80,10 @@ class Networks(MLP):
     def layer(
         self, layer: int, H: Float[Tensor, "R _ N"], mode: Mode = "probe"
     ) -> Float[Tensor, "R d N"]:
-        """Return the hidden representations of a layer, given those one layer below.
+        """Return the hidden representations of a layer.
 
-        Batch norm uses the statistics of these N samples in every mode.
+        H: representations one layer below, the N samples as columns. Batch norm uses the statistics
+        of these N samples in every mode.
         """
         Z = self._affine(layer, H)
         if self.centred:
@@ -90,7 +96,10 @@ class Networks(MLP):
 
 
 class Trainer(EpochTrainer[Scores]):
-    """Trainer of the networks of one normalization; can continue from a checkpoint."""
+    """Trainer of the networks of one normalization, as in the authors' code for figure 1.
+
+    A trainer can continue from a checkpoint.
+    """
 
     def __init__(
         self, normalization: str, data: Dataset, config: RankCollapse, context: Context
@@ -111,19 +120,20 @@ class Trainer(EpochTrainer[Scores]):
     def order(self) -> Int[Tensor, "R n"]:
         """Return the images of all minibatches of this epoch, drawn with replacement.
 
-        The images are numbers in the training data, a row for each of the R replicates.
+        The result has a row for each of the R replicates, with the numbers of images in the
+        training data.
         """
         return self._drawn(f"minibatches of epoch {self.epoch}", self.steps * self.batch_size)
 
     def first_minibatch(self) -> Float[Tensor, "R B features"]:
-        """Return the images on which ranks are measured: the first minibatch of each replicate."""
+        """Return the first minibatch of each replicate, on whose images ranks are measured."""
         chosen = self._drawn("minibatches of epoch 1", self.batch_size)
         return self.data.train.flat()[chosen].float()
 
     def train_on(self, chosen: Int[Tensor, "R B"]) -> Float[Tensor, " R"]:
-        """Train all networks for one step on their chosen images; return the losses before it.
+        """Train all networks for one step; return the loss of each network before the step.
 
-        chosen: numbers of the B images of each replicate.
+        chosen: for each replicate the numbers of the B images of its minibatch.
         """
         parameters = self.networks.parameters
         images, labels = self.data.train.flat()[chosen].float(), self.data.train.labels[chosen]
@@ -144,7 +154,7 @@ class Trainer(EpochTrainer[Scores]):
         return losses.detach()
 
     def end_epoch(self) -> Scores:
-        """Return the mean loss of the minibatches, and the accuracy on separately drawn images."""
+        """Return the epoch's mean loss, and the accuracy on separately drawn training images."""
         loss = (self.losses / self.steps).cpu()
         self.losses.zero_()
         return Scores(loss, self.score(self.data.train, "training")[1])
@@ -153,7 +163,7 @@ class Trainer(EpochTrainer[Scores]):
     def score(self, images: Images, which: str) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
         """Return each network's loss and accuracy on 1000 of the images, drawn with replacement.
 
-        Batch norm uses the statistics of these 1000 images. which: `training` or `test`, part of
+        Batch norm uses the statistics of these 1000 images. which: "training" or "test", part of
         the name of the random stream.
         """
         chosen = self._drawn(f"{which} images scored in epoch {self.epoch}", SCORED, len(images))
@@ -176,15 +186,16 @@ def layers_of_figure_2(
 ) -> Iterator[dict[str, Float[Tensor, "R d N"]]]:
     """Yield for each layer the matrices whose rank figure 2 shows, by normalization.
 
-    There is no last layer. Weights W are uniform, of variance one, and equal with and without batch
-    norm. There are as many samples as units (N = d).
+    The iterator does not end. The weights W are uniform with variance one, and equal with and
+    without batch norm. There are as many samples as units (N = d).
 
     - `none`, without batch norm: H becomes `W sigma(H)`, divided by its Frobenius norm. The rank is
       measured before the activation sigma.
     - `batch`, with batch norm: H becomes `sigma(BN(W H))`, with mean subtraction. The rank is
       measured after the activation.
 
-    x: inputs, samples as columns. streams: one random stream for each of the R networks.
+    x: inputs, samples as columns. activation: the name of sigma. streams: one random stream for
+    each of the R networks.
     """
     sigma, H, plain = activation_of(activation).function, x, x
     W = torch.empty(len(x), *[x.shape[1]] * 2, dtype=x.dtype)

@@ -52,7 +52,8 @@ FIGURE_1 = [
 def by_layer(activation: str, name: str) -> list[Claim]:
     """Return the claims of figure 2 about networks of one activation.
 
-    name: printed name of the activation.
+    activation: the activation in the tables, such as "relu". name: its printed name, such as
+    "ReLU".
     """
     return [
         Claim(

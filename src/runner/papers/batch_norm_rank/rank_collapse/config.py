@@ -10,12 +10,16 @@ from runner.core.studies import parameter
 from runner.papers.batch_norm_rank.mlp_config import TrainedMLPs
 
 AUTHORS_RATES = "rates of the authors' code"
-"""Value of `selected_on` with protocol=authors: no replicate of ours chose these learning rates."""
+"""Value of `selected_on` with protocol=authors: these learning rates are not chosen by replicates.
+"""
 
 
 @dataclass(frozen=True)
 class RankCollapse(TrainedMLPs):
-    """Parameters of figures 1 and 2 of paper B: rank at initialization and training, by depth."""
+    """Parameters of study `rank_collapse`, figures 1 and 2 of paper B.
+
+    The study measures the rank of hidden layers at initialization, and training, by depth.
+    """
 
     study: ClassVar[str] = "rank_collapse"
     version: ClassVar[int] = 3  # learning rates are chosen by the worst of separate replicates
@@ -30,8 +34,8 @@ class RankCollapse(TrainedMLPs):
         "activation function after each layer", "relu", choices=ACTIVATIONS, own=True
     )
     normalizations: list[str] = parameter(
-        "normalizations to compare; batch: over the batch; batch_no_mean: its division by the root"
-        " mean square only; layer, rms: over the features of each sample",
+        "normalizations to compare; batch: over the batch; batch_no_mean: over the batch, without"
+        " mean subtraction; layer, rms: over the features of each sample",
         ["none", "batch"],
         choices=NORMALIZATIONS,
     )
@@ -57,7 +61,7 @@ class RankCollapse(TrainedMLPs):
             raise InputError(f"protocol=authors: {reason}. Use protocol=text")
 
     def _unlike_the_authors(self) -> str | None:
-        """Return the reason why the authors' code cannot run this, or None."""
+        """Return in words why protocol=authors does not allow these parameters, else None."""
         if (self.init, self.skip) != ("pytorch", inf):
             return "init and skip are those of their code"
         if not {*self.normalizations} <= {"none", "batch"}:
@@ -74,7 +78,7 @@ class RankCollapse(TrainedMLPs):
         return None
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes by which the run names its random streams."""
+        """Return the names of the run's random streams, such as "weights"."""
         parts = ("minibatches of", "training images scored in", "test images scored in")
         authors = [f"{part} epoch {e}" for part in parts for e in range(1, self.epochs + 1)]
         return (*super().purposes(), "data", "weights", *authors)

@@ -30,9 +30,9 @@ MARKED = (1, 2, 4, 8, 16, 32, 3, 5, 9, 17, 33)
 
 
 def by_depth(tables: Tables) -> pd.DataFrame:
-    """Return mean ranks before training, mean results after it and the learning rate.
+    """Return mean ranks before training, mean results after training, and the learning rate.
 
-    There is one row for each depth and normalization.
+    There is one row for each depth and normalization. Means are over replicates.
     """
     keys = ["depth", "normalization"]
     rank = rank_of_last_layer(tables["metrics"]).groupby(keys)[["matrix_rank", "rank_bound"]]
@@ -61,7 +61,9 @@ def say_rates(tables: Tables) -> str:
 
 
 def _by_stretch(rows: pd.DataFrame) -> str:
-    """Return the learning rates, with the depths at which they begin if these are few."""
+    """Return the learning rates by depth in words, or their range if there are more than three
+    changes.
+    """
     words, before = [], 0.0
     for depth, rate in rows[["depth", "learning_rate"]].sort_values("depth").to_numpy():
         if rate != before:
@@ -72,7 +74,7 @@ def _by_stretch(rows: pd.DataFrame) -> str:
 
 
 def say_collapse(tables: Tables) -> str:
-    """Return the headline: the rank of the deepest networks without batch norm.
+    """Return the headline of figure 1: the mean rank of the deepest networks without batch norm.
 
     Raises NoRows if no network without batch norm has more than ten layers.
     """
@@ -87,9 +89,10 @@ def say_collapse(tables: Tables) -> str:
 def _by_depth(
     axes: Axes, rows: pd.DataFrame, column: str, reference: float, text: str
 ) -> list[tuple[float, str, Look]]:
-    """Draw every replicate as a dot, the mean as a line; shade depths above ten.
+    """Draw every replicate as a dot and the mean as a line, by depth; shade depths above ten.
 
-    Returns height, name and look at each line's end.
+    Returns height, name and look at each line's end. reference, text: height and label of a
+    horizontal line.
     """
     depths, ends = sorted(rows["depth"].unique()), []
     for kind, group in rows.groupby("normalization"):
@@ -106,9 +109,11 @@ def _by_depth(
 
 
 def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure 1 by depth: rank and r of the last layer before, accuracy after training.
+    """Draw figure 1, three panels by depth, with a line for each normalization.
 
-    Returns the picture and the numbers of `by_depth`.
+    Before training: the rank of the last hidden layer, and its lower bound r. After training: the
+    training accuracy. Lines are means over replicates, dots are single networks. Returns the
+    picture and the table of `by_depth`.
     """
     start, ends = rank_of_last_layer(tables["metrics"]), trained(tables)
     width, epochs = start["width"].iloc[0], ends["epoch"].max()
@@ -126,9 +131,10 @@ def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_layers(tables: Tables) -> str:
-    """Return the headline: the ranks of the last layers with and without batch norm.
+    """Return the headline of figure 2: the rank of the last layer stays high only with batch norm.
 
-    Raises NoRows without plain networks.
+    Its numbers are the depth and the largest last rank without batch norm. Raises NoRows without
+    plain networks.
     """
     last = rank_of_last_layer(tables["metrics"])
     plain = select(last, normalization="none")["matrix_rank"].max()
@@ -142,8 +148,9 @@ def say_layers(tables: Tables) -> str:
 def draw_by_layer(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw figure 2: the rank by layer for Gaussian inputs, one panel for each activation.
 
-    Lines are bold in single precision, thin and dashed in double precision. Returns the picture and
-    the drawn numbers.
+    Lines are medians, bold in single precision, thin and dashed in double precision. Returns the
+    picture, and a table with median and range for each activation, precision, normalization and
+    layer.
     """
     metrics = tables["metrics"]
     keys = ["activation", "dtype", "normalization", "layer"]
@@ -170,9 +177,11 @@ STROKES = {"float32": {"linewidth": 3.2}, "float64": {"linewidth": 1.3, "linesty
 def _by_layer(
     axes: Axes, drawn: pd.DataFrame, column: str, width: int, last: int
 ) -> list[tuple[float, str, Look]]:
-    """Draw medians of a rank by layer, on logarithmic axes.
+    """Draw medians of a rank by layer, on logarithmic axes; return name and look at each line's
+    end.
 
-    Returns height, name and look at each line's end.
+    width, last: the width d and the largest layer, which set the limits of the axes. The result has
+    the height of each line's end, too.
     """
     axes.set(xscale="log", yscale="log", xlim=(1, last), ylim=(0.85, 1.2 * width))
     ends = {}
@@ -188,7 +197,8 @@ def _by_layer(
 def draw_norms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw r by layer for Gaussian inputs, and the accuracy by depth, for all normalizations.
 
-    Returns the picture and the numbers by layer.
+    Returns the picture, and a table with median and range of the ranks for each activation,
+    precision, normalization and layer.
     """
     rows = select(tables["metrics"], data="gaussian")
     keys = ["activation", "dtype", "normalization", "layer"]
@@ -202,20 +212,24 @@ def draw_norms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     NORMALIZATIONS["batch_no_mean"].note(middle, 0.46, 0.19, "without mean\nsubtraction")
     ends = trained(tables)
     name_ends(right, _by_depth(right, ends, "train_accuracy", chance_level(tables), "chance"))
+    if ends["depth"].max() > DEEP:
+        QUIET.note(right, 0.44, 0.44, f"deeper\nthan {DEEP}", ha="center")
     panel(right, "c", f"accuracy, epoch {ends['epoch'].max()}", "depth L")
     return picture, drawn
 
 
 def say_norms(tables: Tables) -> str:
-    """Return the headline: r before training and accuracy of networks with layer norm.
+    """Return the headline: median r before training and median accuracy with layer norm.
 
-    Raises NoRows if there are none of depth 16.
+    The networks have 16 layers. r is the lower bound (4) of the rank. Raises NoRows if there are
+    none.
     """
     rank = select(rank_of_last_layer(tables["metrics"]), normalization="layer", depth=16)
     accuracy = select(trained(tables), normalization="layer", depth=16)["train_accuracy"]
     return (
-        "Layer norm and RMS norm do not keep the rank, but learn: at depth 16 layer norm begins at"
-        f" r = {rank['rank_bound'].median():.1f} and reaches an accuracy of {accuracy.median():.2f}"
+        "Networks with layer norm or RMS norm lose the rank, but learn: at depth 16 layer norm"
+        f" begins at r = {rank['rank_bound'].median():.1f} and ends at an accuracy of"
+        f" {accuracy.median():.2f}"
     )
 
 
@@ -227,9 +241,10 @@ INITS = {
 
 
 def draw_starts(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the rank by layer before training, and the accuracy by epoch, by initialization.
+    """Draw the rank by layer before training, and the accuracy by epoch, for two initializations.
 
-    Returns the picture and the drawn accuracies.
+    Lines are medians, bands the range. Returns the picture, and a table with median and range of
+    the accuracy for each initialization and epoch.
     """
     picture, ((left, right),) = sheet(1, 2, gap=0.7, right=1.2)
     for axes, (table, x, column) in (
@@ -251,12 +266,12 @@ def draw_starts(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_starts(tables: Tables) -> str:
-    """Return the headline: ranks of the last layer, and accuracies, by initialization."""
+    """Return the headline: median last ranks and median accuracies of two initializations."""
     rank = rank_of_last_layer(tables["metrics"]).groupby("init")["matrix_rank"].median()
     ends = trained(tables).groupby("init")["train_accuracy"].median()
     return (
-        f"Positive weights lower the rank that batch norm keeps from {rank['pytorch']:.0f} to"
-        f" {rank['asymmetric']:.0f}, and the accuracy from {ends['pytorch']:.2f} to"
+        f"With batch norm, positive weights lower the rank from {rank['pytorch']:.0f} to"
+        f" {rank['asymmetric']:.0f}, and the training accuracy from {ends['pytorch']:.2f} to"
         f" {ends['asymmetric']:.2f}"
     )
 
@@ -272,8 +287,8 @@ LOOKED_AT = {
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw the preview of one run: rank and r by layer before training, accuracy by epoch.
 
-    The returned table has medians over replicates: ranks of the last layer before training, and
-    results of the last epoch.
+    The returned table has a row for each normalization, with medians over replicates: ranks of the
+    last layer before training, and results of the last epoch.
     """
     last = rank_of_last_layer(tables["metrics"])
     picture, (panels,) = sheet(1, 3, height=3.2, gap=0.7)
@@ -364,7 +379,7 @@ FIGURES = [
         draw_norms,
         whose="our experiment",
         findings=[Finding(say_norms, holds=["only-batch-norm-keeps-rank", "learns-from-rank-one"])],
-        marks="lines: medians (c: means), dots: networks",
+        marks="lines: medians (c: means), dots: networks, r: lower bound of the rank",
         caption="Normalization is before the activation. (a) shows r by layer of linear networks"
         " before training, (b) of ReLU networks (Gaussian inputs, width 32), (c) the training"
         " accuracy of ReLU networks on digits by depth (width 64).",

@@ -1,6 +1,15 @@
-"""Measure networks by depth (figure 1) and by layer (figure 2), in each replicate.
+"""Quantities of the claims about figures 1 and 2: ranks and accuracies by depth and by layer.
 
-Only networks of more than ten layers are judged as deep. Diverged networks have learned nothing.
+Arguments that recur:
+
+- tables: the tables of a figure's runs; `metrics` has the ranks before training by layer,
+  `training` the epochs.
+- networks, of: "vanilla" (no normalization), "batch norm", "layer norm" or "RMS norm".
+- where: a condition on columns such as `depth` and `width`, as for `DataFrame.query`.
+
+A replicate is an independent repetition. Networks of more than ten layers count as deep. Functions
+that compare depths raise NoRows unless there is a deep network. Diverged networks have accuracy
+zero.
 """
 
 import numpy as np
@@ -53,13 +62,22 @@ def _accuracy(tables: Tables, networks: str, where: str = "depth > 0") -> pd.Ser
     "rank of the last layer of {networks} before training", each=("depth",), needs={"depth": 3}
 )
 def rank(tables: Tables, networks: str, where: str) -> pd.Series:
-    """TODO"""
+    """Return the rank of the last hidden layer before training, for each depth and replicate.
+
+    networks: such as "batch norm". where: a condition on columns, as for `DataFrame.query`. Raises
+    NoRows if no network meets the condition, or no network has more than ten layers.
+    """
     return _by_depth(rank_of_last_layer(tables["metrics"]), networks, where)["matrix_rank"]
 
 
 @quantity("r of the last layer of {networks} before training", each=("depth",), needs={"depth": 3})
 def r(tables: Tables, networks: str, where: str) -> pd.Series:
-    """TODO"""
+    """Return r, the lower bound (4) of the rank, of the last hidden layer before training.
+
+    The result has a number for each depth and replicate. networks: such as "batch norm". where: a
+    condition on columns, as for `DataFrame.query`. Raises NoRows if no network meets the condition,
+    or no network has more than ten layers.
+    """
     return _by_depth(rank_of_last_layer(tables["metrics"]), networks, where)["rank_bound"]
 
 
@@ -70,7 +88,11 @@ def r(tables: Tables, networks: str, where: str) -> pd.Series:
     needs={"depth": 3},
 )
 def rank_over_root(tables: Tables, networks: str) -> pd.Series:
-    """TODO"""
+    """Return the rank of the last hidden layer before training, divided by the root of the width.
+
+    The result has a number for each depth and replicate. networks: such as "batch norm". Raises
+    NoRows if none of these networks has more than ten layers.
+    """
     rows = _by_depth(rank_of_last_layer(tables["metrics"]), networks)
     return rows["matrix_rank"] / np.sqrt(rows["width"])
 
@@ -81,7 +103,13 @@ def rank_over_root(tables: Tables, networks: str) -> pd.Series:
     needs={"depth": 3},
 )
 def learned(tables: Tables, networks: str, where: str) -> pd.Series:
-    """TODO"""
+    """Return the learned fraction of the training images at the last epoch.
+
+    The learned fraction is 0 at chance level and 1 for a perfect fit. There is a number for each
+    depth and replicate. networks: such as "batch norm". where: a condition on columns, as for
+    `DataFrame.query`. Raises NoRows if no network meets the condition, or no network has more than
+    ten layers.
+    """
     return learned_share(_accuracy(tables, networks, where), chance_level(tables))
 
 
@@ -91,7 +119,15 @@ def learned(tables: Tables, networks: str, where: str) -> pd.Series:
     needs={"depth": 3},
 )
 def accuracy_lost(tables: Tables, networks: str, share: float, of: str) -> pd.Series:
-    """TODO"""
+    """Return how much more accuracy one kind of networks loses with depth than another one.
+
+    The loss is the training accuracy at the smallest depth minus the training accuracy at the
+    largest depth, at the last epoch. The value is the loss of `networks` minus `share` times the
+    loss of `of`, for each replicate.
+
+    networks, of: such as "batch norm" and "vanilla". share: the factor. Raises NoRows if `networks`
+    or `of` has no network of more than ten layers.
+    """
     lost = {}
     for name in (networks, of):
         by_depth = _accuracy(tables, name).unstack("depth").sort_index(axis="columns")
@@ -103,7 +139,12 @@ def accuracy_lost(tables: Tables, networks: str, share: float, of: str) -> pd.Se
     "median rank of the deepest third of the layers, plain {activation} networks", each=("dtype",)
 )
 def rank_of_deepest(tables: Tables, activation: str) -> pd.Series:
-    """TODO"""
+    """Return the median rank of the deepest third of the layers of plain networks, before training.
+
+    The result has a number for each precision (`dtype`) and replicate. The median is taken because
+    rounding may add one to single ranks. activation: such as "relu". Raises NoRows if no plain
+    network has this activation.
+    """
     rows = select(tables["metrics"], activation=activation, normalization="none")
     deepest = rows[rows["layer"] > rows["depth"] * 2 / 3]  # rounding may add one to single ranks
     return deepest.groupby(["dtype", "replicate"])["matrix_rank"].median()
@@ -115,7 +156,12 @@ def rank_of_deepest(tables: Tables, activation: str) -> pd.Series:
     unit="ratio",
 )
 def rank_of_layers(tables: Tables, activation: str) -> pd.DataFrame:
-    """TODO"""
+    """Return the rank of every layer before training, divided by the root of the width.
+
+    There is a row for each layer, normalization, precision (`dtype`) and replicate. The networks
+    have batch norm, with or without mean subtraction, and Gaussian inputs. activation: such as
+    "relu". Raises NoRows if no network has this activation.
+    """
     rows = select(tables["metrics"], activation=activation)
     has_batch_norm = rows["normalization"].isin(["batch", "batch_no_mean"])
     rows = rows[(rows["layer"] > 0) & has_batch_norm & (rows["data"] == "gaussian")]
@@ -127,7 +173,12 @@ def rank_of_layers(tables: Tables, activation: str) -> pd.DataFrame:
     each=("normalization", "activation"),
 )
 def r_of_deepest(tables: Tables) -> pd.Series:
-    """TODO"""
+    """Return the median r of the deepest third of the layers, before training.
+
+    r is the lower bound (4) of the rank. The result has a number for each normalization, activation
+    and replicate. The networks have no normalization, layer norm or RMS norm, and Gaussian inputs.
+    Raises NoRows if there are no Gaussian inputs.
+    """
     rows = select(tables["metrics"], data="gaussian")
     rows = rows[rows["normalization"].isin(["none", "layer", "rms"])]
     deepest = rows[rows["layer"] > rows["depth"] * 2 / 3]
@@ -136,7 +187,11 @@ def r_of_deepest(tables: Tables) -> pd.Series:
 
 @quantity("rank of the last hidden layer before training, {of} / {over}", unit="ratio")
 def rank_lowered(tables: Tables, of: str, over: str) -> pd.Series:
-    """TODO"""
+    """Return the ratio of two initializations' ranks before training, for each replicate.
+
+    The rank is measured in the last hidden layer. of, over: the initializations of numerator and
+    denominator, "pytorch" or "asymmetric". Raises NoRows if an initialization was not run.
+    """
     rows = rank_of_last_layer(tables["metrics"])
     ranks = [select(rows, init=init).set_index("replicate")["matrix_rank"] for init in (of, over)]
     return ranks[0] / ranks[1]
@@ -144,7 +199,12 @@ def rank_lowered(tables: Tables, of: str, over: str) -> pd.Series:
 
 @quantity("training accuracy, mean over the epochs, {of} − {over}", unit="difference")
 def accuracy_ahead(tables: Tables, of: str, over: str) -> pd.Series:
-    """TODO"""
+    """Return the difference of two initializations' training accuracies, for each replicate.
+
+    The accuracies are means over all epochs. of, over: the initializations, "pytorch" or
+    "asymmetric"; the accuracy of `over` is subtracted. Raises NoRows if an initialization was not
+    run.
+    """
     rows = with_divergence(tables["training"])
     by = [select(rows, init=init).groupby("replicate")["train_accuracy"] for init in (of, over)]
     return by[0].mean() - by[1].mean()

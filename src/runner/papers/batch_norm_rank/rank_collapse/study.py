@@ -2,10 +2,10 @@
 
 Fully connected networks with and without batch normalization start from the same weights. The rank
 of their hidden representations is measured layer by layer before training (`metrics.csv`; Figure 2,
-and Figure 1 left). Selection replicates are trained by SGD at every learning rate of a grid, all at
-once (`selection.csv`). All other replicates are trained at the rate that was fastest
-(`training.csv`; Figure 1 right). `protocol=authors` measures and trains as the authors' code for
-Figure 1 does (`authors`).
+and Figure 1 left). Selection replicates, which choose the learning rate, are trained by SGD at
+every learning rate of a grid (`selection.csv`). All other replicates are trained at the learning
+rate that was fastest (`training.csv`; Figure 1 right). `protocol=authors` measures and trains as
+the authors' code for Figure 1 does (module `authors`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -48,7 +48,7 @@ from runner.training.rate_choice import choose, score, selection_range
 
 @dataclass(frozen=True)
 class LayerRank(Row):
-    """One row per normalization, replicate and layer, before training."""
+    """One row for each normalization, replicate and layer, before training."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("normalization", "replicate", "layer")
@@ -56,17 +56,17 @@ class LayerRank(Row):
     normalization: str
     replicate: int
     layer: int  # 0: the input; every layer up to 64, then some layers
-    matrix_rank: float  # singular values above sigma_max d eps; nan if not finite
-    soft_rank: float  # rank_tau of the representation scaled to Tr M = d
+    matrix_rank: float  # number of singular values above sigma_max d eps; nan if not finite
+    soft_rank: float  # soft rank rank_tau (Eq. 3) of H, scaled to Tr M = d
     rank_bound: float  # r(H), lower bound of the rank, Eq. (4)
     root_mean_square: float  # root mean square of the entries of H
 
 
 @dataclass(frozen=True)
 class TrialEpoch(Row):
-    """One row per normalization, learning rate, selection replicate and epoch.
+    """One row for each normalization, learning rate, replicate and epoch of the trials.
 
-    The learning rate is chosen from these rows.
+    The trials choose the learning rates, on separate replicates.
     """
 
     table: ClassVar[str] = "selection"
@@ -82,11 +82,11 @@ class TrialEpoch(Row):
 
 @dataclass(frozen=True)
 class TrainedEpoch(TrialEpoch):
-    """One row per normalization, replicate and epoch, at the chosen learning rate."""
+    """One row for each normalization, replicate and epoch, at the chosen learning rate."""
 
     table: ClassVar[str] = "training"
 
-    test_loss: float  # at the end of the epoch, with running statistics
+    test_loss: float  # nats; at the end of the epoch, with running statistics
     test_accuracy: float  # fraction of the test images with the right class, at the same time
     rank: float  # rank of the last hidden layer on `samples` training images; nan if diverged
     rank_bound: float  # r(H), lower bound of the rank, Eq. (4), of the same representation
@@ -94,7 +94,7 @@ class TrainedEpoch(TrialEpoch):
 
 
 def run(config: RankCollapse, context: Context) -> Iterator[LayerRank | TrialEpoch | Measured]:
-    """Yield ranks by layer, then training, by the protocol of the configuration.
+    """Yield the rows of ranks by layer, then of training, as the parameter `protocol` selects.
 
     Raises InputError for an unknown protocol.
     """
@@ -103,7 +103,10 @@ def run(config: RankCollapse, context: Context) -> Iterator[LayerRank | TrialEpo
 
 
 Start = Callable[[str, range], MLP]
-"""Function that initializes the networks of one normalization, one for each of some replicates."""
+"""Function that initializes networks of one normalization.
+
+Its arguments are the normalization and the replicates; it returns one network for each of them.
+"""
 
 
 def as_the_text(
@@ -111,7 +114,8 @@ def as_the_text(
 ) -> Iterator[LayerRank | TrialEpoch | Measured]:
     """Follow the paper: yield ranks by layer before training, then the epochs of training.
 
-    The selection replicates, which choose learning rates, are trained before the judged replicates.
+    The replicates that choose the learning rates are trained first. Raises InputError if the images
+    are unavailable.
     """
     dtype = torch_dtype(config.dtype)
     data = None if config.data == "gaussian" else training_images(config, context).standardized()
@@ -140,11 +144,11 @@ def as_the_text(
 def choose_and_train(
     config: RankCollapse, context: Context, data: Dataset, start: Start
 ) -> Iterator[TrialEpoch | Measured]:
-    """Yield the training that selects among several learning rates, then the judged training.
+    """Yield the epochs of trials, which choose the learning rates, then all other epochs.
 
-    start: function that initializes the networks of a normalization, one for each of some
-    replicates. A checkpoint also has the scores of the learning rates, and which of the two stages
-    was running.
+    Trials have separate replicates, which give no other result. data: the images. start: function
+    that initializes the networks of a normalization. A checkpoint also has the scores of the
+    learning rates, and whether the trials are complete.
     """
     grid, names, restored = config.learning_rates, config.normalizations, context.restored
     selection = selection_range(config.replicates, config.selection_replicates)
@@ -207,9 +211,9 @@ def choose_and_train(
 def as_the_authors(config: RankCollapse, context: Context) -> Iterator[LayerRank | TrainedEpoch]:
     """Follow the authors' code: yield for each normalization ranks by layer, then training.
 
-    Ranks are those of the first minibatch. The rows of training repeat the rank of the last hidden
-    layer on it. `test_loss` and `test_accuracy` are measured like the training accuracy, on 1000
-    images.
+    Ranks are measured on the first minibatch. `test_loss` and `test_accuracy` are measured like the
+    training accuracy, on 1000 images. With Gaussian inputs, only ranks are measured, as in figure
+    2.
     """
     if config.data == "gaussian":
         yield from figure_2_as_the_authors(config, context)
@@ -254,7 +258,10 @@ def figure_2_as_the_authors(config: RankCollapse, context: Context) -> Iterator[
 
 
 def tell_ranks(rows: list[LayerRank]) -> None:
-    """Log the median ranks at some of the layers before training begins."""
+    """Log the median ranks at some of the layers before training begins.
+
+    rows: the ranks of all layers and replicates.
+    """
     layers_measured = {row.layer for row in rows} - {0}  # beyond 64 not all layers are measured
     layers = sorted(
         {min(layers_measured, key=lambda n: abs(n - 2**k)) for k in range(16)}
@@ -271,14 +278,15 @@ def tell_ranks(rows: list[LayerRank]) -> None:
 def torch_module(config: RankCollapse, network: str, tensors: dict[str, Tensor]) -> nn.Module:
     """Return a stored network as a torch module.
 
-    network: the network's stored name. tensors: its stored tensors by name.
+    network: the network's name in `weights.safetensors`, which begins with its normalization.
+    tensors: its stored tensors by name.
     """
     normalization, *_ = network.split("/")
     return modules.mlp(tensors, config.activation, normalization, config.skip)
 
 
 def gaussian_inputs(config: RankCollapse) -> Float[Tensor, "R N d"]:
-    """Return standard Gaussian inputs of the network's width, one float64 batch per replicate."""
+    """Return N standard Gaussian inputs with d features for each of R replicates, in float64."""
     streams = [config.stream(r, "data") for r in range(config.replicates)]
     shape = (config.samples, config.width)
     return torch.stack([torch.randn(shape, generator=s, dtype=torch.float64) for s in streams])
@@ -289,7 +297,7 @@ def layer_rows(
 ) -> Iterator[LayerRank]:
     """Yield one row for each layer and network; the networks are the replicates.
 
-    layers: pairs of the number of a layer and its measures by column.
+    layers: pairs of the number of a layer and its R measures by column.
     """
     for layer, columns in layers:
         for replicate, measured in enumerate(by_network(columns)):

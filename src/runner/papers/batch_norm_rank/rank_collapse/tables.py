@@ -9,14 +9,14 @@ from runner.results.rows import Tables, last_epoch
 def rank_of_last_layer(metrics: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the last hidden layer before training.
 
-    There is one row per depth, normalization and replicate.
+    There is one row for each depth, normalization and replicate. metrics: the table `metrics`.
     """
     return metrics[metrics["layer"] == metrics["depth"]]
 
 
 def trained(tables: Tables) -> pd.DataFrame:
-    """Return the last epoch, one row per depth, normalization and replicate.
+    """Return the last epoch, with one row for each depth, normalization and replicate.
 
-    Diverged networks have the values of NOTHING_LEARNED.
+    Diverged networks have accuracy zero and infinite loss.
     """
     return with_divergence(last_epoch(tables["training"]))

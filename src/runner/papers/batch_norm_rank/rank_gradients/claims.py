@@ -12,7 +12,10 @@ ORTHOGONAL = "linear, batch norm, orthogonal weights"
 
 DEEPEST = "L == L.max()"
 SQUARE = "d == N"
-"""Width of the theory of orthogonal weights, in which the samples are linearly independent."""
+"""Condition: the width equals the batch size, as in the theory of orthogonal weights.
+
+The samples are then linearly independent.
+"""
 
 ONE = 1.5
 """Largest r that counts as rank one."""

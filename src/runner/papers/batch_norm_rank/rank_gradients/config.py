@@ -9,7 +9,7 @@ from runner.core.studies import MOST, StudyConfig, parameter
 
 @dataclass(frozen=True)
 class RankGradients(StudyConfig):
-    """Parameters of a supplementary study: gradients and rank of random networks."""
+    """Parameters of study `rank_gradients`: gradients and rank of random networks."""
 
     study: ClassVar[str] = "rank_gradients"
 
@@ -37,6 +37,6 @@ class RankGradients(StudyConfig):
     )
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes by which the run names its random streams."""
+        """Return the names of the run's random streams, such as "weights L=5 d=64"."""
         points = [f"L={depth} d={width}" for depth in self.depths for width in self.widths]
         return tuple(f"{part} {point}" for part in ("data", "weights") for point in points)

@@ -9,7 +9,7 @@ from runner.papers.batch_norm_rank.looks import METHODS
 from runner.papers.batch_norm_rank.rank_gradients.tables import networks
 from runner.results.drawing import Drawing, Finding
 from runner.results.rows import Tables, nonempty, select, spread
-from runner.results.style import GREEN, SKY, Look, guide, name_ends, panel, sheet, ticks
+from runner.results.style import GREEN, QUIET, SKY, Look, guide, name_ends, panel, sheet, ticks
 
 ORTHOGONAL = "linear, batch\nnorm, orthogonal"
 
@@ -19,13 +19,16 @@ NETWORKS = {
     "linear, batch norm": ("linear,\nbatch norm", Look(SKY, "^")),
     "linear, batch norm, orthogonal weights": (ORTHOGONAL, Look(GREEN, "D")),
 }
-"""Names in the picture, and looks."""
+"""Label and look of each network in the picture."""
 
 LOOKS = {network: look for network, (_, look) in NETWORKS.items()}
 
 
 def _lines(axes: Axes, drawn: pd.DataFrame, x: str, column: str) -> list[tuple[float, str, Look]]:
-    """Draw medians and ranges by network; return height, name and look at the ends of lines."""
+    """Draw medians and ranges of each network; return height, name and look at each line's end.
+
+    x, column: columns on the x-axis and on the y-axis.
+    """
     ends = []
     for network, rows in drawn.groupby("network"):
         name, look = NETWORKS[network]
@@ -39,7 +42,8 @@ def draw_gradients(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw growth of gradients and r by depth, and the orthogonality gap by width.
 
     Depths are compared at the width that equals the batch size N, widths at the largest depth.
-    Returns the picture and the drawn numbers. Raises NoRows if no network has a name in NETWORKS.
+    Lines are medians, bands the range. Returns the picture, and a table with median and range for
+    each network, width and depth. Raises NoRows if no network has a name in NETWORKS.
     """
     from runner.papers.batch_norm_rank.theory import RELU_GRADIENT_GROWTH  # late import of torch
 
@@ -53,6 +57,8 @@ def draw_gradients(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         _lines(axes, square, "L", column)
     depths = np.arange(1, drawn["L"].max())
     guide(left, depths, RELU_GRADIENT_GROWTH ** (depths - 1))
+    words = f"dotted, theory:\n× {RELU_GRADIENT_GROWTH:.2f} per layer"
+    QUIET.note(left, 0.04, 0.86, words)
     ticks(middle.yaxis, [2**k for k in range(16) if 2**k <= drawn["N"].max()])
     right.set(xscale="log", ylim=(0, 1.05))
     ticks(right.xaxis, sorted(deepest["d"].unique()))
@@ -64,15 +70,16 @@ def draw_gradients(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_cost(tables: Tables) -> str:
-    """Return the headline: growth of the gradients of the deepest ReLU networks with batch norm.
+    """Return the headline: gradients of ReLU networks with batch norm grow with each layer.
 
+    Its number is the median growth per layer in the deepest networks, as wide as the batch size.
     Raises NoRows if there are no such networks.
     """
     rows = select(networks(tables), network="ReLU, batch norm").query("d == N and L == L.max()")
     growth = (rows["ratio"] ** (1 / (rows["L"] - 1))).median()
     return (
-        f"In ReLU networks batch norm keeps the rank, but gradients grow {growth:.2f} times per"
-        " layer; without batch norm they do not, and r falls to 1"
+        f"In ReLU networks batch norm keeps the rank, but gradients grow by a factor of"
+        f" {growth:.2f} per layer; without batch norm gradients keep their size, and r falls to 1"
     )
 
 
@@ -91,7 +98,7 @@ FIGURES = [
                 holds=["relu-gradients-explode", "plain-keeps-gradients-loses-rank"],
             )
         ],
-        marks="lines: medians, bands: range",
+        marks="lines: medians, bands: range, r: lower bound of the rank",
         caption="(a) shows the gradient norm of the first hidden layer / the last at width N"
         " (dotted: √(π / (π − 1)) per layer), (b) r of the last layer, (c) its orthogonality gap"
         " (0: orthogonal samples). Lines are medians, bands the range.",

@@ -1,9 +1,10 @@
-"""Study `rank_gradients`: does batch normalization pay for the rank with exploding gradients?
+"""Study `rank_gradients`: does batch norm, which keeps the rank, make gradients explode?
 
-Random networks with L hidden layers of width d get N standard Gaussian inputs with d features and
-one of ten random labels each. Nothing is trained. Measured are the gradients of the mean cross
-entropy by the weights of the first and the last hidden layer, and the rank of the last hidden
-layer. All numbers are float64, so that gradients neither overflow nor vanish.
+Random networks have L hidden layers of width d. Their N inputs are standard Gaussian with d
+features, and each has one of ten random labels. Nothing is trained. The study measures the
+gradients of the mean cross entropy by the weights of the first and the last hidden layer. It also
+measures the rank of the last hidden layer. All numbers are float64, so that gradients neither
+overflow nor vanish.
 """
 
 from collections.abc import Iterator
@@ -26,7 +27,10 @@ from runner.training.classification import loss_and_hits
 
 @dataclass(frozen=True)
 class Gradients(Row):
-    """One row per normalization, width, depth and replicate, at initialization."""
+    """A row of the table `metrics.csv`: gradient norms and ranks of a network at initialization.
+
+    There is one row for each normalization, width, depth and replicate.
+    """
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("normalization", "width", "depth", "replicate")
@@ -37,7 +41,7 @@ class Gradients(Row):
     replicate: int
     first_gradient: float  # Frobenius norm of the gradient by the weights of hidden layer 1
     last_gradient: float  # Frobenius norm of the gradient by the weights of hidden layer L
-    matrix_rank: float  # singular values of the last hidden layer above sigma_max d eps
+    matrix_rank: float  # number of singular values of the last hidden layer above sigma_max d eps
     rank_bound: float  # r of the last hidden layer, lower bound of the rank, Eq. (4)
 
 
@@ -69,7 +73,7 @@ def gaussian_batch(
 ) -> tuple[Float[Tensor, "N d"], Int[Tensor, " N"]]:
     """Return N standard Gaussian inputs with d features, and a random label for each.
 
-    samples: N. width: d.
+    samples: N. width: d. stream: the generator of inputs and labels.
     """
     x = torch.randn(samples, width, generator=stream, dtype=torch.float64)
     return x, torch.randint(CLASSES, (samples,), generator=stream)
@@ -80,8 +84,8 @@ def measure(
 ) -> dict[str, Float[Tensor, " R"]]:
     """Return gradient norms of the first and last hidden layer and ranks of the last, by column.
 
-    The gradients are those of the mean cross entropy by the weights. Batch normalization uses the
-    statistics of the N samples. x, labels: inputs and classes of R networks.
+    The norms are Frobenius norms of the gradients of the mean cross entropy by the weights. Batch
+    normalization uses the statistics of the N samples. x, labels: inputs and classes of R networks.
     """
     weights = [network.parameters[f"W{layer}"].requires_grad_() for layer in (1, network.depth)]
     losses, _ = loss_and_hits(network.logits(x, "probe"), labels)

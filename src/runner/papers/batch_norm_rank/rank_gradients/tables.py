@@ -10,15 +10,19 @@ NETWORKS = {
     ("linear", "batch", "gain"): "linear, batch norm",
     ("linear", "batch", "orthogonal"): "linear, batch norm, orthogonal weights",
 }
-"""Names of networks by activation, normalization and init; other networks are not judged."""
+"""Names of networks by activation, normalization and initialization.
+
+No figure and no claim uses other networks.
+"""
 
 
 def networks(tables: Tables) -> pd.DataFrame:
-    """Return the rows of the networks in NETWORKS, with more columns and with the paper's symbols.
+    """Return the rows of the networks in NETWORKS, with added columns and the paper's symbols.
 
-    The symbols are the width d, the depth L and the number N of samples. The column `network` has
-    the network's name. `ratio` is the gradient norm of the first hidden layer, divided by that of
-    the last. `gap` is the orthogonality gap of the last hidden layer.
+    The symbols are the width `d`, the depth `L` and the number `N` of samples. The column `network`
+    has the network's name. The column `ratio` is the gradient norm of the first hidden layer,
+    divided by the gradient norm of the last one. The column `gap` is the orthogonality gap of the
+    last hidden layer.
     """
     from runner.papers.batch_norm_rank.theory import orthogonality_gap  # late import of torch
 

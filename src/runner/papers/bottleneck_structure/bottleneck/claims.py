@@ -1,5 +1,4 @@
-"""Statements of paper D about figure 1, of the best solutions of many depths and of networks as
-trained."""
+"""Statements of paper D about figure 1: best solutions of many depths, and networks as trained."""
 
 from runner.papers.bottleneck_structure.bottleneck import quantities as q
 from runner.papers.bottleneck_structure.bottleneck.tables import (
@@ -28,7 +27,10 @@ NEVER = "paper D, section 3.1 (fitting minima that underestimate the rank: never
 
 
 def near_one_or_zero(recipe: str) -> list[Rule]:
-    """Return the rules that k singular values are near 1 and the next one is near 0."""
+    """Return the rules that k singular values are near 1 and the next one is near 0.
+
+    recipe: such as "minimum".
+    """
     return [
         q.share_of_values(1, "i <= k", recipe).above(0.9),
         q.share_of_values(0, "i == k + 1", recipe).above(0.9),
@@ -148,11 +150,14 @@ AS_TRAINED: dict[str, tuple[str, str, Kind]] = {
     "trained": ("plain", "after ordinary training on figure 1's task", "paper"),
     "annealed": ("annealed", "after annealed training on figure 1's task", "ours"),
 }
-"""Ends of the names of claims about networks as trained: the recipe, its words, and whose it is."""
+"""Recipe, words and kind of claims about networks as trained, by the end of the claims' names."""
 
 
 def norms_as_trained(end: str) -> list[Claim]:
-    """Return the statements of figure 1a for networks as trained. end: a key of AS_TRAINED."""
+    """Return the claims about parameter norms (figure 1a) of networks after one kind of training.
+
+    end: as for `spectra_as_trained`.
+    """
     recipe, after, kind = AS_TRAINED[end]
     return [
         Claim(
@@ -184,7 +189,11 @@ def norms_as_trained(end: str) -> list[Claim]:
 
 
 def spectra_as_trained(end: str) -> list[Claim]:
-    """Return the statements of figure 1b for networks as trained. end: a key of AS_TRAINED."""
+    """Return the claims about singular values (figure 1b) of networks after one kind of training.
+
+    The other claims of figure 1b are about the best solutions found. end: the last word of the
+    claims' names, "trained" for ordinary training or "annealed" for annealed training.
+    """
     recipe, after, kind = AS_TRAINED[end]
     return [
         Claim(

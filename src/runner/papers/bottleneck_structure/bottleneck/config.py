@@ -10,7 +10,10 @@ from runner.papers.bottleneck_structure.purposes import initialization
 
 @dataclass(frozen=True)
 class Bottleneck(TrainingConfig):
-    """Parameters of figure 1 of paper D: norm and spectra by depth, on a task of known rank."""
+    """Parameters of study `bottleneck`, figure 1 of paper D.
+
+    The study measures norms and spectra by depth, of networks on a task of known rank.
+    """
 
     study: ClassVar[str] = "bottleneck"
     version: ClassVar[int] = 6  # two more columns: moved and negative
@@ -78,6 +81,6 @@ class Bottleneck(TrainingConfig):
             raise InputError(f"start_depths={sorted(strange)} are not among the depths")
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes by which the run names its random streams."""
+        """Return the names of the run's random streams, such as "data"."""
         starts = [initialization(L, number) for L in self.depths for number in range(self.starts)]
         return ("data", *starts)

@@ -1,4 +1,4 @@
-"""Draw figure 1 of paper D, the results of training, and the preview of one run."""
+"""Draw figure 1 of paper D, the comparison of training procedures, and the preview of one run."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ RECIPES = {
     "minimum": ("best solution\nfound", Look(INK, "s", hollow=True)),
     "annealed": ("annealed\ntraining", Look("#7a3c8f", "D", width=1.6)),
 }
-"""Names and looks of the training procedures and of the search."""
+"""Label and look of each recipe."""
 
 COLUMNS = {
     "minimum": "best solution",
@@ -31,7 +31,7 @@ COLUMNS = {
 
 
 def _from_depth(metrics: pd.DataFrame) -> str:
-    """Return a phrase that names the smallest depth that is drawn, or nothing if all are drawn."""
+    """Return words that name the smallest drawn depth, or an empty text if all depths are drawn."""
     first = deep(metrics)["depth"].min()
     return f", from depth {first} on" * bool(first > metrics["depth"].min())
 
@@ -42,7 +42,11 @@ def _minima(tables: Tables) -> pd.DataFrame:
 
 
 def say_slope(tables: Tables) -> str:
-    """Return the headline: the deepest solutions' rank and slope; ordinary training ends at 0."""
+    """Return the headline of figure 1: rank and slope of best solutions; training ends at zero.
+
+    Its number is the median rank at the largest depth. Raises NoRows unless most networks of
+    ordinary training are zero from some depth on.
+    """
     best = _minima(tables)
     rank = int(best.loc[best["depth"] == best["depth"].max(), "rank"].median())
     nonempty(collapsed(tables["metrics"]), "depth from which ordinary training collapses")
@@ -53,9 +57,9 @@ def say_slope(tables: Tables) -> str:
 
 
 def _norms(axes: Axes, networks: pd.DataFrame, all_depths: pd.Series) -> None:
-    """Draw ‖θ‖² by depth, one task bold; crosses are networks that do not fit the data.
+    """Draw ‖θ‖² by depth, one task in bold; crosses are networks that do not fit the data.
 
-    networks: of one recipe. all_depths: of all recipes.
+    networks: those of one recipe. all_depths: the depths of all recipes.
     """
     first, shallow, last = networks["replicate"].min(), all_depths.min(), all_depths.max()
     fitting = fitted(networks)
@@ -84,7 +88,7 @@ def _slopes(axes: Axes, norms: pd.Series, last: int) -> None:
 
 
 def _name_ranks(axes: Axes, networks: pd.DataFrame) -> None:
-    """Write the ranks of some networks into the upper left corner, each next to its mark."""
+    """Write the ranks of some networks into the upper left corner, each next to its marker."""
     for row, rank in enumerate(sorted(networks["rank"].unique())):
         look, height = rank_look(rank), 0.96 - 0.08 * row
         look.line(axes, 0.06, height, transform=axes.transAxes, markersize=5.5)
@@ -116,9 +120,10 @@ def _spectra(panels: np.ndarray, shown: list[int], task: pd.DataFrame, spectrum:
 
 
 def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure 1 of paper D: norm by depth, and singular values of one task at three depths.
+    """Draw figure 1 of paper D: ‖θ‖² by depth, and singular values by layer at three depths.
 
-    The columns of the figure are the best solutions found, annealed and ordinary training.
+    The columns of panels are the best solutions found, annealed and ordinary training. The singular
+    values are drawn for one task. Returns the picture and the table `metrics`.
     """
     metrics = tables["metrics"]
     present = [recipe for recipe in COLUMNS if (metrics["recipe"] == recipe).any()]
@@ -147,14 +152,17 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             _spectra(panels, shown, task, tables["spectrum"])
         panels[0].set_title(" ")
         letter = "abcdef"[number + len(present)]
-        style.panel(panels[0], letter, "singular values", panels[0].get_xlabel())
+        style.panel(panels[0], letter, "singular values by layer", panels[0].get_xlabel())
+        if not number:
+            QUIET.note(panels[-1], 0.02, 0.98, "grey:\nall others", va="top")
     return picture, metrics
 
 
 def losses_above(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return how far each loss is above the best loss found at its depth, in percent of the best.
+    """Return how far each loss is above the best loss found at its depth, in percent.
 
-    The rows are training procedures, depths and replicates. Raises NoRows without best solutions.
+    There is a row for each trained network, with the column `above`. Raises NoRows without best
+    solutions.
     """
     keys = ["depth", "replicate"]
     least = select(metrics, recipe="minimum").set_index(keys)["loss"].rename("least")
@@ -165,7 +173,10 @@ def losses_above(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def collapsed(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return networks of ordinary training from the depth on at which most networks are zero."""
+    """Return the networks of ordinary training from the depth on at which most networks are zero.
+
+    Raises NoRows without ordinary training.
+    """
     plain = select(metrics, recipe="plain")
     medians = plain.groupby("depth")["parameter_norm"].median()
     alive = medians.index[~(medians < ZERO)]
@@ -173,31 +184,43 @@ def collapsed(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def say_above(tables: Tables) -> str:
-    """Return the headline: annealed training's excess loss, and ordinary training's collapse."""
+    """Return the headline: how far annealed training's loss is above the best loss, in percent.
+
+    Its numbers are the smallest and the largest median over depths. The headline also says that
+    ordinary training collapses. Raises NoRows if a recipe was not run or ordinary training does not
+    collapse.
+    """
     rows = deep(losses_above(tables["metrics"]))
     medians = select(rows, recipe="annealed").groupby("depth")["above"].median()
     nonempty(collapsed(rows), "depth from which ordinary training collapses")
+    least = f"{medians.min():.0f}".replace("-", "−")
     return (
-        f"The loss of annealed training is {medians.min():.0f} to {medians.max():.0f} % above the"
-        " best solution found; ordinary training of deep networks collapses"
+        f"The loss of annealed training is {least} to {medians.max():.0f} % above the best solution"
+        " found; ordinary training of deep networks collapses"
     )
 
 
-def _by_recipe(axes: Axes, metrics: pd.DataFrame, column: str) -> None:
-    """Draw every network, and for each training procedure the medians over the tasks."""
+def _by_recipe(axes: Axes, metrics: pd.DataFrame, column: str, place=np.asarray) -> None:
+    """Draw a column by depth: every network, and the medians over the tasks for each recipe.
+
+    place: returns the heights of values.
+    """
     ends = []
     for recipe, (name, look) in RECIPES.items():
         rows = metrics[metrics["recipe"] == recipe]
         median = rows.groupby("depth")[column].median()
-        look.each(axes, rows["depth"], rows[column])
+        look.each(axes, rows["depth"], place(rows[column]))
         size = 9 if look.hollow else 6
-        look.line(axes, median.index, median, markersize=size)
-        ends += [(height, name, look) for height in median.tail(1)]
+        look.line(axes, median.index, place(median), markersize=size)
+        ends += [(height, name, look) for height in place(median.tail(1))]
     style.name_ends(axes, ends)
 
 
 def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the rank after training, and the loss above the best solution found."""
+    """Draw by depth the rank after training (a), and the loss above the best solution found (b).
+
+    Lines are medians for each recipe, dots networks. Returns the picture and the networks.
+    """
     metrics = at_ridge(tables["metrics"])
     networks = deep(metrics)
     picture, ((left, right),) = style.sheet(gap=2.0, right=1.1)
@@ -217,13 +240,15 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         shown = above.loc[above["above"] > 0.1, "above"]
         low, high = shown.min() / 2, 5 * shown.max()
         right.set(yscale="log", ylim=(low, high))
+        is_off = len(shown) < above["above"].notna().sum()  # as good as the best solution
+        place = style.rail(right, low, high, "≤ 0.1\u00a0%") if is_off else np.asarray
         steps = (1,) if high / low > 1000 else (1, 2, 5)
         percents = [y * k for y in (0.1, 1, 10, 100, 1000) for k in steps if low <= y * k <= high]
         style.ticks(right.yaxis, percents, [f"{y:g}\u00a0%" for y in percents])
-        _by_recipe(right, above, "above")
+        _by_recipe(right, above, "above", place)
         zero = collapsed(above)
         if len(zero):
-            label_style |= {"xytext": (0, 10), "ha": "right"}
+            label_style |= {"xytext": (0, 13), "ha": "right"}
             words = "median: " * bool((zero["parameter_norm"] >= ZERO).any()) + "all weights zero"
             QUIET.name(right, zero["depth"].max(), zero["above"].max(), words, **label_style)
     style.panel(left, "a", "rank of the middle layer", "depth L")
@@ -232,7 +257,10 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the preview of one run: figure 1 for its networks, of any training procedure."""
+    """Draw the preview of one run: figure 1 for its networks, of any training procedure.
+
+    Returns the picture, and a table with a row for each depth and replicate.
+    """
     of_one = {name: rows.assign(recipe="minimum") for name, rows in tables.items()}
     picture, metrics = draw_bottleneck(Present(of_one))
     return picture, metrics[["depth", "replicate", *HEADLINE, "loss", "rank_gap"]]
@@ -254,11 +282,10 @@ FIGURES = [
         findings=[Finding(say_slope, holds=["slope-tends-to-rank", "singular-values"])],
         marks="bold: task of the lower row",
         caption=lambda tables: (
-            f"Columns: best solutions{_from_depth(tables['metrics'])}, annealed training (weight"
-            " decay 0 for 200 steps, to 5 λ until 60 %, then λ), ordinary training (λ). The upper"
-            " row shows ‖θ‖² by depth; colors are ranks, crosses do not fit, dotted: the paper's"
-            " slopes. The lower row shows the first k singular values (k: rank) by layer; band: the"
-            " others."
+            f"Columns are best solutions{_from_depth(tables['metrics'])}, annealed training (weight"
+            " decay 0 for 200 steps, to 5 λ until 60 %, then λ), and ordinary training (λ). The"
+            " upper row shows ‖θ‖² by depth; colors are ranks, crosses networks without fit. The"
+            " lower row shows the first k singular values (k: rank) by layer; bands are the others."
         ),
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),
@@ -270,9 +297,9 @@ FIGURES = [
         marks="lines: medians, dots: tasks",
         caption=lambda tables: (
             f"(a) shows the middle layer's rank by depth{_from_depth(tables['metrics'])} (dotted:"
-            " the task's rank). (b) shows the loss above the best solution found. Ordinary"
-            " training has weight decay λ; annealed training has none for 200 steps, up to five"
-            " times λ until 60 % of the steps, then λ."
+            " the task's rank). (b) shows the loss in percent above the best solution found."
+            " Ordinary training has weight decay λ; annealed training has none for 200 steps, up to"
+            " five times λ until 60 % of the steps, then λ."
         ),
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),

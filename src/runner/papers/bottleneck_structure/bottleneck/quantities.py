@@ -1,9 +1,18 @@
-"""Measure the networks of figure 1: the best solution found at each depth (recipe `minimum`), and
-networks as trained (recipes `plain` and `annealed`).
+"""Quantities of the claims about figure 1: numbers about the networks of each task.
 
-A replicate's networks of all depths from 6 on share data and are one sequence. The column `fit`
-says whether all best solutions of a replicate fit the data, the column `depths` how many depths its
-range of equal rank has.
+A replicate is one task, with separate data and initial weights. Its networks have many depths L;
+depths below 6 are ignored. A range is a sequence of neighboring depths whose networks fit the data
+and have equal rank k.
+
+Arguments that recur:
+
+- tables: the tables of a figure's runs; `metrics` has the networks.
+- recipe: "minimum" (the best solution found at each depth), "plain" (ordinary training) or
+  "annealed" (annealed training). Functions without this argument are about best solutions.
+
+Columns that recur: `fit` says whether the best solutions of a replicate at all depths fit the data.
+`doubt` is the largest `spread` of the best two losses of a depth. `depths` is the number of depths
+of a range. Replicates without a range have the value nan.
 """
 
 import numpy as np
@@ -31,27 +40,29 @@ DEPTHS, MANY_DEPTHS = {"depth": t.ENOUGH}, {"depth": t.DEPTHS_OF_EXPANSION}
 
 
 def _networks(tables: Tables, recipe: str) -> pd.DataFrame:
-    """Return the networks of a recipe from depth SHALLOWEST on, if there are any so deep."""
+    """Return the networks of a recipe from depth SHALLOWEST on, or all if none is so deep."""
     return t.deep(select(t.at_ridge(tables["metrics"]), recipe=recipe))
 
 
 def _minima(tables: Tables) -> pd.DataFrame:
-    """Return the best solution of each depth; columns that some tables lack are nan."""
+    """Return the best solution of each depth; the columns `spread` and `best_start` may be nan."""
     rows = _networks(tables, "minimum")
     return rows.assign(**dict.fromkeys({"spread", "best_start"} - set(rows), np.nan))
 
 
 def _of_fitting(tables: Tables, table: str, recipe: str = "minimum") -> pd.DataFrame:
-    """Return the rows of another table on the networks of a recipe that fit, with their rank."""
+    """Return the rows of a table for the networks of a recipe that fit, with their rank."""
     key = ["recipe", "replicate", "depth"]
     fitting = nonempty(t.fitted(_networks(tables, recipe)), "network that fits")
     return tables[table].merge(fitting[[*key, "rank"]], on=key)
 
 
 def _with_fit(tables: Tables, measured: pd.DataFrame | pd.Series, what: str) -> pd.DataFrame:
-    """Add the columns `fit` and `doubt`, the largest spread of the two best losses of a depth.
+    """Return measured values with the columns `fit` and `doubt`; replicates without a value are
+    nan.
 
-    measured: a frame, or values by replicate. Replicates without a number are nan.
+    measured: a frame, or values by replicate. what: the measured thing in words, for NoRows, which
+    is raised if no value was measured.
     """
     values = measured.rename("value").reset_index() if isinstance(measured, pd.Series) else measured
     by = _minima(tables).assign(fit=lambda rows: rows["train_cost"] < t.FITTED).groupby("replicate")
@@ -66,9 +77,14 @@ def _with_fit(tables: Tables, measured: pd.DataFrame | pd.Series, what: str) -> 
     needs=DEPTHS,
 )
 def slope_over_rank(tables: Tables) -> pd.DataFrame:
-    """The slope is that of the line in L fitted to ‖θ‖². The quantity is (slope ± error) / rank, with
-    the sign that moves it away from 1. The error is the change of the slope if each ‖θ‖² moves by
-    the difference of the two best losses of its depth, divided by λ.
+    """Return the slope of ‖θ‖² against the depth L divided by the rank, with its error.
+
+    The value is (slope ± error) / rank, with the sign that moves it away from 1. There is a row for
+    each range of three or more depths of equal rank. The slope is the slope of a fitted line. The
+    error is the change of the slope if each ‖θ‖² moves by a possible error. This possible error is
+    the difference of the best two losses of a depth, divided by λ.
+
+    Raises NoRows if there is no such range, or no depth has a second loss.
     """
     metrics = _minima(tables)
     fits = t.fits(metrics)
@@ -80,9 +96,10 @@ def slope_over_rank(tables: Tables) -> pd.DataFrame:
 
 
 def _slope_of_starts(metrics: pd.DataFrame) -> pd.Series:
-    """Return the slope of loss / lambda in L, between the two deepest depths with initializations.
+    """Return the slope of loss / λ in L between the two deepest depths with initializations.
 
-    One value per replicate. Only solutions found from these initializations are used.
+    There is one number for each replicate. Only solutions found from these initializations are
+    used.
     """
     deepest = metrics.dropna(subset="best_start").sort_values("depth").groupby("replicate").tail(2)
     steps = deepest.groupby("replicate")[["depth", "best_start"]].diff()
@@ -96,7 +113,12 @@ def _slope_of_starts(metrics: pd.DataFrame) -> pd.Series:
     needs=MANY_DEPTHS,
 )
 def left_by_expansion(tables: Tables) -> pd.DataFrame:
-    """TODO"""
+    """Return how well ‖θ‖² − k L = R₁ + R₂/L fits, where L is the depth and k the rank.
+
+    There is a row for each range of five or more depths of equal rank. The value is the largest
+    residual, divided by the range of ‖θ‖² − k L. The columns `R1` and `R2` have the coefficients.
+    Raises NoRows if there is no such range.
+    """
     fits = t.fits(_minima(tables), t.DEPTHS_OF_EXPANSION).rename(columns={"left": "value"})
     return _with_fit(tables, fits, f"rank that holds over {t.DEPTHS_OF_EXPANSION} depths")
 
@@ -104,7 +126,7 @@ def left_by_expansion(tables: Tables) -> pd.DataFrame:
 def _longest_range(tables: Tables) -> pd.DataFrame:
     """Return each replicate's best solutions in its longest range of equal rank.
 
-    Of two equally long ranges the deeper one is used.
+    The deeper one of two equally long ranges is used. Raises NoRows without a range.
     """
     ranges = t.with_ranges(_minima(tables))
     size = ranges.groupby(["replicate", "range"])["depth"].transform("size")
@@ -120,7 +142,12 @@ def _longest_range(tables: Tables) -> pd.DataFrame:
     needs=DEPTHS,
 )
 def decay_of_distance(tables: Tables) -> pd.DataFrame:
-    """TODO"""
+    """Return the exponent p with which singular values approach 1 like Lᵖ, for each replicate.
+
+    L is the depth. The distance from 1 is the largest |sᵢ − 1| with i ≤ k in the middle layer,
+    where k is the rank. The exponent is fitted over the longest range of depths of equal rank.
+    Raises NoRows without a range.
+    """
     key = ["replicate", "depth"]
     longest = _longest_range(tables)[[*key, "rank"]]
     rows = select(tables["spectrum"], recipe="minimum").merge(longest, on=key)
@@ -137,7 +164,12 @@ def decay_of_distance(tables: Tables) -> pd.DataFrame:
     needs=DEPTHS,
 )
 def growth_of_ntk(tables: Tables) -> pd.DataFrame:
-    """TODO"""
+    """Return the exponent p of the tangent kernel's mean trace, which grows like Lᵖ.
+
+    There is an exponent for each replicate, fitted over the longest range of depths L of equal
+    rank. The columns `first` and `last` have the trace divided by L at the ends of the range.
+    Raises NoRows without a range.
+    """
     longest = _longest_range(tables).sort_values("depth")
     ends = longest.eval("ntk_trace / depth").groupby(longest["replicate"]).agg(["first", "last"])
     exponents = _with_fit(tables, slopes(longest, "depth", "ntk_trace", log=True), "range")
@@ -159,7 +191,13 @@ def _longest(tables: Tables) -> pd.DataFrame:
     needs=DEPTHS,
 )
 def distance_to_rank(tables: Tables) -> pd.DataFrame:
-    """TODO"""
+    """Return for each replicate how far the slope of loss / λ against the depth is from the rank.
+
+    The depths are the replicate's longest sequence of three or more depths whose best solutions
+    have equal rank. The column `first` has the slope between the two smallest of these depths,
+    `last` between the two largest. `value` is |last − rank|, and nan for a replicate without such a
+    sequence. Raises NoRows if no replicate has one.
+    """
     return _longest(tables).assign(value=lambda rows: (rows["rank"] - rows["last"]).abs())
 
 
@@ -170,7 +208,12 @@ def distance_to_rank(tables: Tables) -> pd.DataFrame:
     needs=DEPTHS,
 )
 def rise_of_slope(tables: Tables) -> pd.DataFrame:
-    """TODO"""
+    """Return by how much the slope of loss / λ in the depth rises, for each replicate.
+
+    The value is the slope between the last two depths minus the slope between the first two depths.
+    The depths are the longest range of three or more depths of equal rank. Raises NoRows without
+    such a range.
+    """
     return _longest(tables).assign(value=lambda rows: rows["last"] - rows["first"])
 
 
@@ -179,7 +222,11 @@ def rise_of_slope(tables: Tables) -> pd.DataFrame:
     needs=DEPTHS,
 )
 def correlation_with_depth(tables: Tables, recipe: str) -> pd.Series:
-    """TODO"""
+    """Return Spearman's correlation of depth and rank over the networks that fit.
+
+    There is a number for each replicate, which is 0 if all ranks are equal. recipe: such as
+    "minimum". Raises NoRows if no network fits.
+    """
     rows = nonempty(t.fitted(_networks(tables, recipe)), "network that fits")
     by = rows.groupby("replicate")[["depth", "rank"]]
     return by.apply(lambda group: group.corr(method="spearman").iloc[0, 1]).fillna(0)
@@ -187,7 +234,13 @@ def correlation_with_depth(tables: Tables, recipe: str) -> pd.Series:
 
 @quantity("number of {recipe} with a training error below 0.02 and a rank below {k}")
 def fits_below(tables: Tables, k: int, recipe: str) -> pd.DataFrame:
-    """TODO"""
+    """Return whether each network fits closely with a rank below k, a row for each network.
+
+    The value is true if the training error is below 0.02 and the rank below k. The column `fits`
+    says whether the error is below 0.02. The column `loose` says whether the rank is below k and
+    the error between 0.02 and 0.1. recipe: such as "plain". Raises NoRows if the recipe was not
+    run.
+    """
     rows = select(t.at_ridge(tables["metrics"]), recipe=recipe)
     low, fits = rows["rank"] < k, rows["train_cost"] < t.CLOSE_FIT
     loose = low & ~fits & (rows["train_cost"] < t.FITTED)
@@ -195,13 +248,16 @@ def fits_below(tables: Tables, k: int, recipe: str) -> pd.DataFrame:
 
 
 @quantity(
-    "fraction of the singular values sᵢ of {recipe} within 0.5 of {near}, in the middle half of the layers"
+    "fraction of the singular values sᵢ of {recipe} within 0.5 of {near}, in the middle half of"
+    " the layers"
 )
 def share_of_values(tables: Tables, near: float, where: str, recipe: str) -> pd.Series:
-    """Return the fraction for each replicate. The singular values are of the weight matrices W_l with
-    L/4 <= l <= 3L/4, of the networks that fit their data. where: which of them are counted, as a
-    condition on their index i and the network's rank k, such as `i <= k`. recipe: name of the
-    training. Raises NoRows if no network fits, or no such singular value was measured.
+    """Return the fraction of singular values that differ from `near` by less than 0.5.
+
+    There is a number for each replicate. All weight matrices W_l with L/4 <= l <= 3L/4 are used, of
+    the networks that fit their data. where: a condition on the index i of a singular value and the
+    network's rank k, such as `i <= k`, as for `DataFrame.query`. recipe: such as "minimum". Raises
+    NoRows if no network fits, or no such singular value was measured.
     """
     rows = _of_fitting(tables, "spectrum", recipe).rename(columns={"index": "i", "rank": "k"})
     rows = rows.query(f"depth / 4 <= layer <= depth * 3 / 4 and {where}")
@@ -216,7 +272,13 @@ def share_of_values(tables: Tables, near: float, where: str, recipe: str) -> pd.
     needs=DEPTHS,
 )
 def layers_outside(tables: Tables, recipe: str) -> pd.DataFrame:
-    """TODO"""
+    """Return how many layers outside the bottleneck a further layer adds.
+
+    There is a row for each range of three or more depths of equal rank. The value is the slope in
+    the depth of the number of layers outside. A layer is outside if the middle layer has a
+    different number of singular values above 0.5. recipe: such as "minimum". Raises NoRows if there
+    is no such range.
+    """
     metrics = _networks(tables, recipe)
     lengths = t.bottleneck_lengths(metrics, select(tables["spectrum"], recipe=recipe))
     ranges = lengths.groupby(["replicate", "range"]).filter(lambda rows: len(rows) >= t.ENOUGH)
@@ -226,10 +288,16 @@ def layers_outside(tables: Tables, recipe: str) -> pd.DataFrame:
 
 
 @quantity(
-    "‖σ(a) − a‖² / ‖a‖² of the pre-activations a of the best solutions, mean over the middle half of the layers, at depths from 12 on"
+    "‖σ(a) − a‖² / ‖a‖² of the pre-activations a of the best solutions, mean over the middle half"
+    " of the layers, at depths from 12 on"
 )
 def share_of_negative(tables: Tables) -> pd.DataFrame:
-    """TODO"""
+    """Return ‖σ(a) − a‖² / ‖a‖² of the pre-activations a, averaged, for each replicate.
+
+    The value is 0 where the ReLU σ changes nothing. The mean is over the middle half of the layers,
+    of best solutions that fit, at depths from 12 on. The column `first` has the mean in the first
+    layer. Raises NoRows if there is no such network, or the table has no column `negative`.
+    """
     rows = _of_fitting(tables, "representation")
     if "negative" not in rows:
         raise NoRows("the tables are from an earlier version and have no column negative")
@@ -247,7 +315,12 @@ def share_of_negative(tables: Tables) -> pd.DataFrame:
     needs=DEPTHS,
 )
 def moved_over_error(tables: Tables) -> pd.DataFrame:
-    """TODO"""
+    """Return how much the best solution's function changes between two neighboring depths.
+
+    There is a row for each pair of depths of equal rank. The value is the mean ‖f(x) − g(x)‖² on
+    test inputs, divided by the test error of f. f is the deeper network, g the other one. Raises
+    NoRows if there is no pair, or the table has no column `moved`.
+    """
     rows = t.with_ranges(_minima(tables))
     rows = nonempty(rows[rows["range"] == rows["range"].shift()], "pair of depths of equal rank")
     if "moved" not in rows:
@@ -261,7 +334,12 @@ def moved_over_error(tables: Tables) -> pd.DataFrame:
     needs=DEPTHS,
 )
 def outside_the_ranks(tables: Tables) -> pd.DataFrame:
-    """TODO"""
+    """Return the distance of a slope from the interval between two ranks, for each replicate.
+
+    The slope of loss / λ is taken between the two largest depths (column `slope`). The interval is
+    from the rank of the Jacobian to the smallest rank of a layer, at the largest depth. The value
+    is 0 if the slope is in the interval.
+    """
     rows = _minima(tables).sort_values("depth")
     steps = rows.groupby("replicate")[["loss", "depth"]].diff()
     slope = steps["loss"] / steps["depth"] / rows["ridge"]
@@ -276,7 +354,13 @@ def outside_the_ranks(tables: Tables) -> pd.DataFrame:
     needs=DEPTHS,
 )
 def middle_over_ends(tables: Tables) -> pd.DataFrame:
-    """TODO"""
+    """Return singular value k + 1 of Wₗ αₗ₋₁(X) in the middle layer, relative to the end layers.
+
+    k is the rank of the network. The middle value is divided by the smaller one of the values in
+    the first and the last layer. There is a row for each replicate and depth, in the deeper half of
+    the depths. The columns `first`, `middle` and `last` have the three values. Raises NoRows if no
+    network fits.
+    """
     rows = _of_fitting(tables, "representation")
     depths = np.sort(rows["depth"].unique())
     rows = rows[rows["depth"] >= depths[len(depths) // 2]]
@@ -289,12 +373,14 @@ def middle_over_ends(tables: Tables) -> pd.DataFrame:
 
 
 def _of_all(metrics: pd.DataFrame, ranges: pd.DataFrame) -> pd.DataFrame:
-    """Add a row of nan for each replicate without a range of equal rank."""
+    """Return the ranges, with a row of nan for each replicate without a range."""
     return metrics[["replicate"]].drop_duplicates().merge(ranges, how="left")
 
 
 def _lines(tables: Tables, recipe: str) -> pd.DataFrame:
-    """Return a line for each range of equal rank, and the replicates without a range."""
+    """Return a row of fitted numbers for each range, and a row of nan for replicates without a
+    range.
+    """
     metrics = _networks(tables, recipe)
     return _of_all(metrics, t.fits(metrics))
 
@@ -305,7 +391,11 @@ def _lines(tables: Tables, recipe: str) -> pd.DataFrame:
     needs=DEPTHS,
 )
 def trained_slope_over_rank(tables: Tables, recipe: str) -> pd.DataFrame:
-    """TODO"""
+    """Return the slope of ‖θ‖² against the depth, divided by the rank.
+
+    There is a row for each range of three or more depths of equal rank. recipe: "plain" or
+    "annealed". Raises NoRows if the recipe was not run.
+    """
     return _lines(tables, recipe).assign(value=lambda rows: rows["slope"] / rows["rank"])
 
 
@@ -315,13 +405,22 @@ def trained_slope_over_rank(tables: Tables, recipe: str) -> pd.DataFrame:
     needs=DEPTHS,
 )
 def off_the_line(tables: Tables, recipe: str) -> pd.DataFrame:
-    """TODO"""
+    """Return how far ‖θ‖² is from a straight line in the depth.
+
+    There is a row for each range of three or more depths of equal rank. The value is the largest
+    distance, divided by the range of ‖θ‖². recipe: "plain" or "annealed". Raises NoRows if the
+    recipe was not run.
+    """
     return _lines(tables, recipe).assign(value=lambda rows: rows["off"])
 
 
 @quantity("‖θ‖² of {recipe}", each=("L",), needs=DEPTHS)
 def norm(tables: Tables, recipe: str, where: str) -> pd.DataFrame:
-    """TODO"""
+    """Return the squared parameter norm ‖θ‖² of the networks, a row for each depth and replicate.
+
+    recipe: such as "plain". where: a condition on the depth L, as for `DataFrame.query`. Raises
+    NoRows if no network meets the condition.
+    """
     rows = select(t.at_ridge(tables["metrics"]), recipe=recipe).rename(columns={"depth": "L"})
     return rows.query(where).assign(value=lambda rows: rows["parameter_norm"])
 
@@ -331,7 +430,11 @@ def norm(tables: Tables, recipe: str, where: str) -> pd.DataFrame:
     needs={"ridge": 2},
 )
 def cost_by_ridge(tables: Tables, where: str) -> pd.DataFrame:
-    """TODO"""
+    """Return the training error after ordinary training, for each weight decay λ and replicate.
+
+    Only depths at which several λ were run are used. where: a condition on λ, as for
+    `DataFrame.query`. Raises NoRows if no network meets the condition.
+    """
     rows = select(tables["metrics"], recipe="plain").rename(columns={"ridge": "λ"})
     several = rows.groupby("depth")["λ"].transform("nunique") > 1
     return rows[several].query(where).assign(value=lambda rows: rows["train_cost"])

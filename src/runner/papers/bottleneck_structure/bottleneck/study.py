@@ -1,10 +1,10 @@
 """Study `bottleneck`: paper D, figure 1.
 
 Networks of many depths L minimize `C(f) + lambda ||theta||^2` on a task of bottleneck rank k* = 2.
-All depths and replicates are trained at once. All depths of a replicate have the same data.
+All depths and replicates are trained at once. A replicate has the same data at all depths.
 
 The recipe `minimum` searches for the best solution of each depth because the paper's statements are
-about minima. The recipes `plain` and `annealed` are training by Adam.
+about minima. The recipes `plain` and `annealed` train by Adam.
 
 The cost is `C = (1/N) sum_i ||f(x_i) - y_i||^2`; the zero network costs 1.
 """
@@ -38,7 +38,7 @@ torch_module = networks.torch_module
 
 @dataclass(frozen=True)
 class OfNetwork:
-    """Columns that identify a network."""
+    """Columns that identify a network; the row classes of this study inherit them."""
 
     recipe: str
     depth: int  # L, number of layers
@@ -47,7 +47,7 @@ class OfNetwork:
 
 @dataclass(frozen=True)
 class TrainedNetwork(OfNetwork, Row):
-    """One row per depth and replicate, at the end of training."""
+    """One row for each depth and replicate: measures of the network at the end of training."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate")
@@ -56,7 +56,7 @@ class TrainedNetwork(OfNetwork, Row):
     train_cost: float  # training cost C; the zero network costs 1
     test_cost: float  # test cost C
     loss: float  # loss C + lambda ||theta||^2
-    rank: int  # singular values of W_{L/2} above 0.1
+    rank: int  # number of singular values of W_{L/2} above 0.1
     rank_gap: int  # the k with the largest s_k / s_{k+1} of W_{L/2}
     bottleneck_rank: int  # the smallest number of singular values of a W_l above 0.1
     jacobian_rank: int  # the largest Rank J f(x) over the training inputs
@@ -70,7 +70,7 @@ class TrainedNetwork(OfNetwork, Row):
 
 @dataclass(frozen=True)
 class SingularValue(OfNetwork, Row):
-    """One row per singular value of every W_l."""
+    """One row for each singular value of every weight matrix W_l."""
 
     table: ClassVar[str] = "spectrum"
     keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate", "layer", "index")
@@ -83,16 +83,17 @@ class SingularValue(OfNetwork, Row):
 
 @dataclass(frozen=True)
 class LayerTail(OfNetwork, Row):
-    """One row per layer: Corollary 8's s_{k+1}(W_l alpha_{l-1}(X) / sqrt N), k the rank.
+    """One row for each layer: singular value k + 1 of its pre-activations, small by Corollary 8.
 
-    Section 3.3 expects sigma(a) = a of the pre-activations a in the bottleneck.
+    k is the rank of the network. Section 3.3 expects sigma(a) = a for the pre-activations a in the
+    bottleneck.
     """
 
     table: ClassVar[str] = "representation"
     keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate", "layer")
     in_every_replicate: ClassVar[bool] = False
 
-    rank: int  # k: singular values of W_{L/2} above 0.1
+    rank: int  # k: number of singular values of W_{L/2} above 0.1
     layer: int  # index of the layer, 1 to L
     tail: float  # s_{k+1}(W_l alpha_{l-1}(X) / sqrt N)
     tail_with_bias: float  # s_{k+1}((W_l alpha_{l-1}(X) + b_l) / sqrt N); the proof drops b
@@ -103,7 +104,10 @@ Rows = Iterator[TrainedNetwork | SingularValue | LayerTail | TheoremCheck | Meas
 
 
 def run(config: Bottleneck, context: Context) -> Rows:
-    """Train all depths together, search minima if required, measure each network in float64."""
+    """Train all depths together, search minima if required, and yield measurements of each network.
+
+    All measurements are in float64. Raises InputError for an unknown recipe.
+    """
     order = [
         (L, replicate, number)
         for L in sorted(config.start_depths or config.depths, reverse=True)
@@ -158,8 +162,8 @@ def measure(
 ) -> Rows:
     """Yield all rows of one network.
 
-    minimum: the network, or the best network of its depth. before: the best network of the next
-    smaller depth, if there is one.
+    minimum: the best network of a depth, or a trained network without a loss. task: the data.
+    before: the best network of the next smaller depth, if there is one.
     """
     network, x, y = minimum.network, task.x.mT, task.y.mT
     key = {"recipe": config.recipe, "depth": network.depth, "replicate": replicate}

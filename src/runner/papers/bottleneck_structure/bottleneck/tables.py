@@ -1,7 +1,7 @@
-"""Select ranges of depth over which a sequence of networks has equal rank (paper D, section 3.1).
+"""Select ranges of depth over which networks have equal rank (paper D, section 3.1).
 
 The rank is defined as in the caption of figure 1: the number of singular values of W_{L/2} above
-0.1. Before training has converged, this includes values that still fall to zero.
+0.1. Before training has converged, this number includes values that still fall to zero.
 """
 
 import numpy as np
@@ -22,14 +22,17 @@ ZERO = 0.01
 CLOSE_FIT = 0.02
 """Training error below which a network fits as closely as weight decay allows.
 
-Rescaling the parameters of a minimum shows `mean <y - f, f> = lambda ||theta||^2 / L`, about lambda
-k (without biases). This is the scale of the error that weight decay causes on data without noise.
-The bound is ten times as large, with lambda = 0.001 and the rank k = 2 of the task.
+At a minimum, `mean <y - f, f> = lambda ||theta||^2 / L` (without biases), as rescaling the
+parameters shows. This is about lambda k, the scale of the error that weight decay causes on data
+without noise. The bound is ten times as large, with lambda = 0.001 and the rank k = 2 of the task.
 """
 
 
 def at_ridge(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the networks with the weight decay of the best solutions."""
+    """Return the networks with the smallest weight decay of the best solutions.
+
+    Without best solutions, return the networks with the smallest weight decay of all.
+    """
     lowest = metrics[metrics["recipe"] == "minimum"]
     ridge = (lowest if len(lowest) else metrics)["ridge"].min()
     return metrics[metrics["ridge"] == ridge]
@@ -47,9 +50,9 @@ def fitted(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_ranges(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the fitting networks with a column `range`, the number of their range.
+    """Return the networks that fit, with a column `range`, the number of their range.
 
-    A range is a sequence of neighboring depths of equal rank, of one recipe and replicate.
+    A range is a sequence of neighboring depths of equal rank, in one recipe and replicate.
     """
     networks = fitted(metrics).sort_values(["recipe", "replicate", "depth"])
     key = networks[["recipe", "replicate", "rank"]]
@@ -58,10 +61,10 @@ def with_ranges(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def successive_slopes(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the slope of loss / lambda in L from each depth of a range to the next, with its rank.
+    """Return the slope of loss / lambda in L between neighboring depths of a range.
 
-    The rows are pairs of neighboring depths, with replicate, rank, range, last (the larger depth)
-    and slope.
+    There is a row for each pair of depths, with the columns replicate, rank, range, last (the
+    larger depth) and slope.
     """
     networks = with_ranges(metrics)
     steps = networks.groupby("range")[["depth", "loss"]].diff()
@@ -71,15 +74,18 @@ def successive_slopes(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def fits(metrics: pd.DataFrame, depths: int = ENOUGH) -> pd.DataFrame:
-    """Fit `||theta||^2` over every range of at least `depths` depths (three or more).
+    """Return fits to `||theta||^2`, a row for each range of at least `depths` depths.
 
-    The rows are ranges, with the columns:
+    A range is a sequence of neighboring depths of equal rank k. depths: three or more. The columns
+    are:
 
-    - replicate, rank, depths (their number);
-    - slope: of the line `slope L + intercept`;
-    - slope_error: its change if each norm moves by the difference of its depth's two best losses;
-    - off: the largest distance from the line, relative to the range of the norm; r2: of the line;
-    - R1, R2: of the expansion `||theta||^2 - k L = R1 + R2 / L`;
+    - replicate, rank, and depths, the number of depths;
+    - slope: the slope of the fitted line in L;
+    - slope_error: the change of the slope if each norm moves by the difference of the best two
+      losses;
+    - off: the largest distance from the line, relative to the range of the norm;
+    - r2: R^2 of the line;
+    - R1, R2: the coefficients of the expansion `||theta||^2 - k L = R1 + R2 / L`;
     - left: the largest residual of this expansion, relative to the range of `||theta||^2 - k L`.
     """
     rows = []
@@ -102,10 +108,12 @@ def fits(metrics: pd.DataFrame, depths: int = ENOUGH) -> pd.DataFrame:
 
 
 def bottleneck_lengths(metrics: pd.DataFrame, spectrum: pd.DataFrame) -> pd.DataFrame:
-    """Return the table of `with_ranges` and `outside`, the number of layers outside the bottleneck.
+    """Return the networks that fit, with the number of layers outside the bottleneck.
 
-    A layer is inside if it has as many singular values above 0.5 as the middle layer W_{L/2} (0.5
-    is half-way between the 0 and 1 of the theory).
+    The number is in the column `outside`; the column `range` is added, too, see `with_ranges`. A
+    layer is inside if it has as many singular values above 0.5 as the middle layer W_{L/2}. The
+    value 0.5 is half-way between the values 0 and 1 of the theory. metrics, spectrum: the tables
+    `metrics` and `spectrum`.
     """
     key = ["recipe", "replicate", "depth"]
     large = spectrum.assign(large=spectrum["singular_value"] > 0.5)

@@ -9,7 +9,10 @@ from runner.core.studies import MOST, StudyConfig, parameter
 
 @dataclass(frozen=True)
 class Example20(StudyConfig):
-    """Parameters of Example 20 of paper D: representations can diverge while the norm converges."""
+    """Parameters of study `example20`, Example 20 of paper D.
+
+    In this example the representations diverge with depth while the norm converges.
+    """
 
     study: ClassVar[str] = "example20"
 

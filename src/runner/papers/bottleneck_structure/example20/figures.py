@@ -11,11 +11,14 @@ BOLD = 0.8
 """Exponent of the bold line, which shows both limits."""
 
 HIGHEST = 3e7
-"""Upper end of panel (b), so that the lower lines can be told apart."""
+"""Upper end of panel (b), low enough that lines with a small slope can be told apart."""
 
 
 def say_diverge(tables: Tables) -> str:
-    """Return the headline: the Lipschitz constant at the smallest and the largest depth."""
+    """Return the headline: the middle's Lipschitz constants at the smallest and the largest depth.
+
+    The exponent γ is 0.8. Raises NoRows if this exponent was not run.
+    """
     rows = select(tables["metrics"], exponent=BOLD).sort_values("depth")
     first, last = rows["middle_lipschitz"].iloc[[0, -1]]
     return (
@@ -25,7 +28,10 @@ def say_diverge(tables: Tables) -> str:
 
 
 def draw_example20(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the norm above its limit, and the Lipschitz constant of the hidden layers."""
+    """Draw by depth the squared norm minus 3 L, and the Lipschitz constant of the hidden layers.
+
+    Each exponent γ has a line. Returns the picture and the table `metrics`.
+    """
     metrics = tables["metrics"].sort_values("depth")
     picture, ((left, right),) = sheet(1, 2, height=4.0, gap=1.5, right=0.85)
     depths = metrics["depth"]

@@ -1,7 +1,8 @@
 """Study `example20`: paper D, Appendix D.1.
 
-Explicit networks for f(x, y, z) = (x, y, z + relu(x - y)) on [0, 1]^3. Their norm tends to 3 L, so
-R^(1)(f) = 0, while their middle representations grow without bound.
+The study builds explicit networks for f(x, y, z) = (x, y, z + relu(x - y)) on [0, 1]^3. Their
+squared norm minus 3 L tends to 0, so R^(1)(f) = 0, while their middle representations grow without
+bound.
 """
 
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ SIDES = torch.tensor([[0.2, 0.6, 0.5], [0.6, 0.2, 0.5]], dtype=torch.float64)
 
 @dataclass(frozen=True)
 class ExampleNetwork(Row):
-    """One row per depth and exponent."""
+    """One row for each depth and exponent."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("depth", "exponent")
@@ -38,7 +39,7 @@ class ExampleNetwork(Row):
 
 
 def run(config: Example20, context: Context) -> Iterator[ExampleNetwork]:
-    """Build and measure every network."""
+    """Build and measure every network; yield its row."""
     total = sum(config.depths) * len(config.exponents)
     with context.progress(total, "measuring", unit="layers") as bar:
         for L in config.depths:
@@ -48,7 +49,11 @@ def run(config: Example20, context: Context) -> Iterator[ExampleNetwork]:
 
 
 def measure(config: Example20, L: int, exponent: float) -> ExampleNetwork:
-    """Return one network's distance from f, and Lipschitz constants on both sides of the kink."""
+    """Return the row of one network: the distance from f, and Lipschitz constants.
+
+    The Lipschitz constants are measured on both sides of the kink of f. L: depth. exponent: g of
+    epsilon = L^-g.
+    """
     epsilon = L**-exponent
     network = theory.divergent_network(L, epsilon)
     side = torch.linspace(0, 1, config.grid, dtype=torch.float64)
@@ -69,8 +74,7 @@ def measure(config: Example20, L: int, exponent: float) -> ExampleNetwork:
 
 
 def lipschitz(network: Network) -> tuple[float, float]:
-    """Return the largest Jacobian norms from the input to a layer, and from a layer to the
-    output."""
+    """Return the largest Jacobian norms: from the input to a layer, from a layer to the output."""
     derivatives = differentiate(network, SIDES)
     halves = (derivatives.inner, derivatives.outer)
     return tuple(max(float(operator_norm(J).max()) for J in half) for half in halves)

@@ -10,7 +10,10 @@ from runner.papers.bottleneck_structure.purposes import initialization
 
 @dataclass(frozen=True)
 class Linear(TrainingConfig):
-    """Parameters of section 3 of paper D: squared norm of deep linear networks, expanded in 1/L."""
+    """Parameters of study `linear`, section 3 of paper D.
+
+    The study compares the squared norm of deep linear networks with its expansion in 1/L.
+    """
 
     study: ClassVar[str] = "linear"
 
@@ -43,5 +46,5 @@ class Linear(TrainingConfig):
             raise InputError(f"rank={self.rank} is above width={self.width}")
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes by which the run names its random streams."""
+        """Return the names of the run's random streams, such as "target"."""
         return ("target", *map(initialization, self.depths))

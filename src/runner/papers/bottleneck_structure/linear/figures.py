@@ -13,10 +13,10 @@ from runner.results.rows import Tables, nonempty, spread
 from runner.results.style import BLUE, DASHED, INK, NAVY, QUIET, SKY, Look
 
 ORDERS = (Look(SKY, "o"), Look(BLUE, "s", DASHED), Look(NAVY, "^"))
-"""Looks of the residuals of the expansion in 1/L, darker with more terms."""
+"""Looks of the residuals of the expansion in 1/L, darker for more terms."""
 
 NAMES = ("L k", "and 2 log |A|₊", "and the 1/L term")
-"""Names of the terms that are subtracted; each is subtracted in addition to the previous terms."""
+"""Names of the terms that are subtracted, each in addition to the previous terms."""
 
 
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -24,7 +24,10 @@ RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def say_attained(tables: Tables) -> str:
-    """Return the headline: trained networks attain the formula's squared norm; largest error."""
+    """Return the headline: trained networks have the squared norm of the formula.
+
+    Its number is a power of ten above all relative differences.
+    """
     return (
         "Trained deep linear networks have exactly the squared norm of the formula (relative"
         f" difference below {_worst(with_remainders(tables['metrics']))})"
@@ -32,18 +35,19 @@ def say_attained(tables: Tables) -> str:
 
 
 def _worst(metrics: pd.DataFrame) -> str:
-    """Return the power of ten above all relative differences from the formula."""
+    """Return as text the power of ten above all relative differences from the formula."""
     worst = metrics["excess"].max()
     power = np.ceil(np.log10(worst)) if worst > 0 else -np.inf
     return f"10{f'{power:.0f}'.translate(RAISED)}"
 
 
 def draw_linear(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the squared norm of trained deep linear networks; return the figure and its table.
+    """Draw the squared norm of trained deep linear networks; return the picture and its table.
 
     Panel (a) shows ||theta||^2 by depth L, with the formula L ||A||_{2/L}^{2/L}. Panel (b) shows
-    what is left of ||theta||^2 after subtracting one, two and three terms of its expansion in 1/L.
-    The table is `metrics` with the columns of `with_remainders`.
+    the residual of ||theta||^2 after subtracting one, two and three terms of its expansion in 1/L.
+    The table is `metrics` with the columns of `with_remainders`. Raises NoRows if all networks are
+    zero.
     """
     metrics = with_remainders(tables["metrics"])
     picture, ((left, right),) = style.sheet(gap=1.25, right=1.55)
@@ -101,11 +105,11 @@ FIGURES = [
         whose="our experiment",
         findings=[Finding(say_attained, holds=["cost-is-attained", "cost-is-least"])],
         marks="lines: medians, bands: range",
-        caption="(a) shows the squared parameter norm of trained linear networks (filled) and the"
-        " formula L ‖A‖^(2/L) (circles; Schatten norm of order 2/L), against the depth L. A is"
-        " the product of the matrices, k its rank, |A|₊ the product of its singular values. (b)"
-        " shows the residual after each term of the expansion in 1/L, without zero networks."
-        " Lines are medians, bands the range. Targets are random matrices.",
+        caption="(a) shows the squared norm of trained linear networks (filled) and the formula"
+        " L ‖A‖^(2/L) (circles; Schatten norm of order 2/L), against the depth L. A is the"
+        " product of the matrices, k is its rank, and |A|₊ is the product of its nonzero"
+        " singular values. (b) shows the residual after each term of the expansion in 1/L,"
+        " without zero networks. Lines are medians, bands the range.",
     ),
 ]
 

@@ -34,10 +34,7 @@ CONVERGED = 1e-13
 
 @dataclass(frozen=True)
 class LinearNetwork(Row):
-    """A row of the table `metrics`: what is measured of one deep linear network after training.
-
-    The table has one row for each depth and replicate.
-    """
+    """One row for each depth and replicate: measures of one deep linear network after training."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("depth", "replicate")
@@ -46,7 +43,7 @@ class LinearNetwork(Row):
     replicate: int
     parameter_norm: float  # squared norm of the parameters, ||theta||^2
     representation_cost: float  # representation cost R(A; L)
-    rank: int  # k: singular values of A above 0.1
+    rank: int  # k: number of singular values of A above 0.1
     first_correction: float  # 2 log |A|_+
     second_correction: float  # ||log_+ A^T A||^2 / 2
     train_cost: float  # ||A - T||^2
@@ -56,7 +53,7 @@ Rows = Iterator[LinearNetwork | TheoremCheck | Measured]
 
 
 def run(config: Linear, context: Context) -> Rows:
-    """Train and measure every network."""
+    """Train and measure every network; yield its rows."""
     total = len(config.depths) * config.replicates
     with context.progress(total, "training", unit="networks") as bar:
         for L in config.depths:
@@ -66,9 +63,9 @@ def run(config: Linear, context: Context) -> Rows:
 
 
 def draw_target(config: Linear, replicate: int) -> Float[Tensor, "n n"]:
-    """Draw the target matrix T of rank k (`config.rank`), from the stream of its replicate.
+    """Return the random target matrix T of a replicate, with rank k (`config.rank`).
 
-    Its singular vectors are random; its singular values are uniform in [1, 3].
+    Its singular vectors are random. Its singular values are uniform in [1, 3].
     """
     stream = config.stream(replicate, "target")
     n = config.width
@@ -82,8 +79,8 @@ def trained(
 ) -> Float[Tensor, "L n n"]:
     """Return W_1 .. W_L that minimize `||W_L ... W_1 - T||^2 + lambda ||theta||^2` by L-BFGS.
 
-    The weights are those of the last lambda in `config.ridges`; each lambda starts from the
-    weights of the one before.
+    lambda is the last one of `config.ridges`. Each lambda starts from the weights of the previous
+    lambda. L: depth. T: the target.
     """
     n = config.width
     stream = config.stream(replicate, f"initialisation/{L}")
@@ -115,12 +112,12 @@ def product(weights: Float[Tensor, "L n n"]) -> Float[Tensor, "n n"]:
 
 
 def torch_module(config: Linear, network: str, tensors: dict[str, Tensor]) -> nn.Module:
-    """Return a stored network as a torch module."""
+    """Return a stored network as a torch module. tensors: its weights by name."""
     return modules.mlp(tensors, "linear")
 
 
 def measure(config: Linear, context: Context, L: int, replicate: int) -> Rows:
-    """Yield all rows of one network."""
+    """Train one network; yield all its rows. L: depth."""
     T = draw_target(config, replicate)
     weights = trained(config, L, T, replicate)
     A = product(weights)

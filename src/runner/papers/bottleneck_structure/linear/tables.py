@@ -7,9 +7,10 @@ REMAINDERS = ("after_rank", "after_first", "after_second")
 
 
 def with_remainders(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return rows with `excess` and the residual of ||theta||^2 after each order of the expansion.
+    """Return the networks with the columns `excess` and REMAINDERS.
 
-    `excess` is the distance from R(A; L), relative to the larger of R(A; L) and one.
+    `excess` is the difference of ||theta||^2 and R(A; L), relative to the larger of R(A; L) and
+    one. REMAINDERS are the absolute residuals of ||theta||^2 after each term of its expansion.
     """
     after_rank = metrics["parameter_norm"] - metrics["depth"] * metrics["rank"]
     after_first = after_rank - metrics["first_correction"]
@@ -26,7 +27,7 @@ def with_remainders(metrics: pd.DataFrame) -> pd.DataFrame:
 def of_one_rank(metrics: pd.DataFrame, depths: int) -> pd.DataFrame:
     """Return each replicate's networks that have its most frequent rank.
 
-    Of two equally frequent ranks the larger one is used. Zero networks are excluded, and so are
+    The larger one of two equally frequent ranks is used. Zero networks are excluded, and so are
     replicates with fewer than `depths` networks of one rank. The expansion is about matrices of one
     rank; its terms jump between depths of different rank.
     """

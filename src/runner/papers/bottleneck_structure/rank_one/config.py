@@ -8,9 +8,10 @@ from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, TrainingConf
 
 @dataclass(frozen=True)
 class RankOne(TrainingConfig):
-    """Parameters of the study of Theorem 10 of paper D: tangent kernels of networks of rank 1.
+    """Parameters of study `rank_one`, Theorem 10 of paper D.
 
-    The networks fit values of a function of rank 2.
+    The study measures tangent kernels of networks of rank 1 that fit values of a function of rank
+    2.
     """
 
     study: ClassVar[str] = "rank_one"
@@ -47,5 +48,5 @@ class RankOne(TrainingConfig):
     )
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes by which the run names its random streams."""
+        """Return the names of the run's random streams, such as "inputs/4"."""
         return tuple(f"{name}/{N}" for N in self.samples for name in ("inputs", "initialisation"))

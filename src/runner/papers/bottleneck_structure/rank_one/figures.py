@@ -14,7 +14,7 @@ FIT = Look(BLUE)
 
 
 def say_fewer(tables: Tables) -> str:
-    """Return the headline: how many networks fit the fewest and the most points."""
+    """Return the headline: how many networks fit the smallest and the largest number of points."""
     few, many = t.counted(tables["metrics"]).reset_index().iloc[[0, -1]].to_dict("records")
     rest = f"{many['fit']} of {many['starts']} fit" if many["fit"] else "none fits"
     return (
@@ -24,7 +24,7 @@ def say_fewer(tables: Tables) -> str:
 
 
 def _every(axes: Axes, metrics: pd.DataFrame, column: str) -> None:
-    """Draw every network against N, and the median of the networks that fit."""
+    """Draw a column against N: dots fit, crosses do not, large dots are medians of fits."""
     fitting = t.interpolants(metrics)
     missed = metrics.drop(fitting.index)
     cross = {"color": "#8c8c8c", "ms": 3.5, "mew": 0.9, "zorder": 4}
@@ -37,7 +37,11 @@ def _every(axes: Axes, metrics: pd.DataFrame, column: str) -> None:
 
 
 def draw_rank_one(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw how many networks of rank 1 fit N points, their tangent kernel, and their norm."""
+    """Draw against N the fraction of networks that fit, their tangent kernel, and their norm.
+
+    N is the number of training points. Returns the picture, and the table `metrics` with the column
+    `narrow`, the trace of the kernel divided by L.
+    """
     metrics = tables["metrics"].assign(narrow=lambda rows: rows["ntk_trace"] / rows["depth"])
     picture, ((left, middle, right),) = sheet(1, 3, height=4.2, gap=0.85, top=0.65)
     counts = t.counted(metrics)
@@ -88,10 +92,10 @@ FIGURES = [
             Finding(say_fewer, holds=["interpolants-are-rare"]),
         ],
         caption="The target function has rank 2. (a) shows how many initializations fit, (b) the"
-        " largest trace of the tangent kernel (NTK) divided by the depth L, and (c) the squared"
-        " parameter norm minus L, all against N. Dots fit, crosses do not; large dots are"
-        " medians of fits. Dotted lines are the paper's lower bounds, in (b) at arbitrary"
-        " height.",
+        " largest trace of the tangent kernel divided by the depth L, and (c) the squared"
+        " parameter norm minus L, against N. Dots are networks that fit (large: medians),"
+        " crosses networks that do not. Dotted lines are the paper's lower bounds, in (b) at"
+        " arbitrary height.",
     ),
 ]
 

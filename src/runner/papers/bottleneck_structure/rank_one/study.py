@@ -1,13 +1,13 @@
 """Study `rank_one`: paper D, Theorem 10.
 
 The function f*(x) = x / sqrt(2) on the square [-sqrt 3, sqrt 3]^2 has Jacobian rank k* = 2 and E
-||f*||^2 = 1. Networks of bottleneck rank 1 are trained to fit N of its values: in the middle third
+||f*||^2 = 1. Networks of bottleneck rank 1 are trained to fit N of its values. In the middle third
 of their layers only one neuron has weights. A neuron whose weights are all zero has zero gradient,
 so the rank stays 1.
 
-Theorem 10: at some x, `Theta(x, x) >= c L e^{-c_1} N^{4 - 4/k*}`, with c_1 = ||theta||^2 - L. Many
-networks do not fit all points, more of them at larger N. The theorem is about the networks that
-fit.
+Theorem 10: at some x, `Theta(x, x) >= c L e^{-c_1} N^{4 - 4/k*}`, with the tangent kernel Theta and
+c_1 = ||theta||^2 - L. The theorem is about networks that fit. Many networks do not fit all points,
+more of them at larger N.
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ torch_module = networks.torch_module
 
 @dataclass(frozen=True)
 class TrainedNetwork(Row):
-    """One row per N and replicate, at the end of training."""
+    """One row for each N and replicate: measures of the network at the end of training."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("samples", "replicate", "depth")
@@ -55,7 +55,11 @@ class TrainedNetwork(Row):
 
 
 def run(config: RankOne, context: Context) -> Iterator[TrainedNetwork | Measured]:
-    """Train the networks of all N and replicates together, then measure each in float64."""
+    """Train the networks of all N and replicates together; yield a row for each network.
+
+    Measurements are in float64. The rows of the user's function `measure`, if there is one, are
+    yielded, too.
+    """
     order = [(N, r) for N in sorted(config.samples) for r in range(config.replicates)]
     inputs = [draw_inputs(config, N, r) for N, r in order]
     stack = DepthStack([config.depth] * len(order), config.width, 2, 2, context.device)
@@ -84,18 +88,21 @@ def run(config: RankOne, context: Context) -> Iterator[TrainedNetwork | Measured
 
 
 def draw_inputs(config: RankOne, N: int, replicate: int) -> Float[Tensor, "N 2"]:
-    """Return N uniform points in the square."""
+    """Return N uniform points in the square [-sqrt 3, sqrt 3]^2."""
     stream = config.stream(replicate, f"inputs/{N}")
     return sqrt(3) * (2 * torch.rand(N, 2, generator=stream, dtype=torch.float64) - 1)
 
 
 def bottleneck_layers(L: int) -> range:
-    """Return the hidden layers with one neuron: l = L/3 + 1 .. L - L/3."""
+    """Return the hidden layers with one neuron in a network of depth L: l = L/3 + 1 .. L - L/3."""
     return range(L // 3 + 1, L - L // 3 + 1)
 
 
 def rank_one_network(L: int, width: int, stream: torch.Generator) -> Network:
-    """Return a random network R^2 -> R^2 whose middle layers pass one number, t -> relu(t)."""
+    """Return a random network R^2 -> R^2 whose middle layers pass one number, t -> relu(t).
+
+    L: depth. width: number of neurons of all other hidden layers.
+    """
     network = networks.random_network([2, *[width] * (L - 1), 2], GAIN, stream)
     narrow = bottleneck_layers(L)
     for layer in narrow:
@@ -110,9 +117,9 @@ def rank_one_network(L: int, width: int, stream: torch.Generator) -> Network:
 def measure(config: RankOne, network: Network, x: Inputs, N: int, replicate: int) -> TrainedNetwork:
     """Return the row of one network.
 
-    x: the N training points. Neighbors are points that follow each other in the order of the one
-    neuron of the bottleneck. The tangent kernel and the Jacobian are the largest on the segments
-    between neighbors.
+    x: the N training points. Neighbors are two points that follow each other when all points are
+    sorted by the bottleneck's one neuron. Tangent kernel and Jacobian are the largest ones on the
+    segments between neighbors.
     """
     norm = float(network.parameter_norm())
     narrow = network.activations(x)[bottleneck_layers(network.depth)[0]]

@@ -11,7 +11,10 @@ SOME = {"minimum": 1, "maximum": MOST}
 
 @dataclass(frozen=True)
 class Stability(StudyConfig):
-    """Parameters of section 4 of paper D: networks at which gradient descent can stay."""
+    """Parameters of study `stability`, section 4 of paper D.
+
+    The study asks at which networks gradient descent with the learning rate c/L can stay.
+    """
 
     study: ClassVar[str] = "stability"
 
@@ -34,5 +37,5 @@ class Stability(StudyConfig):
     )
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes by which the run names its random streams."""
+        """Return the names of the run's random streams, such as "points"."""
         return ("data", "points", *map(initialization, self.depths))

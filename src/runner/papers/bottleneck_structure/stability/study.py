@@ -41,7 +41,7 @@ Key = tuple[int, int]
 
 @dataclass(frozen=True)
 class StableNetwork(Row):
-    """One row per task, depth, rate and replicate, after gradient descent."""
+    """One row for each task, depth, rate and replicate: the network after gradient descent."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("task", "depth", "rate", "replicate")
@@ -58,7 +58,7 @@ class StableNetwork(Row):
 
 
 def run(config: Stability, context: Context) -> Iterator[StableNetwork]:
-    """Train on the task of figure 1, take steps of gradient descent, and measure."""
+    """Train on figure 1's task, take steps of gradient descent; yield a row for each network."""
     order = [(L, r) for L in sorted(config.depths, reverse=True) for r in range(config.replicates)]
     for task, data in (("figure-1", latent_data(config)), ("example-20", example_data(config))):
         batch = tuple(torch.stack([part[r] for _, r in order]).float() for part in data)
@@ -85,7 +85,7 @@ def latent_data(config: Stability) -> Batch:
 
 
 def example_data(config: Stability) -> Batch:
-    """Return points of [0, 1]^3 and Example 20's function (x, y, z + relu(x - y)) there."""
+    """Return random points (x, y, z) of [0, 1]^3 and the values of Example 20's function there."""
     streams = (config.stream(r, "points") for r in range(config.replicates))
     drawn = [torch.rand(3, config.samples, generator=s, dtype=torch.float64) for s in streams]
     x = torch.stack(drawn)
@@ -99,7 +99,8 @@ def trained(
 ) -> dict[Key, Network]:
     """Return the networks after annealed training by Adam, by depth and replicate.
 
-    order: depth and replicate of each network of the batch, deepest first.
+    order: depth and replicate of each network of the batch, deepest first. batch: inputs and
+    targets.
     """
     depths, replicates = map(list, zip(*order, strict=True))
     stack = DepthStack(depths, config.width, D_IN, D_OUT, context.device)
@@ -115,7 +116,8 @@ def descended(
 ) -> dict[tuple[int, int, float], Network]:
     """Return the networks after gradient descent with weight decay, by depth, replicate and c.
 
-    networks: in the order of the batch, deepest first.
+    networks: the networks before, by depth and replicate, in the order of the batch, deepest first.
+    batch: inputs and targets.
     """
     rates = config.rates
     order = [(*key, c) for key in networks for c in rates]
@@ -136,10 +138,11 @@ def descended(
 
 
 def kernel_norm(network: Network, x: Inputs) -> float:
-    """Return `||Theta(X, X)||_op` of the (N d_out)-square matrix, by power iteration.
+    """Return the operator norm of the tangent kernel Theta(X, X), by power iteration.
 
-    Each layer adds `(J_l(x_i) J_l(x_j)^T) alpha_{l-1}(x_i)^T alpha_{l-1}(x_j)` with `J_l =
-    J(alpha~_l -> f)`: derivatives by the weights, as in Appendix B. nan if the kernel is zero.
+    The kernel is a (N d_out)-square matrix. Each layer adds `(J_l(x_i) J_l(x_j)^T)
+    alpha_{l-1}(x_i)^T alpha_{l-1}(x_j)` with `J_l = J(alpha~_l -> f)`, the derivatives by the
+    weights, as in Appendix B. The norm is nan if the kernel is zero.
     """
     derivatives = differentiate(network, x)
     layers = list(zip(network.activations(x)[:-1], derivatives.outer, strict=True))
@@ -161,8 +164,9 @@ def measure(
 ) -> StableNetwork:
     """Return the row of a network.
 
-    kernels: by replicate, the kernel matrix of the middle layer at the depth before; it is replaced
-    by the matrix of this network.
+    key: task, depth, rate and replicate. kernels: by replicate, the kernel matrix of the middle
+    layer at the next smaller depth. The function replaces the replicate's matrix by this network's
+    matrix.
     """
     derivatives, L, norm = differentiate(network, x), network.depth, network.parameter_norm()
     k = max(1, int(jacobian_ranks(derivatives.jacobian).max()))

@@ -18,10 +18,10 @@ The ratio is 1 if the network does not distinguish orbits.
 
 
 def figure_2(recipe: str, end: str, words: str, kind: Kind) -> list[Claim]:
-    """Return the statements of figure 2 about the networks of one training procedure.
+    """Return the claims of figure 2 about the networks of one training procedure.
 
-    end: end of the claims' names. words: the training procedure in the statements. kind: `paper`
-    for the paper's own training, `ours` for our control.
+    recipe: "constant" or "annealed". end: end of the claims' names. words: the training procedure
+    in the statements. kind: `paper` for the paper's training procedure, `ours` for our control.
     """
 
     def known(column: str) -> Rule:

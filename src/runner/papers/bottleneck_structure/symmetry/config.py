@@ -15,7 +15,10 @@ PIXEL = (0.75, 0.0)
 
 @dataclass(frozen=True)
 class Symmetry(TrainingConfig):
-    """Parameters of figure 2 of paper D: learning symmetric gradient-descent dynamics."""
+    """Parameters of study `symmetry`, figure 2 of paper D.
+
+    The study trains networks to predict gradient-descent dynamics that have a symmetry.
+    """
 
     study: ClassVar[str] = "symmetry"
     version: ClassVar[int] = 6  # dead neurons are removed in training
@@ -64,6 +67,6 @@ class Symmetry(TrainingConfig):
     )
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes by which the run names its random streams."""
+        """Return the names of the run's random streams, such as "orbits"."""
         mine = ("data", "probes", "orbits", "paths", "plane", initialization(self.depth))
         return (*mine, *(f"order/{block}" for block in range(ceil(self.steps / STEPS_AT_ONCE))))

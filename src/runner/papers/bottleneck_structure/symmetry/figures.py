@@ -1,4 +1,4 @@
-"""Draw figure 2 of paper D: the symmetry that a trained network has learned."""
+"""Draw figure 2 of paper D, the symmetry that a trained network has learned, and two variations."""
 
 import numpy as np
 import pandas as pd
@@ -29,13 +29,16 @@ WITHIN = "within / between orbits"
 
 
 def _crossing(embedding: pd.DataFrame) -> str:
-    """Return how many pairs of paths cross, as a label."""
+    """Return as text how many pairs of paths cross."""
     xy = paths(embedding)
     return f"{crossing(xy)} of {len(xy) * (len(xy) - 1) // 2:,} pairs of paths cross"
 
 
 def _paths(axes: Axes, embedding: pd.DataFrame, thick: float) -> None:
-    """Draw every path of gradient descent with a dot at its beginning, lighter near the axis."""
+    """Draw every path of gradient descent with a dot at its beginning, lighter near the axis.
+
+    thick: width of the lines.
+    """
     xy = paths(embedding)
     pieces = np.stack([xy[:, :-1], xy[:, 1:]], 2).reshape(-1, 2, 2)
     value = paths(embedding, ("axis", "axis"))[:, 1:, 0].ravel()
@@ -51,7 +54,10 @@ def _paths(axes: Axes, embedding: pd.DataFrame, thick: float) -> None:
 
 
 def _rings(axes: Axes, distance: pd.DataFrame, size: float) -> None:
-    """Draw the distance to the white square, light where large, and the dashed orbit."""
+    """Draw the distance to the point x_0, a white square; light where large. The orbit is dashed.
+
+    size: size of the square.
+    """
     table = distance.pivot(index="second", columns="first", values="distance")
     largest = table.to_numpy().max()
     share = table / (largest if largest > 0 else 1.0)
@@ -66,9 +72,10 @@ def _rings(axes: Axes, distance: pd.DataFrame, size: float) -> None:
 
 
 def _shown(tables: Tables) -> list[tuple[str, str, Tables]]:
-    """Return title, stage and tables of the rows of figure 2, the first one with large panels.
+    """Return title, stage and tables for each row of panels of figure 2.
 
-    The first row has the networks trained with weight decay throughout, if there are any.
+    The first row, with large panels, has networks trained with weight decay throughout, if there
+    are any.
     """
     tables = Present({name: of_recipe(rows) for name, rows in tables.items()})
     known = set(tables["metrics"]["recipe"])
@@ -83,19 +90,25 @@ def _shown(tables: Tables) -> list[tuple[str, str, Tables]]:
 
 
 def _at(tables: Tables, layer: int, stage: str = "trained") -> pd.DataFrame:
-    """Return the measures of the networks of a stage at a layer, or at the last layer."""
+    """Return the measures of the networks of a stage at a layer, at most the last layer."""
     rows = select(tables["metrics"], stage=stage)
     return select(rows, layer=min(layer, int(rows["layer"].max())))
 
 
 def _within(tables: Tables, stage: str = "trained") -> str:
-    """Return the median of (distance within an orbit) / (distance between orbits), in percent."""
+    """Return as text the median of (distance within an orbit) / (distance between orbits), in
+    percent.
+    """
     ratio = _at(tables, DISTANCE_LAYER, stage)["plane_ratio"].median()
     return f"{100 * ratio:.0f}\u00a0%"
 
 
 def say_orbits(tables: Tables) -> str:
-    """Return the headline: the rank, and how near the points of one orbit are in layer 2."""
+    """Return the headline of figure 2: the rank, and the distances within orbits after training.
+
+    Its numbers are the median ratios of the distance within an orbit to the distance between
+    orbits, after and before training.
+    """
     (_, _, trained), (_, _, before) = _shown(tables)[:2]
     return (
         f"The network finds the rank {RANK} of the task: distances within an orbit are"
@@ -105,9 +118,11 @@ def say_orbits(tables: Tables) -> str:
 
 
 def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure 2 of paper D for the first replicate, after and before training.
+    """Draw figure 2 of paper D for the first replicate, with a row of panels for each network.
 
-    A third row has annealed training, if it is not in the first row.
+    The panels show singular values by layer (a), paths on two principal components (b), and
+    distances to a point (c). The rows are: after training, before training, and after annealed
+    training if it is not in the first row. Returns the picture and the table `metrics`.
     """
     shown = _shown(tables)
     picture = style.canvas(3.5 + 1.3 * (len(shown) - 1))
@@ -159,7 +174,11 @@ STATISTICS = {
 
 
 def _trained_by(tables: Tables, layer: int, by: str) -> pd.DataFrame:
-    """Return the measures of the trained networks at a layer whose runs differ only in `by`."""
+    """Return the measures of the trained networks at a layer, whose runs differ only in one
+    parameter.
+
+    by: the parameter, "noise" or "ridge". The column `k` has the median rank of the networks.
+    """
     rows, other = _at(tables, layer), {"noise": "ridge", "ridge": "noise"}[by]
     usual = rows.groupby(other)[by].nunique().idxmax()
     rank = select(tables["networks"], stage="trained").groupby(["noise", "ridge"])["rank"].median()
@@ -167,7 +186,7 @@ def _trained_by(tables: Tables, layer: int, by: str) -> pd.DataFrame:
 
 
 def say_spurious(tables: Tables) -> str:
-    """Return the headline: rank and unexplained variance under the strongest weight decay."""
+    """Return the headline: median rank and unexplained variance at the largest weight decay."""
     rows = _trained_by(tables, PCA_LAYER, "ridge").groupby(["ridge", "k"])[[*STATISTICS]].median()
     (strong, low), lost = rows.index[-1], 1 - rows.iloc[-1].max()
     fraction = "more than half" if lost > 0.5 else f"at least {100 * lost:.0f} %"
@@ -178,7 +197,7 @@ def say_spurious(tables: Tables) -> str:
 
 
 def _places(axes: Axes, rows: pd.DataFrame, by: str) -> pd.Series:
-    """Return x positions of the values of a column; write the median rank above each."""
+    """Return x positions for the values of a column; write the median rank above each position."""
     ranks = rows.groupby(by)["k"].median()
     style.ticks(axes.xaxis, range(len(ranks)), [f"{value:g}" for value in ranks.index])
     axes.set_xlim(-0.5, len(ranks) - 0.5)
@@ -189,12 +208,15 @@ def _places(axes: Axes, rows: pd.DataFrame, by: str) -> pd.Series:
 
 
 def _before(tables: Tables, layer: int, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the measurements before training at a layer, for the networks of these rows."""
+    """Return the measures before training at a layer, for the networks of these rows."""
     return _at(tables, layer, "untrained").merge(rows[["noise", "ridge", "replicate", "k"]])
 
 
 def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the collapse of orbits by noise, and the unexplained variance by weight decay."""
+    """Draw the unexplained variance by weight decay (a), and the collapse of orbits by noise (b).
+
+    Large marks are medians, dots networks. Returns the picture and the table `metrics`.
+    """
     picture, ((right, left),) = style.sheet(gap=2.0, right=1.1)
     rows = _trained_by(tables, DISTANCE_LAYER, "noise")
     _places(left, rows, "noise")
@@ -232,9 +254,10 @@ def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the preview of one run: the three panels; return ranks and test error of each network.
+    """Draw the preview of one run: the panels of figure 2; return the picture and a table.
 
-    The column `learned` says whether the network fits.
+    The table has ranks and test error of each network. Its column `learned` says whether the
+    network fits.
     """
     picture, _ = draw_symmetry(tables)
     networks = tables["networks"]
@@ -253,12 +276,12 @@ FIGURES = [
         draw_symmetry,
         whose="as in the paper",
         findings=[Finding(say_orbits, holds=["true-rank", "summary-statistics"])],
-        marks=f"drawn: the first network; {WITHIN}: the median network",
+        marks="drawn: first network; percentages: medians",
         caption="A network predicts gradient descent; rotations about an axis w change nothing."
         " (a) shows singular values by layer (band: all but two), (b) two principal"
         f" components of layer {PCA_LAYER}, (c) distances to a point in layer"
-        f" {DISTANCE_LAYER} (dashed: orbit). Large panels: weight decay λ throughout."
-        " Annealed training: 0 for 200 steps, to 5 λ until 60 %, then λ.",
+        f" {DISTANCE_LAYER} (dashed: orbit). Large panels have weight decay λ"
+        " throughout. Annealed training begins with none, then has up to 5 λ, then λ.",
     ),
     Drawing(
         "bottleneck-symmetry",

@@ -1,6 +1,15 @@
-"""Measure the trained network of figure 2 and, for comparison, the network before training.
+"""Quantities of the claims about figure 2: numbers about the network of each replicate.
 
-Each frame has the column `test_cost`, the test error of the trained network.
+Each function returns a row for each trained network, that is, for each noise ‖E‖, weight decay λ
+and replicate. The column `test_cost` is the test error of the trained network.
+
+Arguments that recur:
+
+- tables: the tables of a figure's runs, such as `metrics`, the measures of each layer.
+- recipe: "constant" (weight decay λ throughout) or "annealed" (annealed training).
+- layer: the number of a layer; the last layer if the network has fewer layers.
+- column: a column of the table.
+- where: a condition on E (the norm ‖E‖), λ and other columns, as for `DataFrame.query`.
 """
 
 import pandas as pd
@@ -32,7 +41,10 @@ RUN = ["E", "λ", "replicate"]
 
 
 def _read(tables: Tables, table: str, recipe: str, where: str = "") -> pd.DataFrame:
-    """Return the rows of a recipe, with columns in the paper's notation."""
+    """Return the rows of a recipe that meet a condition, with the columns `E` and `λ`.
+
+    Raises NoRows if there are none.
+    """
     rows = select(of_recipe(tables[table]), recipe=recipe)
     rows = rows.rename(columns={"noise": "E", "ridge": "λ"})
     return nonempty(rows.query(where), f"networks where {where}") if where else rows
@@ -44,7 +56,13 @@ def _networks(tables: Tables, recipe: str) -> pd.DataFrame:
 
 @quantity("{column} of {recipe}")
 def rank(tables: Tables, column: str, recipe: str, where: str = "") -> pd.DataFrame:
-    """TODO"""
+    """Return a rank of the trained networks, a row for each network.
+
+    column: "jacobian_rank" or "bottleneck_rank", a column of the table `networks`. recipe:
+    "constant" or "annealed". where: a condition on E, λ and other columns, as for
+    `DataFrame.query`. Raises NoRows if no network meets the condition, or the table lacks the
+    column.
+    """
     rows = select(_read(tables, "networks", recipe, where), stage="trained")
     if column not in rows:
         raise NoRows(f"the tables are from an earlier version and have no column {column}")
@@ -52,10 +70,17 @@ def rank(tables: Tables, column: str, recipe: str, where: str = "") -> pd.DataFr
 
 
 @quantity(
-    "index after which the gap between singular values of {recipe} is largest, median over the middle half of the layers"
+    "index after which the gap between singular values of {recipe} is largest, median over the"
+    " middle half of the layers"
 )
 def rank_by_gap(tables: Tables, recipe: str) -> pd.DataFrame:
-    """TODO"""
+    """Return the index after which the gap between singular values is largest.
+
+    There is a row for each network. The value is the median over the middle half of the layers. The
+    column `right` is the fraction of these layers with the index 2. The column `third` is the
+    fraction of these layers whose third singular value is above 0.1. recipe: "constant" or
+    "annealed". Raises NoRows if the recipe was not run.
+    """
     rows = middle_layers(select(_read(tables, "metrics", recipe), stage="trained"))
     rows = rows.assign(right=rows["rank_gap"] == 2, third=rows["s3"] > 0.1)
     by = rows.groupby(RUN).agg(
@@ -65,9 +90,9 @@ def rank_by_gap(tables: Tables, recipe: str) -> pd.DataFrame:
 
 
 def _stages(tables: Tables, layer: int, column: str, recipe: str, where: str = "") -> pd.DataFrame:
-    """Return a column of a layer after and before training.
+    """Return a column of a layer after training (`trained`) and before training (`untrained`).
 
-    layer: the last one if the network has fewer layers.
+    There is a row for each network. layer: the last layer is used if the network has fewer layers.
     """
     rows = _read(tables, "metrics", recipe, where)
     rows = select(rows, layer=min(layer, int(rows["layer"].max())))
@@ -76,12 +101,19 @@ def _stages(tables: Tables, layer: int, column: str, recipe: str, where: str = "
 
 
 @quantity(
-    "variance of {column} that two principal components of layer {layer} of {recipe} do not explain, after training / before training"
+    "variance of {column} that two principal components of layer {layer} of {recipe} do not"
+    " explain, after training / before training"
 )
 def left_unexplained(
     tables: Tables, column: str, layer: int, recipe: str, where: str = ""
 ) -> pd.DataFrame:
-    """TODO"""
+    """Return the unexplained variance 1 − R² after training, divided by 1 − R² before training.
+
+    R² tells how well a summary statistic of the task is predicted from two principal components of
+    a layer. There is a row for each network. column: "knn_r2_axis" or "knn_r2_orthogonal", one for
+    each statistic. recipe: "constant" or "annealed". where: a condition on E and λ, as for
+    `DataFrame.query`. Raises NoRows if no network meets the condition.
+    """
     rows = _stages(tables, layer, column, recipe, where)
     return rows.assign(value=(1 - rows["trained"]) / (1 - rows["untrained"]))
 
@@ -91,7 +123,13 @@ def left_unexplained(
     unit="ratio",
 )
 def within_over_between(tables: Tables, column: str, layer: int, recipe: str) -> pd.DataFrame:
-    """TODO"""
+    """Return the mean distance within an orbit divided by the mean distance between orbits.
+
+    An orbit is a set of points that differ by a rotation around w. Distances are measured in the
+    activations of a layer, after training; the column `before` has the ratio before training. There
+    is a row for each network. column: "orbit_ratio" (random orbits) or "plane_ratio" (circles in a
+    plane). recipe: "constant" or "annealed". Raises NoRows if the recipe was not run.
+    """
     rows = _stages(tables, layer, column, recipe)
     return rows.assign(value=rows["trained"], before=rows["untrained"])
 
@@ -102,14 +140,26 @@ def within_over_between(tables: Tables, column: str, layer: int, recipe: str) ->
     unit="difference",
 )
 def gained(tables: Tables, column: str, layer: int, recipe: str) -> pd.DataFrame:
-    """TODO"""
+    """Return how much training raises an R², a row for each network.
+
+    The value is R² after training minus R² before training. The columns `trained`, `untrained` and
+    `task` count pairs of paths that cross: in the two networks, and in the true statistics. The
+    column `pairs` is the number of all pairs.
+
+    column: such as "step_r2", the R² of the next step of a path. recipe: "constant" or "annealed".
+    Raises NoRows if the recipe was not run.
+    """
     rows = _stages(tables, layer, column, recipe)
     rows = rows.assign(value=rows["trained"] - rows["untrained"])
     return rows.merge(_crossings(tables, recipe), on=RUN, suffixes=("_r2", ""))
 
 
 def _crossings(tables: Tables, recipe: str) -> pd.DataFrame:
-    """Count the pairs of paths that cross, by stage; `task`: in the true statistics."""
+    """Return for each network the number of pairs of paths that cross.
+
+    The columns are `trained`, `untrained`, `task` (in the true statistics) and `pairs` (the number
+    of all pairs).
+    """
     rows = []
     for key, points in _read(tables, "embedding", recipe).groupby(RUN):
         stages = {stage: select(points, stage=stage) for stage in ("trained", "untrained")}

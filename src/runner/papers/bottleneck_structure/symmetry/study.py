@@ -2,10 +2,11 @@
 
 A network of depth L gets v(0) and predicts C(v(1)), ..., C(v(T)) along gradient descent. The task
 has bottleneck rank 2: without the noise E it depends only on two summary statistics of v(0). Inputs
-are scaled as x = sqrt(d) v, targets are centered and scaled to E ||y||^2 = 1. Training has weight
-decay lambda throughout (recipe `constant`), or is `annealed`: no weight decay for 200 steps, up to
-5 lambda until 60 % of the steps, then lambda. The network is measured before training (`untrained`)
-and after it (`trained`).
+are scaled as x = sqrt(d) v. Targets are centered and scaled to E ||y||^2 = 1.
+
+Training has weight decay lambda throughout (recipe `constant`), or is `annealed`: no weight decay
+for 200 steps, up to 5 lambda until 60 % of the steps, then lambda. The network is measured before
+training (`untrained`) and after training (`trained`).
 """
 
 from collections.abc import Callable, Iterator
@@ -48,7 +49,8 @@ PATHS = 60
 class AtStage:
     """The columns `stage` and `replicate`, which together identify a network of this study.
 
-    stage: whether the network is measured before or after training. Rows inherit from this class.
+    The row classes of this study inherit them. stage: whether the network is measured before or
+    after training.
     """
 
     stage: str  # untrained or trained
@@ -57,7 +59,7 @@ class AtStage:
 
 @dataclass(frozen=True)
 class LayerMeasures(AtStage, Row):
-    """One row per stage, replicate and layer 1 .. L.
+    """One row for each stage, replicate and layer 1 .. L.
 
     Representations are alpha_l(X); for l = L they are the outputs.
     """
@@ -70,7 +72,7 @@ class LayerMeasures(AtStage, Row):
     s2: float  # second largest singular value of W_l
     s3: float  # third largest singular value of W_l
     s4: float  # fourth largest singular value of W_l; 0 if there are fewer
-    rank: int  # singular values of W_l above 0.1
+    rank: int  # number of singular values of W_l above 0.1
     rank_gap: int  # the k with the largest s_k / s_{k+1}
     knn_r2_axis: float  # R^2 of (w.v)^2 predicted from two principal components of layer l
     knn_r2_orthogonal: float  # R^2 of ||(I - w w^T) v||^2 predicted from these components
@@ -81,7 +83,7 @@ class LayerMeasures(AtStage, Row):
 
 @dataclass(frozen=True)
 class NetworkAtStage(AtStage, Row):
-    """One row per stage and replicate."""
+    """One row for each stage (before or after training) and replicate: measures of the network."""
 
     table: ClassVar[str] = "networks"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate")
@@ -89,7 +91,7 @@ class NetworkAtStage(AtStage, Row):
     parameter_norm: float  # squared norm of the parameters, ||theta||^2
     train_cost: float  # training cost C; the zero network costs 1
     test_cost: float  # test cost C on new initial points; the zero network costs 1
-    rank: int  # singular values of W_{L/2} above 0.1
+    rank: int  # number of singular values of W_{L/2} above 0.1
     bottleneck_rank: int  # smallest number of singular values above 0.1 of any W_l
     jacobian_rank: int  # largest Rank J f(x) over new initial points
     rank_share: float  # fraction of new initial points with this rank
@@ -100,7 +102,7 @@ class NetworkAtStage(AtStage, Row):
 
 @dataclass(frozen=True)
 class SingularValue(AtStage, Row):
-    """Panel (a): one row per singular value of every W_l."""
+    """Panel (a) of figure 2: one row for each singular value of every weight matrix W_l."""
 
     table: ClassVar[str] = "spectrum"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "layer", "index")
@@ -113,7 +115,10 @@ class SingularValue(AtStage, Row):
 
 @dataclass(frozen=True)
 class PathPoint(AtStage, Row):
-    """Panel (b): gradient-descent paths on the first two principal components of alpha_6(X)."""
+    """Panel (b) of figure 2: one row for each point of each gradient-descent path.
+
+    pc1 and pc2 are its coordinates on the first two principal components of alpha_6(X).
+    """
 
     table: ClassVar[str] = "embedding"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "path", "time")
@@ -128,7 +133,7 @@ class PathPoint(AtStage, Row):
 
 @dataclass(frozen=True)
 class Distance(AtStage, Row):
-    """Panel (c): ||alpha_2(x_0) - alpha_2(x)|| over a plane orthogonal to w through the origin."""
+    """Panel (c) of figure 2: one row for each point of a plane orthogonal to w through 0."""
 
     table: ClassVar[str] = "distance"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "first", "second")
@@ -140,7 +145,10 @@ class Distance(AtStage, Row):
 
 @dataclass(frozen=True)
 class Task:
-    """The dynamics of one replicate with its training set; inputs (N, d), targets (N, T)."""
+    """The dynamics of one replicate, with its training inputs x and targets y, one sample per row.
+
+    mean, scale: the numbers by which targets are centered and scaled.
+    """
 
     dynamics: Dynamics
     x: Float[Tensor, "N d"]
@@ -149,16 +157,16 @@ class Task:
     scale: Float[Tensor, ""]
 
     def inputs(self, v: Float[Tensor, "... d"]) -> Float[Tensor, "... d"]:
-        """Return `x = sqrt(d) v`."""
+        """Return the network's inputs `x = sqrt(d) v` for points v."""
         return sqrt(len(self.dynamics.w)) * v
 
     def targets(self, v: Float[Tensor, "N d"]) -> Float[Tensor, "N T"]:
-        """Return the costs to predict, centered and scaled as the training set."""
+        """Return the costs to predict from points v, centered and scaled as in training."""
         return (self.dynamics.costs(v, len(self.mean)) - self.mean) / self.scale
 
 
 def draw_task(config: Symmetry, replicate: int) -> Task:
-    """Return the task of one replicate, from its stream `data`."""
+    """Return the task of one replicate, drawn from its random stream `data`."""
     stream = config.stream(replicate, "data")
     dynamics = Dynamics.drawn(config.dimension, config.noise, config.step_size, stream)
     v = dynamics.starts(config.starts, stream)
@@ -169,7 +177,10 @@ def draw_task(config: Symmetry, replicate: int) -> Task:
 
 
 def run(config: Symmetry, context: Context) -> Iterator[Row]:
-    """Train all replicates together, and measure each network before and after training."""
+    """Train all replicates together; yield rows of each network before and after training.
+
+    Raises InputError for an unknown recipe.
+    """
     R, recipe = config.replicates, lookup("recipe", config.recipe, RECIPES)
     tasks = [draw_task(config, replicate) for replicate in range(R)]
     stack = DepthStack(
@@ -190,7 +201,10 @@ def run(config: Symmetry, context: Context) -> Iterator[Row]:
 def minibatches(
     config: Symmetry, tasks: list[Task], device: torch.device
 ) -> Callable[[int], list[Batch]]:
-    """Return a function from the index of a block of steps to the block's minibatches."""
+    """Return a function from the index of a block of steps to the block's minibatches.
+
+    tasks: the task of each replicate.
+    """
     x = torch.stack([task.x for task in tasks]).float().to(device)
     y = torch.stack([task.y for task in tasks]).float().to(device)
     network_index = torch.arange(len(tasks), device=device)[:, None]
@@ -210,7 +224,7 @@ def minibatches(
 def measure(
     config: Symmetry, stage: str, network: Network, task: Task, replicate: int
 ) -> Iterator[LayerMeasures | NetworkAtStage | SingularValue | PathPoint | Distance | TheoremCheck]:
-    """Yield all rows of one network."""
+    """Yield all rows of one network. stage: "trained" or "untrained"."""
     key = {"stage": stage, "replicate": replicate}
     v = task.dynamics.starts(config.probes, config.stream(replicate, "probes"))
     x = task.inputs(v)
@@ -237,7 +251,7 @@ def measure(
 def _layers(
     config: Symmetry, key: dict, network: Network, task: Task, v: Float[Tensor, "N d"]
 ) -> Iterator[LayerMeasures | SingularValue]:
-    """Yield for every layer its spectrum and the measures of its representation."""
+    """Yield for every layer its singular values and the measures of its representation."""
     dynamics, stream = task.dynamics, config.stream(key["replicate"], "orbits")
     statistics = dynamics.statistics(v)
     sample_index = torch.arange(len(v))

@@ -18,9 +18,10 @@ ROUNDING = 16
 def principal_components(
     features: Float[Tensor, "N n"], count: int = 2
 ) -> tuple[Float[Tensor, " n"], Float[Tensor, "n count"]]:
-    """Return the mean and the leading principal directions, with positive largest entries.
+    """Return the mean of features and their leading principal directions.
 
-    Directions beyond the rank of the data are zero.
+    The largest entry of each direction is positive. Directions beyond the rank of the data are
+    zero. count: number of directions.
     """
     mean = features.mean(0)
     _, _, right = svd(features - mean)
@@ -32,7 +33,7 @@ def principal_components(
 def neighbours(
     points: Float[Tensor, "N p"], groups: Int[Tensor, " N"]
 ) -> Int[Tensor, "N neighbours"]:
-    """Return the indices of the NEIGHBOURS points of other groups that are nearest to each point.
+    """Return for each point the indices of the NEIGHBOURS nearest points of other groups.
 
     groups: the group of each point. Coordinates are not rescaled.
     """
@@ -44,8 +45,8 @@ def neighbours(
 def neighbour_r2(nearest: Int[Tensor, "N neighbours"], values: Float[Tensor, "N q"]) -> float:
     """Return R^2 of predicting the values at a point by their mean over the point's neighbors.
 
-    nearest: indices of neighbors, see `neighbours`. Squared errors and variances are summed over
-    the q values.
+    nearest: indices of neighbors, the result of `neighbours`. values: q values for each point.
+    Squared errors and variances are summed over the q values.
     """
     residual = values - values[nearest].mean(1)
     variance = (values - values.mean(0)).square().sum()

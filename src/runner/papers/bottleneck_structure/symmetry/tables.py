@@ -8,7 +8,7 @@ FITTED = 0.1
 
 
 def of_recipe(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with a column `recipe`; tables that lack it are of annealed training."""
+    """Return the rows with a column `recipe`, which is "annealed" if the table lacks it."""
     return rows if "recipe" in rows else rows.assign(recipe="annealed")
 
 
@@ -19,9 +19,10 @@ def middle_layers(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def paths(embedding: pd.DataFrame, columns: tuple[str, str] = ("pc1", "pc2")) -> np.ndarray:
-    """Return the paths of one network in two columns of the table, (paths, times, 2).
+    """Return the gradient-descent paths of one network, an array (paths, times, 2).
 
-    Paths with fewer times than the longest path are excluded.
+    embedding: the rows of the table for this network. columns: the two columns that are the
+    coordinates. Paths with fewer times than the longest path are excluded.
     """
     rows = embedding.sort_values(["path", "time"])
     counts = rows.groupby("path").size()
@@ -30,7 +31,10 @@ def paths(embedding: pd.DataFrame, columns: tuple[str, str] = ("pc1", "pc2")) ->
 
 
 def crossing(xy: np.ndarray) -> int:
-    """Return the number of pairs of paths that cross in the plane. xy: (paths, times, 2)."""
+    """Return the number of pairs of paths that cross in the plane.
+
+    xy: an array (paths, times, 2).
+    """
     start, end = xy[:, :-1].reshape(-1, 2), xy[:, 1:].reshape(-1, 2)
     step, pieces = end - start, max(1, xy.shape[1] - 1)
 

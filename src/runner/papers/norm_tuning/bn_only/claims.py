@@ -1,8 +1,8 @@
 """Statements of paper A about its figures 4 and 5, and additional statements.
 
-Appendix E states its results without numbers ("beats", "almost 0", "high"). An error is the mean
-squared error on test samples, divided by the variance of the target g. An error below 0.01 is
-small, or almost 0.
+Appendix E of the paper describes results without numbers ("beats", "almost 0", "high"). An error
+here is the mean squared error on test samples, divided by the variance of the target g. An error
+below 0.01 counts as small, or almost 0.
 """
 
 from runner.papers.norm_tuning.bn_only import quantities as q

@@ -16,9 +16,10 @@ SHIFT_MARGIN = 7.0
 
 @dataclass(frozen=True)
 class BnOnly(TrainingConfig):
-    """Parameters of figures 4 and 5 of paper A.
+    """Parameters of figures 4 and 5 of paper A, and of additional figures.
 
-    γ and β of a frozen random network f are set by Theorem 1, or trained by SGD.
+    The experiment: gamma and beta of a frozen random network f are set by Theorem 1, or trained by
+    SGD.
     """
 
     study: ClassVar[str] = "bn_only"
@@ -110,9 +111,9 @@ class BnOnly(TrainingConfig):
 
     @property
     def m(self) -> list[int]:
-        """Return the list of hidden widths of f."""
+        """Return the widths of the frozen network f: its numbers m of hidden units."""
         return self.widths or [self.target_width**2]
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the run's random streams."""
+        """Return the names of the run's random streams, one for each kind of random numbers."""
         return ("target", "student", "W1", "W2", "train", "test")

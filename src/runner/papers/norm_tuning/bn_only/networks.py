@@ -1,10 +1,11 @@
-"""The networks of paper A, Appendix E, and two ways to find γ and β: Theorem 1 and training.
+"""The networks of paper A, Appendix E, and two ways to find gamma and beta: formulas and training.
 
     f(x) = sum_i relu(gamma2 * (W2 relu(gamma1 * (W1 x) + beta1)) + beta2)_i    W1 (m, d), W2 (d, m)
     g(x) = sum_i relu(W x)_i                                                    W (d, d)
 
-W1 and W2 are frozen. The leading axis R counts independent replicates. Samples are columns, x (R,
-d, N), with outputs (R, N); gamma and beta are columns, too.
+W1 and W2 of the network f are random and frozen. The dense network g is the target, or is trained.
+The leading axis R counts independent replicates. Samples are columns: inputs are x (R, d, N),
+outputs are (R, N). gamma and beta are columns, too.
 """
 
 from functools import cached_property
@@ -26,17 +27,21 @@ NEWTON_STEPS = 20
 
 
 def f(h1: Float[Tensor, "R m N"], W2: Float[Tensor, "R d m"], norm: Norm) -> Float[Tensor, "R N"]:
-    """Return the outputs of Theorem 1's network f.
+    """Return the outputs of the frozen network f for N samples.
 
-    h1: the hidden units W1 x. W2: the second frozen matrix. norm: gamma and beta of both
-    normalization layers, which are affine maps (Proposition 1).
+    They are `sum_i relu(gamma2 * (W2 relu(gamma1 * h1 + beta1)) + beta2)_i`.
+
+    - h1: the hidden units W1 x before normalization.
+    - W2: frozen weights of the second layer.
+    - norm: gamma and beta of both normalization layers, which are affine maps (paper A, Proposition
+      1).
     """
     active = (norm.gamma1 * h1).add_(norm.beta1).relu_()
     return (norm.gamma2 * (W2 @ active)).add_(norm.beta2).relu_().sum(1)
 
 
 def g(x: Float[Tensor, "R d N"], W: Float[Tensor, "R d d"]) -> Float[Tensor, "R N"]:
-    """Return the outputs `sum_i relu(W x)_i` of the target, or of a dense network of its shape."""
+    """Return the outputs `sum_i relu(W x)_i` of a dense network with weights W, for N inputs x."""
     return (W @ x).relu_().sum(1)
 
 
@@ -44,14 +49,16 @@ def g(x: Float[Tensor, "R d N"], W: Float[Tensor, "R d d"]) -> Float[Tensor, "R 
 
 
 def with_right_means(norm: Norm, W1: Tensor, W2: Tensor, target: Tensor) -> Norm:
-    """Return gamma and beta of a construction, with beta2 changed so that means are right.
+    """Return gamma and beta of a constructed network, with corrected means of its last units.
 
-    This correction is not in the paper. If m < d^2, the rows w of `W2 diag(gamma1) W1` are shorter
-    than the target's rows w*, and the mean of f is too small. A shift b of each last unit makes its
-    mean over inputs x ~ N(0, I) equal to the target's:
-    `b Phi(b / |w|) + |w| phi(b / |w|) = |w*| / sqrt(2 pi)`. Here Phi and phi are the normal
-    distribution function and density. The left side is convex and rises in b, so Newton's method
-    converges to the root from above.
+    norm: gamma and beta of the construction. W1, W2: its frozen weights. target: weights W* of the
+    target.
+
+    The correction is not in the paper. If m < d^2, the rows w of `W2 diag(gamma1) W1` are shorter
+    than the rows w* of W*. The mean of f is then too small. A shift b of each last unit makes its
+    mean over inputs x ~ N(0, I) equal to the target's: `b Phi(b / |w|) + |w| phi(b / |w|) = |w*| /
+    sqrt(2 pi)`. Phi and phi are the distribution function and the density of N(0, 1). The left side
+    is convex and rises in b, so Newton's method converges to the root from above.
     """
     length = ((W2 * norm.gamma1.mT) @ W1).norm(dim=-1, keepdim=True)
     mean = target.norm(dim=-1, keepdim=True) / sqrt(2 * pi)
@@ -74,10 +81,11 @@ The last entry is 1 for each last unit that is active or may become active, else
 
 
 class Batch:
-    """A batch of training samples: inputs x (R, d, N) and labels y (R, N).
+    """A batch of N training samples: inputs x (R, d, N) and labels y (R, N).
 
-    W1 (R, m, d): the first frozen matrix of the widest f. A narrower f has its first units, so
-    networks of all widths use the same `h1`, which is computed at most once.
+    W1 (R, m, d) has the frozen weights of the first layer, for the widest network. A narrower
+    network has the first of these units. All networks therefore share the hidden units `h1`, which
+    are computed at most once.
     """
 
     def __init__(self, x: Tensor, y: Tensor, W1: Tensor) -> None:
@@ -90,9 +98,9 @@ class Batch:
 
     @cached_property
     def moments1(self) -> tuple[Float[Tensor, "R m 1"], Float[Tensor, "R m 1"]]:
-        """Return the mean and the variance of each hidden unit over the batch.
+        """Return the mean and the variance over the batch of each hidden unit W1 x.
 
-        They are computed from the moments of x, since `h1` is linear in x, and large.
+        They are computed from the moments of x. This is fast because W1 x is linear in x.
         """
         mean = self.x.mean(-1, keepdim=True)
         centred = self.x - mean
@@ -101,7 +109,10 @@ class Batch:
 
 
 class Dense:
-    """The dense network g in training. All of its weights W are trained."""
+    """The dense network g(x) = sum_i relu(W x)_i during training; all weights W are trained.
+
+    W holds the initial weights of R replicates.
+    """
 
     def __init__(self, W: Float[Tensor, "R d d"]) -> None:
         self.parameters, self.running = {"W": W.clone()}, {}
@@ -112,7 +123,10 @@ class Dense:
         return self.parameters["W"].double()
 
     def step(self, batch: Batch) -> Step:
-        """Return the loss on a batch, its gradient by W, and which units are active."""
+        """Return the loss on a batch, its gradient by W, and which units are active.
+
+        Nothing is changed. The entries are those of the type `Step`.
+        """
         units = (self.parameters["W"] @ batch.x).relu_()
         residual = units.sum(1, keepdim=True) - batch.y.unsqueeze(1)
         on = units.sign_()
@@ -121,12 +135,18 @@ class Dense:
 
 
 class FrozenWithNorm:
-    """The frozen network f in training. Gamma and beta of its two BatchNorm layers are trained.
+    """A two-layer network during training: gamma and beta are trained, all weights are frozen.
 
-    Its hidden units are the first m in a batch. batch_statistics: whether the layers use mean and
-    variance of the batch (Eq. 3), like BatchNorm in training. Otherwise they use 0 and 1, so that
-    they are the affine maps of Proposition 1. Gradients are implemented by hand, since autograd
-    takes 1.55 times as long.
+    gamma and beta are the scales and shifts of its two BatchNorm layers. The network is f in the
+    module's docstring.
+
+    - W2: frozen weights of the second layer. The units of the first layer are the first m units of
+      a batch.
+    - batch_statistics: whether the BatchNorm layers use mean and variance of the batch (Eq. 3), as
+      usual in training. Otherwise they use mean 0 and variance 1, so that they are the affine maps
+      of Proposition 1.
+
+    Gradients are written by hand, since autograd takes 1.55 times as long.
     """
 
     def __init__(self, W2: Float[Tensor, "R d m"], batch_statistics: bool) -> None:
@@ -142,7 +162,8 @@ class FrozenWithNorm:
     def found(self) -> Norm:
         """Return the trained gamma and beta as affine maps in float64 (Proposition 1).
 
-        Running mean and variance are included if the layers use statistics of the batch.
+        If the layers use statistics of the batch, the affine maps contain the running mean and
+        variance.
         """
         gamma1, beta1, gamma2, beta2 = (p.double() for p in self.parameters.values())
         if self.batch_statistics:
@@ -152,9 +173,10 @@ class FrozenWithNorm:
         return Norm(gamma1, beta1, gamma2, beta2)
 
     def step(self, batch: Batch) -> Step:
-        """Return the loss on a batch, its gradients by gamma and beta, and which units are active.
+        """Return the loss on a batch, its gradients by gamma and beta, and the active last units.
 
-        With fixed statistics every last unit counts as active, since it may become so.
+        With statistics of the batch, the running statistics are updated. With fixed statistics
+        every last unit counts as active, because the unit may become active later.
         """
         gamma1, beta1, gamma2, beta2 = self.parameters.values()
         m = self.W2.shape[-1]
@@ -196,15 +218,17 @@ class FrozenWithNorm:
 
 
 class KeptOn(FrozenWithNorm):
-    """The frozen network f in training, with every hidden ReLU kept active.
+    """A two-layer network as `FrozenWithNorm`, in which every hidden ReLU is kept active.
 
-    Only gamma1 is trained. After every step the shifts are set as in Lemma 7. They make the hidden
-    ReLUs active for inputs of norm at most `input_norm`, and the last layer subtracts them. So the
-    last units of f are `relu(W2 diag(gamma1) W1 x)`.
+    Only gamma1, the scales of the first layer, is trained. After every step the shifts are set by
+    Lemma 7 of paper A. They make all hidden ReLUs active for inputs of norm at most `input_norm`,
+    and the last layer subtracts them. The last units are therefore `relu(W2 diag(gamma1) W1 x)`.
 
-    in_coordinates: train a vector u instead, with gamma1 = K^+ u. Here K is the Khatri-Rao matrix,
-    and K^+ its pseudo-inverse. Then u has the entries of `W2 diag(gamma1) W1`, whatever the
-    condition number of K.
+    - W1, W2: the frozen weights.
+    - input_norm: the largest norm of an input.
+    - in_coordinates: whether a vector u is trained instead, with gamma1 = K^+ u. K^+ is the
+      pseudo-inverse of the Khatri-Rao matrix K of the weights. The entries of u are those of `W2
+      diag(gamma1) W1`, whatever the condition number of K.
     """
 
     def __init__(
@@ -226,7 +250,7 @@ class KeptOn(FrozenWithNorm):
         self.follow()
 
     def follow(self) -> None:
-        """Set gamma and beta of both layers by the trained parameters and Lemma 7."""
+        """Set gamma and beta of both layers from the trained parameters, by Lemma 7."""
         *_, trained = self.trained.values()
         gamma1 = trained if self.inverse is None else self.inverse @ trained
         norm = set_shifts(self.W1, self.W2, gamma1, self.input_norm)
@@ -234,10 +258,10 @@ class KeptOn(FrozenWithNorm):
             self.parameters[name].copy_(parameter)
 
     def step(self, batch: Batch) -> Step:
-        """Return the loss on a batch, its gradient by gamma1 or u, and which units are active.
+        """Return the loss on a batch, its gradient by gamma1 or u, and which last units are active.
 
-        The shifts cancel while every hidden ReLU is active. So the gradient by gamma1 with fixed
-        shifts is also the gradient with shifts that follow gamma1.
+        The shifts cancel while every hidden ReLU is active. The gradient with fixed shifts is
+        therefore equal to the gradient with shifts that change with gamma1.
         """
         loss, gradients, on = super().step(batch)
         of_gamma1 = gradients["gamma1"]
@@ -247,17 +271,17 @@ class KeptOn(FrozenWithNorm):
 
 
 def inverse_root(variance: Tensor) -> Tensor:
-    """Return `1 / sqrt(variance + EPSILON)`, the factor by which BatchNorm multiplies."""
+    """Return `1 / sqrt(variance + epsilon)`, by which BatchNorm multiplies its centered inputs."""
     return (variance + EPSILON).rsqrt()
 
 
 def curvature(on: Float[Tensor, "R d N"]) -> Float[Tensor, " R"]:
     """Return the curvature of the mean squared error along beta2, for each replicate.
 
-    on: 1 for each last unit that is active at a sample, else 0. The curvature is `2 E k^2 / d`,
-    where k counts the active units of a sample, at least one. A step of length one along (1, ...,
-    1) in beta2 moves the output by k / sqrt(d). For `Dense` the step is of all rows of W along one
-    vector.
+    beta2 is the shift of the last layer. on: 1 for each last unit that is active at a sample, else
+    0. The curvature is `2 E k^2 / d`, where k is the number of active last units of a sample, but
+    at least one. A step of length one along (1, ..., 1) in beta2 moves the output by k / sqrt(d).
+    For a dense network, the step moves all rows of W along one vector.
 
     SGD is stable at learning rates below 2 / curvature. At this limit `Dense` diverges in at least
     7 of 8 replicates, for d = 5 to 30. At three quarters of the limit it never does (seed 1).

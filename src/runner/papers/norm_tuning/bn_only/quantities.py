@@ -1,10 +1,19 @@
-"""Measure the methods of figures 4 and 5, in each replicate.
+"""Measure how well the methods of figures 4 and 5 of paper A imitate their target.
 
-All methods of a replicate share target, frozen weights and samples. A test error is the mean
-squared error divided by the variance of the target g, so predicting the mean has the error 1.
-Diverged networks have infinite error. The best learning rate of a schedule is chosen on other
-networks. Conditions are on d (the width of the target), m (of the frozen network) and p (the
-fraction of nonzero weights).
+All methods of a replicate have the same target network, frozen weights and samples. A test error is
+the mean squared error on test samples, divided by the variance of the target g. Predicting the mean
+of g has the error 1. A network that diverged has an infinite error.
+
+Arguments that recur:
+
+- series: the name of a method together with how it is trained, as in the column `series` of
+  `tables.with_series`: "sgd", "adam", "teacher construction", "student construction", "dense".
+- where: a condition on the columns d (width of the target), m (width of the frozen network) and p
+  (fraction of nonzero weights), as for `DataFrame.query`.
+
+A row of a result is one network, if the function states nothing else. Its columns d, m, p and
+replicate identify it, and `value` is the number. A function raises NoRows if no network meets its
+conditions.
 """
 
 from itertools import product
@@ -74,10 +83,12 @@ def _ratios(tables: Tables, top: Series, bottom: Series, where: str) -> pd.DataF
 
 @quantity("test error of {top} / test error of {bottom}", each=("d", "m"), unit="ratio")
 def ratio(tables: Tables, top: Series, bottom: Series, where: str) -> pd.DataFrame:
-    """Return one row per network that both methods have (d, m, p, replicate); `value` is the ratio.
-    top, bottom: the name of a method, or several names; then every pair of a top and a bottom gives
-    rows, and the rule must hold for each. where: a condition on the columns d, m and p, as for
-    `DataFrame.query`. Raises NoRows if no network meets the condition.
+    """Return the ratio of the test errors of two methods, for each network that both have.
+
+    The columns of a row are d, m, p, replicate, and `value`, the ratio. top, bottom: the name of a
+    method, as "sgd", or several names. With several names there are rows for each pair of a top and
+    a bottom method. where: a condition on the columns d, m and p, as for `DataFrame.query`. Raises
+    NoRows if no network meets the condition.
     """
     return _ratios(tables, top, bottom, where)
 
@@ -89,15 +100,23 @@ def ratio(tables: Tables, top: Series, bottom: Series, where: str) -> pd.DataFra
     needs={"width": 3},
 )
 def ratio_near_square(tables: Tables, top: Series, bottom: Series) -> pd.DataFrame:
-    """top, bottom: one method, or several methods that must each satisfy the rule."""
+    """Return the ratio of two methods' test errors at the largest width m below d², for each d.
+
+    A row has the ratio of one replicate in `value`. top, bottom: the name of a method, as "sgd", or
+    several names; then there are rows for each pair. Raises NoRows if no network is narrower than
+    d².
+    """
     rows = _ratios(tables, top, bottom, "m < d ** 2")
     return rows[rows["m"] == rows.groupby("d")["m"].transform("max")]
 
 
 @quantity("test error of {series}", each=("d", "m"))
 def loss(tables: Tables, series: Series, where: str) -> pd.DataFrame:
-    """series: one method, or several methods that must each satisfy the rule. where: a condition on
-    the sizes of the networks.
+    """Return the test error of each network of a method.
+
+    A row has the columns d, m, p and replicate, and the error in `value`; inf means that training
+    diverged. series: the name of a method, as "sgd", or several names. where: a condition on the
+    columns d, m and p, as for `DataFrame.query`. Raises NoRows if no network meets the condition.
     """
     losses = [_loss(tables, where, name) for name in np.atleast_1d(series)]
     return pd.concat(losses).rename("value").reset_index()
@@ -110,7 +129,12 @@ def loss(tables: Tables, series: Series, where: str) -> pd.DataFrame:
     of="networks",
 )
 def share_of_found(tables: Tables, series: str, where: str, least: float) -> pd.DataFrame:
-    """where: a condition on the sizes of the networks."""
+    """Return how many networks of a method have a test error below `least`.
+
+    The single row has this number in `count`, and the number of all networks in `n`. series: the
+    name of a method, as "sgd". where: a condition on the columns d, m and p, as for
+    `DataFrame.query`. Raises NoRows if no network meets the condition.
+    """
     errors = _loss(tables, where, series)
     return pd.DataFrame([{"count": int((errors < least).sum()), "n": len(errors)}])
 
@@ -122,7 +146,12 @@ def share_of_found(tables: Tables, series: str, where: str, least: float) -> pd.
     needs={"width": 3},
 )
 def narrow_over_wide(tables: Tables, series: str) -> pd.DataFrame:
-    """Only widths m below d² count. Raises NoRows if no target width d has several of them."""
+    """Return the test error at the smallest width m divided by the error at the largest m below d².
+
+    There is a row for each target width d and replicate, with the ratio in `value`. The columns
+    `narrow` and `wide` have both errors, and `least` the smallest error at any m below d². series:
+    the name of a method, as "sgd". Raises NoRows if no d has several widths below d².
+    """
     errors = _loss(tables, "m < d ** 2", series).rename("error").reset_index().sort_values("m")
     ends = errors.groupby(["d", "replicate"])["error"].agg(["first", "last", "min", "size"])
     ends = nonempty(ends[ends["size"] > 1], "several widths m below d²")
@@ -136,8 +165,12 @@ def narrow_over_wide(tables: Tables, series: str) -> pd.DataFrame:
     needs={"target_width": 3},
 )
 def gap_closed(tables: Tables, one: str, other: str, where: str) -> pd.Series:
-    """It is positive if the two methods differ less at the largest d. where: a condition on the sizes
-    of the networks.
+    """Return by how much the test errors of two methods approach each other as d grows.
+
+    A row is a replicate. Its value is the absolute difference of the errors at the smallest target
+    width d, minus the one at the largest d. A positive value means that the methods differ less at
+    the largest d. one, other: names of methods, as "dense". where: a condition on the columns d, m
+    and p, as for `DataFrame.query`. Raises NoRows if no network meets the condition.
     """
     gap = (_loss(tables, where, one) - _loss(tables, where, other)).abs()
     d = gap.index.get_level_values("d")
@@ -148,9 +181,17 @@ def gap_closed(tables: Tables, one: str, other: str, where: str) -> pd.Series:
 
 @quantity("relative error of {construction} / (machine epsilon × condition number × input norm)")
 def error_over_rounding(tables: Tables, construction: str, where: str) -> pd.DataFrame:
-    """The shifts that make all ReLUs active are c = sqrt(d) + 7 (the input norm) times larger than the
-    signal, and the last layer subtracts them. If machine epsilon × condition number is 1 or more,
-    the linear system is singular to working precision. where: a condition on the networks.
+    """Return the error of a constructed network divided by an estimate of its rounding error.
+
+    A row is a network, and `value` is the ratio. The error is the root mean square distance of the
+    network from its source, in standard deviations of the target g. The source is the network whose
+    function the construction copies. The estimate is machine epsilon × condition number × (sqrt(d)
+    + 7). The last factor is the assumed largest norm of an input. The shifts of Lemma 7 are this
+    many times larger than the signal, and the last layer subtracts them.
+
+    construction: "teacher construction" or "student construction". where: a condition on the
+    columns of the table `metrics`, with d, m and p. Raises NoRows if no network meets the
+    condition.
     """
     rows = _rows(tables, where, construction)
     variance = rows["test_mse"] / rows["relative_mse"]
@@ -166,8 +207,12 @@ def error_over_rounding(tables: Tables, construction: str, where: str) -> pd.Dat
     needs={"target_width": 2, "schedule": 3},
 )
 def schedule_ratio(tables: Tables, top: str, bottom: str) -> pd.DataFrame:
-    """top, bottom: names of learning rate schedules. `inside_grid` is false if a best learning rate is
-    an end of the grid.
+    """Return the ratio of the test errors of two schedules, each at its best learning rate.
+
+    There is a row for each target width d and replicate, with the ratio in `value`. The column
+    `inside_grid` is false if one of the best rates is the smallest or largest one that was tried.
+    Other replicates choose the best rates. top, bottom: schedules, as `constant`, `cosine` or
+    `exponential`. Raises NoRows if only replicates that choose rates were run.
     """
     rows = at_best_rates(tables["metrics"]).rename(columns=SYMBOLS)
     rows = rows.set_index(["schedule", "d", "replicate"])
@@ -183,7 +228,13 @@ def schedule_ratio(tables: Tables, top: str, bottom: str) -> pd.DataFrame:
     needs={"target_width": 2, "schedule": 2},
 )
 def schedule_ratio_at(tables: Tables, top: str, bottom: str, where: str) -> pd.DataFrame:
-    """top, bottom: names of learning rate schedules. where: a condition on the networks."""
+    """Return the ratio of the test errors of two schedules that begin at the same learning rate.
+
+    There is a row for each target width d, initial learning rate `rate` and replicate, with the
+    ratio in `value`. top, bottom: schedules, as `constant`, `cosine` or `exponential`. where: a
+    condition on columns such as d and `rate`, as for `DataFrame.query`. Raises NoRows if no network
+    meets the condition.
+    """
     rows = judged(tables["metrics"]).rename(columns=SYMBOLS | {"learning_rate": "rate"})
     rows = nonempty(rows.query(where), f"networks of {where}")
     errors = rows.set_index(["schedule", "d", "rate", "replicate"])["relative_mse"].fillna(np.inf)
@@ -196,6 +247,11 @@ def schedule_ratio_at(tables: Tables, top: str, bottom: str, where: str) -> pd.D
     needs={"train_samples": 2, "epochs": 2},
 )
 def loss_by_budget(tables: Tables, series: str) -> pd.DataFrame:
-    """The points are the numbers of samples seen in training, and of epochs."""
+    """Return the test errors of a method at m = d², for each training effort.
+
+    A row is a network, with the error in `value`. The columns `samples` (samples seen in training,
+    over all epochs) and `epochs` make the point. series: the name of a method, as "sgd". Raises
+    NoRows if the method was not trained at m = d².
+    """
     rows = select(with_series(by_budget(tables["metrics"])), series=series)
     return rows.assign(value=rows["relative_mse"].fillna(np.inf))

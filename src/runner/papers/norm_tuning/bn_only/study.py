@@ -1,22 +1,23 @@
 """Study `bn_only`: the experiment of paper A, Appendix E (figures 4 and 5).
 
-A random target g(x) = sum relu(W* x), W* (d, d), is learned or copied by f, the network of Theorem
-1, whose random weights W1 (m, d) and W2 (d, m) are frozen:
+The target is the random network g(x) = sum relu(W* x), W* (d, d). The network f of Theorem 1
+imitates the target. Its random weights W1 (m, d) and W2 (d, m) are frozen. The methods are:
 
-- `sgd` (blue): SGD trains gamma and beta of f, the parameters of its BatchNorm layers, from gamma =
-  1 and beta = 0 (0.1 in the last layer);
-- `teacher_construction` (green): Theorem 1 sets gamma and beta, from W*;
-- `dense` (black): SGD trains a random network of the target's shape;
-- `student_construction` (orange): Theorem 1 sets gamma and beta, from the W of the trained `dense`;
-- `corrected_construction` (not in the paper): `teacher_construction` with the mean of each unit
-  corrected, for m < d^2.
+- `sgd` (blue): SGD trains gamma and beta of f, the parameters of its BatchNorm layers. It begins at
+  gamma = 1 and beta = 0 (0.1 in the last layer).
+- `teacher_construction` (green): Theorem 1 sets gamma and beta, from W*.
+- `dense` (black): SGD trains a random network of the target's shape.
+- `student_construction` (orange): Theorem 1 sets gamma and beta, from the weights of the trained
+  network `dense`.
+- `corrected_construction` (not in the paper): the same as `teacher_construction`, with the mean of
+  each unit corrected, for m < d^2.
 
 Inputs are standard Gaussian. In one epoch no input is seen twice, so the loss before a step is an
 error on new samples. All methods of a replicate share target, frozen weights and samples.
 
-The paper gives no learning rate. Here it is half of the largest stable learning rate, 2 /
-curvature. This is the curvature of the loss along beta of the last layer, measured on the first
-batch of each network.
+The paper gives no learning rate. Here it is half of 2 / curvature, the largest stable learning
+rate. The curvature is that of the loss along beta of the last layer, measured on the first batch of
+each network.
 """
 
 from collections.abc import Iterator
@@ -65,7 +66,10 @@ TRAINED = {"sgd": ["sgd"], TEACHER: [], "dense": ["dense"], STUDENT: ["dense"], 
 
 @dataclass(frozen=True)
 class Approximation(Row):
-    """One row per method, width and replicate: the errors on the test samples, in float64."""
+    """A row of the table `metrics.csv`: the errors of one network on the test samples, in float64.
+
+    A network is one method at one width in one replicate.
+    """
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("method", "target_width", "width", "sparsity", "replicate")
@@ -79,8 +83,8 @@ class Approximation(Row):
     relative_mse: float  # test_mse / variance of g; 1: predicting the mean
     max_abs_error: float  # largest |f(x) - g(x)| over the test samples
     condition_number: float = nan  # of the Khatri-Rao matrix, for constructions and start=active
-    numerical_rank: float = nan  # numerical rank of the same matrix
-    source_mse: float = nan  # of constructions: mean squared distance to their source network
+    numerical_rank: float = nan  # numerical rank of the Khatri-Rao matrix, for constructions
+    source_mse: float = nan  # mean squared distance of a construction to the copied network
     float32_mse: float = nan  # source_mse, computed in float32
     smallest_scale: float = nan  # smallest |gamma1|; nan for `dense`
     largest_scale: float = nan  # largest |gamma1|; nan for `dense`
@@ -91,13 +95,13 @@ class Approximation(Row):
     schedule: str = "none"
     statistics: str = "none"
     start: str = "none"  # initial gamma and beta of the trained frozen network
-    trained: str = "none"  # its trained parameters
-    units_on: float = nan  # fraction of its hidden ReLUs that are active, over 128 test samples
+    trained: str = "none"  # trained parameters of the frozen network
+    units_on: float = nan  # fraction of active hidden ReLUs of the frozen network (128 samples)
 
 
 @dataclass(frozen=True)
 class CurvePoint(Row):
-    """One row per trained network, replicate and point of its curve."""
+    """A row of the table `curves.csv`: the error of one network at one point of its training."""
 
     table: ClassVar[str] = "curves"
     keys: ClassVar[tuple[str, ...]] = ("method", "width", "replicate", "samples")
@@ -110,7 +114,10 @@ class CurvePoint(Row):
 
 
 class Problem(NamedTuple):
-    """The weights of all R replicates, in float64 on the CPU."""
+    """The weights of the target and the initial or frozen weights of all R replicates.
+
+    All are float64 on the CPU. d is the width of the target, m that of the frozen network f.
+    """
 
     target: Float[Tensor, "R d d"]
     student: Float[Tensor, "R d d"]  # initial weights of `dense`
@@ -119,7 +126,7 @@ class Problem(NamedTuple):
 
 
 class Learner(NamedTuple):
-    """The networks of all R replicates of one method and width, in training."""
+    """The networks of one method and width in all R replicates, during training."""
 
     network: Dense | FrozenWithNorm
     optimizer: Optimizer
@@ -127,16 +134,17 @@ class Learner(NamedTuple):
     mse: Float[Tensor, " R"]  # mean loss since the last point of the curve
 
     def step(self, gradients: dict[str, Tensor], fraction: float) -> None:
-        """Take one step of the optimizer in place.
+        """Take one step of the optimizer, in place.
 
-        fraction: the learning rate as a fraction of the initial one.
+        gradients: one tensor for each trained parameter, by name. fraction: the current learning
+        rate divided by the initial one.
         """
         self.optimizer.step(gradients, self.rates * fraction)
         if isinstance(self.network, KeptOn):
             self.network.follow()
 
     def state(self) -> dict[str, Tensor]:
-        """Return by name the tensors that training changes in place."""
+        """Return by name the tensors that training changes, for a checkpoint."""
         tensors = {f"optimizer.{name}": tensor for name, tensor in self.optimizer.state.items()}
         tensors |= {"rates": self.rates, "mse": self.mse}
         if isinstance(self.network, KeptOn):
@@ -144,9 +152,10 @@ class Learner(NamedTuple):
         return self.network.parameters | self.network.running | tensors
 
     def traced(self, problem: Problem, r: int, x: Float[Tensor, "R d N"]) -> dict[str, Tensor]:
-        """Return by name the tensors of replicate r's network, its frozen weights, and its inputs.
+        """Return by name the tensors of one replicate's network, for a user's measurement.
 
-        x: inputs, with samples as columns. They are returned with samples as rows.
+        The tensors are the parameters, running statistics, frozen weights, and inputs `x` with
+        samples as rows. r: the replicate. x: inputs of all replicates, with samples as columns.
         """
         of_all = {"x": x.mT, **self.network.parameters, **self.network.running}
         if isinstance(self.network, FrozenWithNorm):
@@ -156,7 +165,10 @@ class Learner(NamedTuple):
 
 
 def run(config: BnOnly, context: Context) -> Iterator[CurvePoint | Approximation | Measured]:
-    """Train and construct all networks, measure them on new samples, and yield the rows."""
+    """Train and construct all networks, and measure them on new samples.
+
+    Yields the rows of both tables, and rows of the user's function `measure`.
+    """
     problem = draw_problem(config)
     learners = start(config, context, problem)
     yield from train(config, context, problem, learners)
@@ -173,10 +185,10 @@ def run(config: BnOnly, context: Context) -> Iterator[CurvePoint | Approximation
 
 
 def draw_problem(config: BnOnly) -> Problem:
-    """Draw the weights of the target, the dense network and f, for each replicate.
+    """Draw the weights of the target, of the dense network and of the frozen network f.
 
-    W* of the target, the dense network's weights and W1 have entries from N(0, 1/d), and W2 from
-    N(0, 2/m). If only a fraction p of W1 and W2 is nonzero, these are divided by sqrt(p). Each
+    The weights of the target, of the dense network and W1 have entries from N(0, 1/d), and W2 from
+    N(0, 2/m). If only a fraction p of W1 and W2 is nonzero, both are divided by sqrt(p). Each
     matrix of a replicate has a separate random stream.
     """
     d, widest, p = config.target_width, max(config.m), config.sparsity
@@ -196,7 +208,7 @@ def draw_problem(config: BnOnly) -> Problem:
 
 
 def start(config: BnOnly, context: Context, problem: Problem) -> dict[Key, Learner]:
-    """Return the networks to train, in float32 at their initialization, by method and width.
+    """Return the networks to train, in float32 with initial weights, by method and width.
 
     Raises InputError for an unknown name in the parameters.
     """
@@ -219,9 +231,13 @@ def start(config: BnOnly, context: Context, problem: Problem) -> dict[Key, Learn
 
 
 def frozen(config: BnOnly, W1: Tensor, W2: Tensor, batch_statistics: bool) -> FrozenWithNorm:
-    """Return the frozen network f at its initial gamma and beta.
+    """Return a network with frozen random weights, at the initial values of its gamma and beta.
 
-    W1 (R, m, d), W2 (R, d, m): in float64. Raises InputError for an unknown name in `config`.
+    - W1 (R, m, d), W2 (R, d, m): frozen weights of both layers, in float64.
+    - batch_statistics: whether the BatchNorm layers use mean and variance of the batch.
+
+    The parameters `start`, `shift` and `trained` of the run choose the initial values and what is
+    trained. Raises InputError for an unknown name in the parameters.
     """
     network = FrozenWithNorm(W2.float(), batch_statistics)
     shifts = {"usual": 0.0, "shifted": config.shift, "active": 0.0}
@@ -242,8 +258,8 @@ def train(
 ) -> Iterator[CurvePoint | Measured]:
     """Train all networks on the same batches; yield the points of their training curves.
 
-    The loss of a batch is measured before the step on it. Rows of the user's function `measure` are
-    yielded, too.
+    The loss of a batch is measured before the step on the batch. Rows of the user's function
+    `measure` are yielded, too. learners: the networks by method and width.
     """
     part = ceil(config.train_samples / config.batch_size / CURVE_POINTS) if learners else 0
     epoch, part = CURVE_POINTS * part, config.epochs * part
@@ -280,7 +296,10 @@ def train(
 
 
 def named(learners: dict[Key, Learner]) -> dict[str, Tensor]:
-    """Return by name all tensors that training changes, of all networks."""
+    """Return by name all tensors that training changes, of all networks.
+
+    learners: the networks by method and width.
+    """
     return {
         f"{method}.{m}.{name}": tensor
         for (method, m), learner in learners.items()
@@ -289,17 +308,17 @@ def named(learners: dict[Key, Learner]) -> dict[str, Tensor]:
 
 
 def state(learners: dict[Key, Learner], inputs: GaussianStream, step: int) -> dict[str, Tensor]:
-    """Return all tensors from which an interrupted training can continue, by name.
+    """Return by name all tensors from which an interrupted training can continue.
 
-    step: the number of finished steps.
+    inputs: the random inputs of training. step: the number of finished steps.
     """
     return {"step": torch.tensor(step)} | inputs.state() | named(learners)
 
 
 def restore(context: Context, learners: dict[Key, Learner], inputs: GaussianStream) -> int:
-    """Restore the networks and the inputs from the checkpoint, if there is one.
+    """Set the networks and the random inputs to the state in the checkpoint, if there is one.
 
-    Returns the number of finished steps, 0 without a checkpoint.
+    Returns the number of finished steps; 0 without a checkpoint.
     """
     if context.restored is None:
         return 0
@@ -310,7 +329,7 @@ def restore(context: Context, learners: dict[Key, Learner], inputs: GaussianStre
 
 
 def stream(config: BnOnly, context: Context, purpose: str) -> GaussianStream:
-    """Return the random inputs of all replicates, at the beginning of their streams.
+    """Return the random Gaussian inputs of all replicates, from the beginning of their streams.
 
     purpose: `train` or `test`.
     """
@@ -323,10 +342,11 @@ def stream(config: BnOnly, context: Context, purpose: str) -> GaussianStream:
 def construct(
     config: BnOnly, problem: Problem, learned: Float[Tensor, "R d d"] | None
 ) -> tuple[Found, dict[Key, Columns]]:
-    """Return gamma and beta of Theorem 1, and columns about the linear systems.
+    """Return gamma and beta of Theorem 1, and numbers about the linear systems that were solved.
 
-    Both are dictionaries by method and width. learned: the weights of the trained dense network;
-    None: no method needs them.
+    Both results are dictionaries by method and width. The second has the columns `condition_number`
+    and `numerical_rank`. learned: weights W of the trained dense network; None if no method needs
+    them.
     """
     sources = {TEACHER: problem.target, CORRECTED: problem.target, STUDENT: learned}
     sources = {method: W.cpu() for method, W in sources.items() if method in config.methods}
@@ -346,9 +366,9 @@ def construct(
 def measure(config: BnOnly, context: Context, problem: Problem, norms: Found) -> dict[Key, Columns]:
     """Return the errors of all networks on the same new samples, in float64.
 
-    norms: gamma and beta, or the weights of `dense`, by method and width. The result has columns of
-    a row by name, for each network. Constructions are also measured in float32, the usual precision
-    of a network.
+    norms: by method and width, gamma and beta, or the weights of the dense network. The result has
+    for each network the measured columns of the table `metrics`, by name. Constructed networks are
+    also measured in float32, the usual precision of a network.
     """
     d, samples, device = config.target_width, config.test_samples, context.device
     inputs = stream(config, context, "test")
@@ -392,10 +412,10 @@ def measure(config: BnOnly, context: Context, problem: Problem, norms: Found) ->
 
 
 def metrics(config: BnOnly, columns: dict[Key, Columns]) -> Iterator[Approximation]:
-    """Yield the rows of all methods, widths and replicates.
+    """Yield the rows of the table `metrics`, for all methods, widths and replicates.
 
-    columns: measured numbers of each network, by column. The method `dense` has a row at every
-    width.
+    columns: the measured columns of each network, by method and width. The dense network has no
+    width m, so its numbers are repeated at every width.
     """
     d, p = config.target_width, config.sparsity
     training = {name: getattr(config, name) for name in ("optimizer", "schedule", "statistics")}
@@ -411,7 +431,10 @@ def metrics(config: BnOnly, columns: dict[Key, Columns]) -> Iterator[Approximati
 
 
 def sizes(norm: Norm) -> Columns:
-    """Return the smallest and the largest |gamma1|, and the largest |beta|, of each replicate."""
+    """Return the smallest and the largest |gamma1|, and the largest |beta|, of each replicate.
+
+    norm: gamma and beta of the networks. The keys of the result are columns of the table `metrics`.
+    """
     gamma1, beta1, _, beta2 = (tensor.abs() for tensor in norm)
     return {
         "smallest_scale": gamma1.amin((1, 2)),

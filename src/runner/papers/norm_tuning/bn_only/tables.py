@@ -1,4 +1,8 @@
-"""Select rows from the tables of study `bn_only`, for its figures and claims."""
+"""Select rows from the tables of study `bn_only`, for its figures and claims.
+
+The functions read the table `metrics`: one row for each method, target width d (`target_width`),
+width m of the frozen network (`width`), fraction p of nonzero weights and replicate.
+"""
 
 import numpy as np
 import pandas as pd
@@ -27,9 +31,11 @@ CHOOSING = 5
 
 
 def with_series(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with a column `series`, the printed name of method and training procedure.
+    """Return the rows with a new column `series`: the method together with how it is trained.
 
-    Optimizer, statistics, initialization and trained parameters make up the procedure.
+    The name depends on the method, the optimizer, the statistics of the normalization layers, the
+    initial gamma and beta, and the trained parameters. Examples are "sgd", "dense by adam" and
+    "adam, ReLUs kept on". metrics: the table `metrics`.
     """
     adam, fixed = metrics["optimizer"] == "adam", metrics["statistics"] == "fixed"
     dense, method = metrics["method"] == DENSE, metrics["method"].str.replace("_", " ")
@@ -51,7 +57,7 @@ def with_series(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def left(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows at m = d^2, the width of Theorem 1, for the left panels.
+    """Return the rows at m = d^2, the width of Theorem 1, for the left panels of figures 4 and 5.
 
     Raises NoRows if there are none.
     """
@@ -59,16 +65,19 @@ def left(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def right(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the target width d that has the most widths m, for the right panels."""
+    """Return the rows of one target width d, for the right panels of figures 4 and 5.
+
+    This d is the one with the most widths m in the table.
+    """
     widths = metrics.groupby("target_width")["width"].nunique()
     return metrics[metrics["target_width"] == widths.idxmax()]
 
 
 def by_budget(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of trained networks at m = d^2, with a column `samples`.
+    """Return the rows of trained networks at m = d^2, with a new column `samples`.
 
-    The column has the number of samples seen in training, over all epochs. Raises NoRows if there
-    are none.
+    The column has the number of samples seen in training, counted again in each epoch. Raises
+    NoRows if there are no rows.
     """
     rows = left(metrics)
     rows = nonempty(rows[rows["learning_rate"].notna()], "training at m = d²")
@@ -76,10 +85,11 @@ def by_budget(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_width(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of networks of several widths, with a column `ratio`, m / d^2.
+    """Return the rows of experiments with a network wider than d^2, with a new column `ratio`.
 
-    Rows of a target width d and number of samples are included if one network is wider than d^2.
-    Raises NoRows if there are none.
+    An experiment has one target width d, number of training samples and number of epochs. Its
+    networks have several widths m. The column `ratio` is m / d^2. Raises NoRows if no network is
+    wider than d^2.
     """
     rows = metrics.assign(ratio=metrics["width"] / metrics["target_width"] ** 2)
     wide = nonempty(rows[rows["ratio"] > 1], "runs at m > d²")
@@ -93,20 +103,21 @@ def _chooses(metrics: pd.DataFrame) -> pd.Series:
 
 
 def judged(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of all replicates except the last five, which choose learning rates.
+    """Return the rows of the replicates that claims are tested on: all except the last five.
 
-    Raises NoRows if there are none.
+    The last five replicates choose learning rates. Raises NoRows if no other replicate was run.
     """
     what = f"replicates beside the {CHOOSING} that choose rates"
     return nonempty(metrics[~_chooses(metrics)], what)
 
 
 def at_best_rates(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the judged replicates, at the best learning rate of each d and schedule.
+    """Return the rows at the best learning rate of each target width and schedule.
 
-    The last five replicates choose this rate: it has the smallest median of their errors. All other
-    replicates are judged. The column `inside_grid` is false if the rate is the smallest or largest
-    of the grid, since a rate outside may be better. Raises NoRows if no replicate remains.
+    The best rate has the smallest median error on the last five replicates, which are then
+    excluded. The new column `inside_grid` is false if this rate is the smallest or largest one that
+    was tried, since a rate outside may be better. metrics: the table `metrics`. Raises NoRows if no
+    replicate remains.
     """
     plan = ["target_width", "schedule"]
     errors = metrics[_chooses(metrics)].fillna({"test_mse": np.inf})

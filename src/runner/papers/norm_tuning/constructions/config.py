@@ -9,7 +9,7 @@ from runner.core.studies import MOST, StudyConfig, parameter
 
 @dataclass(frozen=True)
 class Constructions(StudyConfig):
-    """Parameters of the constructions of paper A (Theorems 1 to 3, Corollary 1) and of targets."""
+    """Parameters of the constructions of paper A (Theorems 1 to 3, Corollary 1)."""
 
     study: ClassVar[str] = "constructions"
 
@@ -90,5 +90,5 @@ class Constructions(StudyConfig):
             raise InputError(f"block={self.block} is above target_width={d}: give {d} or less")
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the run's random streams."""
+        """Return the names of the run's random streams, one for each kind of random numbers."""
         return ("target", "inputs", "frozen weights")

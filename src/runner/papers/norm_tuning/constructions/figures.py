@@ -25,7 +25,7 @@ POWERS = {10.0**power: f"$10^{{{power}}}$" for power in (-15, -10, -5, 0)}
 
 
 def _double(tables: Tables) -> pd.DataFrame:
-    """Return double-precision networks whose systems have full rank.
+    """Return the networks in double precision, with random targets, whose systems have full rank.
 
     Raises NoRows if there are none.
     """
@@ -34,7 +34,10 @@ def _double(tables: Tables) -> pd.DataFrame:
 
 
 def say_exact(tables: Tables) -> str:
-    """Return the headline of `constructions`: how many networks equal their targets."""
+    """Return the headline of figure `constructions`, with the number of networks of full rank.
+
+    The headline states that these networks equal their targets. Raises NoRows if there are none.
+    """
     return (
         f"All {len(_double(tables)):,} networks whose linear system has full rank equal their"
         " targets up to rounding; Theorem 2 with small blocks needs more digits"
@@ -42,10 +45,12 @@ def say_exact(tables: Tables) -> str:
 
 
 def draw_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw `constructions`: errors against what rounding can cause, and errors of Theorem 2.
+    """Draw figure `constructions`: largest errors of constructed networks on random inputs.
 
-    Theorem 2 is drawn by block size, in double precision and with 100 digits. Returns the picture
-    and the drawn numbers.
+    Panel (a) has on its x-axis the error that rounding in double precision can cause. Panel (b)
+    shows Theorem 2 against the block size k, in double precision and with 100 digits. Returns the
+    picture, and a table with median and range, or with the median, of the errors of each kind of
+    network.
     """
     picture, ((left, right),) = sheet(left=0.85, right=0.95, gap=0.95)
     left.set(yscale="log", ylim=(FLOOR, TOP))
@@ -64,9 +69,10 @@ def draw_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 def _against_rounding(axes: Axes, rows: pd.DataFrame) -> pd.DataFrame:
     """Draw the largest error of every network against the error that rounding allows."""
-    axes.set(xscale="log", xlim=(FLOOR, 1))
+    end = 2.5  # room for a dot at 1
+    axes.set(xscale="log", xlim=(FLOOR, end))
     ticks(axes.xaxis, POWERS, list(POWERS.values()))
-    axes.fill([FLOOR, 1, 1, FLOOR], [FLOOR, 1, TOP, TOP], color=style.SHADE, lw=0, zorder=0)
+    axes.fill([FLOOR, end, end, FLOOR], [FLOOR, end, TOP, TOP], color=style.SHADE, lw=0, zorder=0)
     QUIET.name(axes, 2 * FLOOR, 1e-3, "more than\nrounding", ha="left", path_effects=None)
     for number, (theorem, look) in enumerate(THEOREMS.items()):
         errors = rows[rows["theorem"] == theorem]
@@ -78,7 +84,11 @@ def _against_rounding(axes: Axes, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_block(axes: Axes, metrics: pd.DataFrame, position: Callable) -> pd.DataFrame:
-    """Draw Theorem 2 by block size: in double precision, and drawn at zero with 100 digits."""
+    """Draw the errors of Theorem 2 against the block size k, in both arithmetics.
+
+    position: function from errors to heights. Returns the drawn medians. Raises NoRows if no target
+    width was run with several block sizes.
+    """
     rows = random_targets(metrics).query("theorem == 'deep' and depth == 1")
     blocks = rows.groupby("target_width")["block"].transform("nunique")
     rows = nonempty(rows[blocks > 1], "several block sizes of one width")
@@ -108,9 +118,10 @@ def _by_block(axes: Axes, metrics: pd.DataFrame, position: Callable) -> pd.DataF
 
 
 def _shares(tables: Tables) -> pd.DataFrame:
-    """Return the fraction of full rank by d and p, and p / (log d / d).
+    """Return the fraction of networks of full rank by target width d and fraction p.
 
-    Raises NoRows if no system was drawn with p below 1.
+    The column `scaled` is p / (log d / d). Raises NoRows if no random target was run, or no network
+    with sparse weights.
     """
     share = nonempty(full_rank_by_sparsity(tables["metrics"]), "sparse networks at m = d²")
     unit = np.log(share["target_width"]) / share["target_width"]
@@ -118,9 +129,10 @@ def _shares(tables: Tables) -> pd.DataFrame:
 
 
 def say_sparse(tables: Tables) -> str:
-    """Return the headline of `constructions-sparse`: how many networks are exact.
+    """Return the headline of figure `constructions-sparse`: the percentage of exact networks.
 
-    The fraction of nonzero weights is p = 3 log d / d. Raises NoRows if no network has it.
+    It is the smallest percentage over the target widths d, at a fraction p = 3 log d / d of nonzero
+    weights. Raises NoRows if no network has this p.
     """
     three = 100 * select(_shares(tables).round({"scaled": 1}), scaled=3)["fraction"]
     return (
@@ -130,10 +142,12 @@ def say_sparse(tables: Tables) -> str:
 
 
 def draw_sparse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw `constructions-sparse`: the fraction of networks of full rank against p.
+    """Draw figure `constructions-sparse`: the fraction of networks of full rank.
 
-    p is the fraction of nonzero weights, in units of the conjecture and of Theorem 3. Returns the
-    picture and the drawn numbers.
+    The x-axis has p, the fraction of nonzero weights, divided by log d / d in panel (a) and by its
+    root in panel (b). Full rank means that the network can equal every target of width d. Squares
+    are measured. Lines are the probability that each hidden unit has incoming and outgoing weights.
+    Returns the picture and the measured fractions by d and p.
     """
     from runner.papers.norm_tuning.theory import live_units_probability  # late import of torch
 
@@ -188,9 +202,8 @@ FIGURES = [
         ],
         marks="lines: medians",
         caption="The error is the largest |f(x) − g(x)| of network f and target g on the unit"
-        " sphere; below 1e-16 it is ≈ 0. (a) shows it, at full rank, against the error"
-        " n ε κ that rounding can cause (n equations, condition number κ), (b) medians against"
-        " the block size.",
+        " sphere; below 1e-16 it is ≈ 0. (a) shows the error at full rank against the rounding"
+        " error n ε κ (n equations, condition number κ), (b) its median against the block size.",
         shows={"theorem": ["wide", "low_rank", "deep"]},
     ),
     Drawing(
@@ -199,9 +212,9 @@ FIGURES = [
         whose="as in the paper",
         findings=[Finding(say_sparse, holds=["sparse-conjecture", "sparse-threshold"])],
         caption="The figure shows the fraction of random networks of width d² that can equal"
-        " every target of width d, by the fraction p of nonzero weights in units of the"
-        " conjecture (a) and of the theorem (b). Lines: probability that every unit stays"
-        " connected. Dotted lines: p = 3 log(d)/d (a), 2 √(log(d)/d) (b; the 2 is ours).",
+        " every target of width d, against the fraction p of nonzero weights, divided by"
+        " log(d)/d (a) or √(log(d)/d) (b). Lines are the probability that every unit stays"
+        " connected. Dotted lines are p = 3 log(d)/d (a) and 2 √(log(d)/d) (b; the 2 is ours).",
         shows={"theorem": ["sparse"]},
     ),
 ]

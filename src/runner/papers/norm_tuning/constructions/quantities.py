@@ -1,8 +1,15 @@
-"""Measure the networks that paper A's theorems construct.
+"""Measure the networks that the theorems of paper A construct.
 
-d is the width of the target, p the fraction of nonzero weights. Rounding is the error that double
-precision allows: equations × machine epsilon × condition number, summed over the linear systems of
-a construction.
+A network f is constructed so that it equals a target g. Each layer of f solves a linear system with
+the Khatri-Rao matrix K of the frozen weights. d is the width of the target, m the width of f, and p
+the fraction of nonzero weights.
+
+`rounding` is the error that double precision can cause: equations × machine epsilon × condition
+number, summed over the linear systems of a network.
+
+The argument `theorem` is the construction: "wide" (Theorem 1), "deep" (Theorem 2), "sparse"
+(Theorem 3) or "low_rank" (Corollary 1). A row of a result is one network, if the function states
+nothing else. A function raises NoRows if there are no such networks.
 """
 
 import numpy as np
@@ -30,8 +37,13 @@ def _rows(tables: Tables, theorem: str, dtype: str = "float64") -> pd.DataFrame:
     needs={"target_width": 2},
 )
 def error_over_rounding(tables: Tables, theorem: str) -> pd.DataFrame:
-    """l: number of layers of the target. In each layer about a dozen operations round, even at
-    condition number 1.
+    """Return the largest error of each network divided by the error that rounding can cause.
+
+    A row is a network, and `value` is the ratio. The error is the largest |f(x) − g(x)| of network
+    f and target g over the test inputs x. The denominator is `rounding`, plus 16 machine epsilons
+    for each layer of the target. They allow for about a dozen operations that round, even at
+    condition number 1. theorem: "wide", "low_rank", "deep" or "sparse". Raises NoRows if there are
+    no such networks.
     """
     return _over_rounding(_rows(tables, theorem))
 
@@ -46,9 +58,11 @@ def _over_rounding(rows: pd.DataFrame) -> pd.DataFrame:
     needs={"target_width": 2},
 )
 def convolution_error(tables: Tables) -> pd.DataFrame:
-    """Return one row per network whose target g is a layer of convolutions; `value` is the ratio. f is
-    the network that the construction gives. The maximum is over the inputs x. rounding: the error
-    that double precision can cause, estimated for this network.
+    """Return `error_over_rounding` for the networks whose target is a convolution.
+
+    A row is a network, and `value` is the ratio. The numerator is the largest |f(x) − g(x)| of
+    network f and target g over the test inputs x. The denominator is the error that rounding in
+    double precision can cause. Raises NoRows if no target is a convolution.
     """
     return _over_rounding(select(tables["metrics"], target="convolution"))
 
@@ -57,7 +71,12 @@ def convolution_error(tables: Tables) -> pd.DataFrame:
     "largest |f(x) − g(x)|, networks of Theorem 2, computed with 100 digits", needs={"block": 2}
 )
 def error_with_digits(tables: Tables) -> pd.DataFrame:
-    """f is the construction, and g the target."""
+    """Return the largest error of each network of Theorem 2 that was computed with many digits.
+
+    A row is a network, and `value` is the largest |f(x) − g(x)| of network f and target g over the
+    test inputs x. Raises NoRows if there are no such networks, or if double precision would be
+    enough for all of them.
+    """
     rows = random_targets(_rows(tables, "deep", "mpmath"))
     if rows["rounding"].max() < 1:
         raise NoRows(
@@ -69,13 +88,22 @@ def error_with_digits(tables: Tables) -> pd.DataFrame:
 
 @quantity("full rank of K (1: yes, 0: no), networks of {theorem}", needs={"target_width": 2})
 def full_rank(tables: Tables, theorem: str) -> pd.DataFrame:
-    """K is the Khatri-Rao matrix of the construction's linear system."""
+    """Return for each network whether its linear systems have full rank: 1 or 0.
+
+    A row is a network; `value` is 1 if each system can be solved for every target. theorem: "wide",
+    "low_rank", "deep" or "sparse". Raises NoRows if there are no such networks.
+    """
     return _rows(tables, theorem).eval("value = 1.0 * full_rank")
 
 
 @quantity("d² − rank of K, at m = d² − 1 and p = 1")
 def missing_rank(tables: Tables) -> pd.DataFrame:
-    """K is the Khatri-Rao matrix of the construction's linear system."""
+    """Return by how much the rank of K is below d² if there is one hidden unit less than d².
+
+    A row is a network of width m = d² − 1 without zero weights, and `value` is d² minus the
+    numerical rank. K is the Khatri-Rao matrix of the linear system for gamma. Raises NoRows if
+    there are no such networks.
+    """
     rows = _rows(tables, "sparse").query("p == 1 and width == d ** 2 - 1")
     rows = nonempty(rows, "network with one unit less than d²")
     return rows.eval("value = d ** 2 - numerical_rank")
@@ -85,14 +113,23 @@ def missing_rank(tables: Tables) -> pd.DataFrame:
     "fraction of the 1,797 images for which classifier and construction predict the same class"
 )
 def agreement(tables: Tables) -> pd.DataFrame:
-    """TODO"""
+    """Return the fraction of images for which a classifier and its copy predict the same class.
+
+    A row is a constructed copy of a digit classifier. `value` is the fraction of the 1,797 images
+    of scikit-learn's digits. Raises NoRows if no classifier was copied.
+    """
     rows = tables["metrics"].query("target == 'digits'")
     return nonempty(rows, "classifier was reconstructed").assign(value=rows["agreement"])
 
 
 @quantity("numerical rank of K − structural rank of K", needs={"target_width": 2, "sparsity": 3})
 def rank_difference(tables: Tables) -> pd.DataFrame:
-    """K is the Khatri-Rao matrix of a sparse construction's linear system."""
+    """Return the numerical rank of K minus its structural rank, for each sparse network.
+
+    A row is a network, and `value` is the difference. K is the Khatri-Rao matrix of the linear
+    system for gamma. The structural rank is the largest rank that a matrix with these zeros can
+    have. Raises NoRows if there are no sparse networks.
+    """
     return _rows(tables, "sparse").eval("value = numerical_rank - structural_rank")
 
 
@@ -116,7 +153,13 @@ def _counts(rows: pd.DataFrame, success: pd.Series) -> pd.DataFrame:
     of="draws",
 )
 def share_of_full_rank(tables: Tables, constant: float, power: float) -> pd.DataFrame:
-    """K is the Khatri-Rao matrix of a sparse construction's linear system."""
+    """Return how many sparse networks have a matrix K of full rank, for each target width d.
+
+    A row has this number in `count`, and the number of networks in `n`. The networks have width d²
+    and the smallest p that was run with p ≥ constant · (log d / d)^power. p is the fraction of
+    nonzero weights, K the Khatri-Rao matrix of the linear system for gamma. Raises NoRows if there
+    are no such networks.
+    """
     rows = _dense_enough(tables, constant, power)
     return _counts(rows, rows["full_rank"])
 
@@ -129,7 +172,13 @@ def share_of_full_rank(tables: Tables, constant: float, power: float) -> pd.Data
     of="draws",
 )
 def share_of_exact(tables: Tables, constant: float, power: float) -> pd.DataFrame:
-    """f is a sparse construction, and g the target."""
+    """Return how many sparse networks equal their target up to rounding, for each target width d.
+
+    A row has this number in `count`, and the number of networks in `n`. A network f counts if its
+    largest |f(x) − g(x)| is at most `rounding`, and `rounding` is below 1. The networks have width
+    d² and the smallest p that was run with p ≥ constant · (log d / d)^power. p is the fraction of
+    nonzero weights. Raises NoRows if there are no such networks.
+    """
     rows = _dense_enough(tables, constant, power)
     return _counts(rows, (rows["max_abs_error"] <= rows["rounding"]) & (rows["rounding"] < 1))
 
@@ -141,9 +190,18 @@ def share_of_exact(tables: Tables, constant: float, power: float) -> pd.DataFram
     of="blocks",
 )
 def threshold_exponent(tables: Tables, blocks: int) -> pd.DataFrame:
-    """K is the Khatri-Rao matrix of a sparse construction's linear system. The standard error of a is
-    estimated by the jackknife over blocks of replicates. Further columns have the exponents of the
-    closed formula of `half_point`, over these d and over large d.
+    """Return the exponent a in p ∝ (log d / d)^a for the threshold p of full rank.
+
+    p is a fraction of nonzero weights. At the threshold, the Khatri-Rao matrix K of half of the
+    networks has full rank, at width d². d is the width of the target. The exponent is fitted over
+    all d.
+
+    The single row has the exponent in `value`, its standard error in `error`, and the number of
+    blocks in `n`. The error is estimated by the jackknife over blocks of replicates. `of_formula`
+    and `of_formula_far` are the exponents of the formula in `half_point`, over these d and over d =
+    1,000 to 10,000. The exponent is nan for fewer than three d.
+
+    blocks: number of blocks of replicates. Raises NoRows if no target is random.
     """
     metrics = tables["metrics"]
     block, half = metrics["replicate"] % blocks, _half_points(metrics)
@@ -155,17 +213,21 @@ def threshold_exponent(tables: Tables, blocks: int) -> pd.DataFrame:
 
 
 def half_point(d: pd.Index) -> pd.Series:
-    """Return the p at which no unit is cut off with probability 1/2, at width d² (closed form).
+    """Return the p at which all hidden units are connected with probability 1/2.
 
-    d: an index of widths. The p of each width solves the equation
-    `theory.live_units_probability(d, d, d ** 2, p) == 1 / 2`.
+    A connected unit has incoming and outgoing weights. p is the fraction of nonzero weights, and
+    the network has d² hidden units. d: the widths of the target. The result is indexed by d. Each p
+    solves `theory.live_units_probability(d, d, d ** 2, p) == 1 / 2`, in closed form.
     """
     cut_off = -np.expm1(-np.log(2) / (2 * d**2))  # largest probability for one side of a unit
     return pd.Series(1 - cut_off ** (1 / d), index=d)
 
 
 def _half_points(metrics: pd.DataFrame) -> pd.Series:
-    """Return for each d the p at which K has full rank in half of the networks, interpolated."""
+    """Return for each d the p at which the matrix K of half of the networks has full rank.
+
+    p, the fraction of nonzero weights, is interpolated between the values that were run.
+    """
     points = {}
     for d, rows in full_rank_by_sparsity(metrics).groupby("target_width"):
         share, p = np.maximum.accumulate(rows["fraction"].to_numpy()), rows["sparsity"].to_numpy()
@@ -176,7 +238,10 @@ def _half_points(metrics: pd.DataFrame) -> pd.Series:
 
 
 def _exponent(half: pd.Series) -> float:
-    """Return the exponent of the half points in log d / d; nan for fewer than three widths."""
+    """Return the exponent a of half points p ∝ (log d / d)^a; nan for fewer than three d.
+
+    half: p indexed by d.
+    """
     if len(half) < 3:
         return np.nan
     d = half.index.to_numpy(dtype=float)

@@ -1,9 +1,9 @@
 """Study `constructions`: the constructions of paper A, and how far rounding limits them.
 
-The paper proves that its normalization parameters can make a frozen random network equal any
-target. Each replicate draws a target and a frozen network, computes the parameters, and compares
-both functions on inputs from the domain of the theorem. Numbers are float64 on the CPU for every
-`device` (LAPACK, one thread), or mpmath with `precision` digits.
+The paper proves that a frozen random network with suitable normalization parameters gamma and beta
+equals any target network. Each replicate draws a target and frozen weights, and computes gamma and
+beta. Then both functions are compared on inputs from the domain of the theorem. Numbers are float64
+on the CPU for every `device` (LAPACK, one thread), or mpmath numbers with `precision` digits.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ from runner.papers.norm_tuning.network import Network, agreement, relu_network, 
 
 @dataclass(frozen=True)
 class Reconstruction(Row):
-    """One row per replicate: a construction and its distance from the target."""
+    """A row of the table `metrics.csv`: a constructed network and its distance from the target."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = (
@@ -52,8 +52,8 @@ class Reconstruction(Row):
     condition_number: float  # largest sigma_max / sigma_min of K among the linear systems
     rounding: float  # sum over all systems of n eps condition_number, for n equations
     equations: int  # number of equations in all systems
-    numerical_rank: int  # rank, summed over all systems
-    structural_rank: int  # rank, summed over all systems
+    numerical_rank: int  # numerical rank of K, summed over all systems
+    structural_rank: int  # largest rank that the zeros of K allow, summed over all systems
     full_rank: bool  # whether every system can be solved for every target
     cut_off_units: int  # hidden units with no incoming or no outgoing weight
     solver: str  # method that solved the linear systems
@@ -72,9 +72,9 @@ def run(config: Constructions, context: Context) -> Iterator[Reconstruction]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Use one thread in torch and LAPACK within the block.
+    """Use only one thread in torch and LAPACK within the `with` block.
 
-    With more threads the order of sums, and so the last digits, would differ.
+    Otherwise the number of threads would decide the order of sums, and so the last digits.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -86,7 +86,7 @@ def one_thread() -> Iterator[None]:
 
 
 def measured(config: Constructions, replicate: int) -> Reconstruction:
-    """Draw a target, construct its copy and compare both; return the row of one replicate."""
+    """Draw a target, construct a network that equals it, compare both, and return the row."""
     target, inputs, accuracy = draw_problem(config, replicate)
     many = lookup("dtype", config.dtype, {"float64": False, "mpmath": True})
     arithmetic = MultiPrecision(config.precision) if many else FLOAT64
@@ -123,9 +123,9 @@ def measured(config: Constructions, replicate: int) -> Reconstruction:
 def draw_problem(
     config: Constructions, replicate: int
 ) -> tuple[Network, Float[Tensor, "points d_in"], float]:
-    """Return a target, the inputs on which it is compared, and its accuracy on digits.
+    """Return a target network, the inputs on which it is compared, and its accuracy on digits.
 
-    The accuracy of random targets is nan. Raises InputError for an unknown target.
+    The accuracy of a random target is nan. Raises InputError for an unknown target.
     """
     stream, d = config.stream(replicate, "target"), config.target_width
     if lookup("target", config.target, {"random": True, "convolution": True, "digits": False}):
@@ -145,11 +145,15 @@ def draw_problem(
 
 
 def random_target(width: int, depth: int, draw: torch.Generator, inputs: int) -> Network:
-    """Return a random target of Theorem 1.
+    """Return a random ReLU network, a target of Theorem 1.
 
-    Its weights are Gaussian matrices `W*_i` of spectral norm one: `W*_1 (width, inputs)`, and all
-    others (width, width). Its biases are `N(0, I / width)`. depth: number of layers. inputs: number
-    of inputs.
+    The weights are Gaussian matrices, divided by their spectral norm. The biases are `N(0, I /
+    width)`.
+
+    - width: number of units of each layer.
+    - depth: number of layers.
+    - draw: draws the numbers.
+    - inputs: number of inputs.
     """
     weights, biases = [], []
     for layer in range(depth):
@@ -166,10 +170,16 @@ def construct(
     inputs: Float[Tensor, "points d_in"],
     arithmetic: Arithmetic,
 ) -> tuple[theory.Construction, list[theory.Pair]]:
-    """Return the construction of a target, and the pairs of frozen weights W1, W2.
+    """Return the network that Theorem 1, 2 or 3 or Corollary 1 constructs, and its frozen weights.
 
-    There is one pair for each layer, and none for Theorem 2. inputs: their largest norm is the
-    radius within which all ReLUs are active. Raises InputError for an unknown theorem.
+    The frozen weights are pairs W1, W2, one for each layer of the target. For Theorem 2 the list is
+    empty.
+
+    - target: the network to equal.
+    - inputs: the inputs of the network. All hidden ReLUs are active up to their largest norm.
+    - arithmetic: float64, or more digits (only for Theorem 2).
+
+    Raises InputError for an unknown theorem.
     """
     stream, law = config.stream(replicate, "frozen weights"), config.distribution
     input_norm = float(inputs.norm(dim=1).max())

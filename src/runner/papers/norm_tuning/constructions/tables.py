@@ -6,7 +6,7 @@ from runner.results.rows import select
 
 
 def random_targets(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows whose target is a random network, in either arithmetic.
+    """Return the rows of the table `metrics` whose target is a random network.
 
     Raises NoRows if there are none.
     """
@@ -14,10 +14,11 @@ def random_targets(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def full_rank_by_sparsity(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the fraction of networks of full rank, for each target width d and sparsity p.
+    """Return the fraction of sparse networks whose linear system has full rank.
 
-    Only sparse networks of width m = d^2 and depth 1 count. The column is `fraction`. Raises NoRows
-    if no target is random.
+    There is a row for each target width d (`target_width`) and fraction p of nonzero weights
+    (`sparsity`), with the fraction in the column `fraction`. Only networks of width m = d^2 with
+    targets of one layer count. metrics: the table `metrics`. Raises NoRows if no target is random.
     """
     rows = random_targets(metrics).query("theorem == 'sparse' and depth == 1")
     rows = rows[rows["width"] == rows["target_width"] ** 2]

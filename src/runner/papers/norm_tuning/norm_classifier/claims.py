@@ -1,4 +1,4 @@
-"""Additional claims about frozen copies of a digit classifier."""
+"""Additional claims about copies of a digit classifier with frozen random weights."""
 
 from runner.papers.norm_tuning.norm_classifier import quantities as q
 from runner.results.claims import ours

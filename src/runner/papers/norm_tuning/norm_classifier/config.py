@@ -28,5 +28,5 @@ class NormClassifier(StudyConfig):
     )
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the run's random streams."""
+        """Return the names of the run's random streams, one for each kind of random numbers."""
         return ("target", "frozen weights")

@@ -20,9 +20,10 @@ MEASURES = {"train_loss": "training loss (cross-entropy)", "test_accuracy": "tes
 
 
 def draw_copies(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw training losses and test accuracies: a row for each method, a dot for each replicate.
+    """Draw figure `norm-classifier`: training losses in panel (a), test accuracies in panel (b).
 
-    Returns the picture and the drawn numbers.
+    There is a row of dots for each method. A dot is a replicate, a stroke is the median. Returns
+    the picture, and a table with median and range of the numbers of each method.
     """
     metrics = tables["metrics"]
     picture, (panels,) = sheet(height=3.3, left=1.35, sharey=True)
@@ -38,7 +39,10 @@ def draw_copies(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_labels(tables: Tables) -> str:
-    """Return the headline: median training losses of the target and of its trained copy."""
+    """Return the headline of figure `norm-classifier`, with two median training losses.
+
+    They are those of the classifier, and of its frozen copy whose gamma and beta were trained.
+    """
     losses = tables["metrics"].groupby("method")["train_loss"].median()
     return (
         "Trained on labels, γ and β of a frozen copy reach a smaller training loss than the"
@@ -57,9 +61,9 @@ FIGURES = [
         whose="our experiment",
         findings=[Finding(say_labels, holds=["classifier-copied", "labels-beat-target"])],
         marks="dots: replicates, strokes: medians",
-        caption="A classifier of digits is copied by frozen random layers, with γ and β set by the"
+        caption="Frozen random layers copy a classifier of digits: γ and β are set by the"
         " construction, or trained on the labels. (a) shows the training loss, (b) the test"
-        " accuracy. ReLUs active: the shifts are those of Lemma 7. Adam takes 300 steps on all"
-        " images; its rate falls from 0.1 to 0 along a cosine (classifier: constant, 0.01).",
+        " accuracy. Active ReLUs have the shifts of Lemma 7. Adam takes 300 steps on all images;"
+        " its learning rate falls from 0.1 to 0 along a cosine (classifier: constant, 0.01).",
     ),
 ]

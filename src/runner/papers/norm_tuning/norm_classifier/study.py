@@ -1,17 +1,17 @@
-"""Study `norm_classifier`: γ and β of a frozen digit classifier, set by Theorem 1 or trained.
+"""Study `norm_classifier`: a frozen copy of a digit classifier, by Theorem 1 of paper A or trained.
 
-A ReLU classifier of scikit-learn's digits (64 pixels, d hidden units, 10 classes) is the target.
+The target is a ReLU classifier of scikit-learn's digits (64 pixels, d hidden units, 10 classes).
 Two frozen random layers with d_in d_out hidden units replace each of its layers (Theorem 1, Remark
-2). Their gamma and beta are
+2). Their scales gamma and shifts beta are
 
 - `construction`: set by Theorem 1 from the target's weights;
 - `usual`: trained on the labels from gamma = 1 and beta = 0, in BatchNorm layers with the
   statistics of all training images;
-- `active`: trained on the labels with every hidden ReLU of a pair active. The shifts are those of
-  Lemma 7 at every step, so a pair computes `W2 diag(gamma) W1 x + beta`; gamma and this beta are
-  trained.
+- `active`: trained on the labels with all hidden ReLUs active. The shifts are those of Lemma 7 at
+  every step, so a pair of layers computes `W2 diag(gamma) W1 x + beta`. Here gamma and this beta
+  are trained.
 
-Target and trained copies see the same images. The optimizer is Adam, on all images at once.
+The target and its copies are trained on the same images, by Adam on all images at once.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -39,7 +39,10 @@ Logits = Callable[[Float[Tensor, "_ 64"]], Float[Tensor, "_ 10"]]
 
 @dataclass(frozen=True)
 class Copy(Row):
-    """One row per method and replicate: the loss and the accuracies of a classifier."""
+    """A row of the table `metrics.csv`: the loss and the accuracies of one classifier.
+
+    The classifier is the target or one of its copies, in one replicate.
+    """
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("method", "target_width", "replicate")
@@ -54,7 +57,7 @@ class Copy(Row):
 
 
 def run(config: NormClassifier, context: Context) -> Iterator[Copy]:
-    """Train a target, construct and train its copies, for each replicate; yield the rows."""
+    """Train a classifier for each replicate, construct and train its copies, and yield the rows."""
     train, test = ((x.flatten(1).double(), y) for x, y in digits.read())
     input_norm = float(torch.cat([train[0], test[0]]).norm(dim=1).max())
     with context.progress(2 * config.steps * config.replicates, "training") as bar:
@@ -76,10 +79,13 @@ def run(config: NormClassifier, context: Context) -> Iterator[Copy]:
 def train_usual(
     network: Network, images: Images, config: NormClassifier, count: Callable[[int], None]
 ) -> Logits:
-    """Return the function from images to logits of a frozen network with trained BatchNorm layers.
+    """Train gamma and beta of a frozen network; return the map from images to logits.
 
-    Gamma and beta are trained from 1 and 0, in float32. network: has the frozen weights. count:
-    called with 1 after each step.
+    Training begins at gamma = 1 and beta = 0, in float32.
+
+    - network: a network with the frozen weights.
+    - images: training images and labels.
+    - count: called with 1 after each step.
     """
     x, y = images
     copy = as_modules("batch_norm", network, x).float().train()
@@ -101,17 +107,21 @@ def train_usual(
 def train_active(
     pairs: Sequence[Pair], images: Images, config: NormClassifier, count: Callable[[int], None]
 ) -> Logits:
-    """Return the function from images to logits of a frozen network with all hidden ReLUs active.
+    """Train gamma and beta of a frozen network whose hidden ReLUs are always active.
 
-    Each pair W1, W2 then computes `W2 diag(gamma) W1 x + beta`, by the shifts of Lemma 7. Gamma and
-    beta are trained from 1 and 0. count: called with 1 after each step.
+    With the shifts of Lemma 7 of paper A, each pair of layers computes `W2 diag(gamma) W1 x +
+    beta`. Training begins at gamma = 1 and beta = 0.
+
+    - pairs: frozen weights W1, W2 of each pair.
+    - images: training images and labels.
+    - count: called with 1 after each step.
     """
     x, y = images
     scales = [torch.ones(len(W1), dtype=torch.float64, requires_grad=True) for W1, _ in pairs]
     shifts = [torch.zeros(len(W2), dtype=torch.float64, requires_grad=True) for _, W2 in pairs]
 
     def dense() -> Network:
-        """Return the dense network that the pairs compute."""
+        """Return the dense network that the frozen pairs of layers compute."""
         weights = [(W2 * gamma) @ W1 for (W1, W2), gamma in zip(pairs, scales, strict=True)]
         return relu_network(weights, shifts)
 
@@ -126,9 +136,13 @@ def descend(
     config: NormClassifier,
     count: Callable[[int], None],
 ) -> None:
-    """Minimize a loss by `config.steps` steps of Adam, in place.
+    """Minimize a loss in place by `config.steps` steps of Adam.
 
-    The learning rate falls along a cosine. count: called with 1 after each step.
+    - loss: computes the loss from the current parameters.
+    - parameters: the tensors to train.
+    - count: called with 1 after each step.
+
+    The learning rate falls to 0 along a cosine.
     """
     optimizer = torch.optim.Adam(parameters, lr=config.learning_rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, config.steps)
@@ -143,9 +157,12 @@ def descend(
 def measured(
     logits: Logits, target: Network, train: Images, test: Images, key: tuple[str, int, int]
 ) -> Copy:
-    """Measure a classifier; return its row.
+    """Measure the loss and the accuracies of a classifier, and return its row.
 
-    logits: the function from images to logits. key: method, width d and replicate.
+    - logits: function from images to logits.
+    - target: the classifier with whose predictions it is compared.
+    - train, test: images and labels.
+    - key: method, number d of hidden units, and replicate.
     """
     with torch.no_grad():
         on_train, on_test = logits(train[0]), logits(test[0])

@@ -85,5 +85,5 @@ class NormFinetuning(TrainingConfig):
             )
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the run's random streams."""
+        """Return the names of the run's random streams, one for each kind of random numbers."""
         return (*RANDOM_PIXELS, "initialisation", "trained weights", *orders(self.epochs))

@@ -57,7 +57,10 @@ MORE = {
 
 
 def _said_of(rows: pd.DataFrame) -> tuple[str, int, int]:
-    """Return initialization, layers and width of the headline's network, the largest."""
+    """Return initialization, number of layers and width of the largest random ResNet.
+
+    The headline is about this network. The numbers are 0 if no ResNet is random.
+    """
     rows = rows[rows["start"] == "random"]
     if rows.empty:
         return "random", 0, 0
@@ -66,10 +69,11 @@ def _said_of(rows: pd.DataFrame) -> tuple[str, int, int]:
 
 
 def say_norm(tables: Tables, words: str) -> str:
-    """Return the headline: accuracies of training γ and β, and equally many random weights.
+    """Return the headline of figure `norm-finetuning`, with two median test accuracies.
 
-    The network is the largest one. words: the text, with fields for the numbers. Raises NoRows if
-    the network was not trained.
+    They are reached by training gamma and beta, and by training equally many other weights, in the
+    largest random ResNet. words: the text, with fields `{trained}`, `{norm}` and
+    `{random_weights}`. Raises NoRows if no random ResNet was trained.
     """
     rows = ends(tables)
     _, L, d = _said_of(rows)
@@ -79,11 +83,11 @@ def say_norm(tables: Tables, words: str) -> str:
 
 
 def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw test accuracies at the last epoch: a panel for each network, a row for each arm.
+    """Draw figure `norm-finetuning`: test accuracies after the last epoch.
 
-    An arm is the part of the network that is trained.
-
-    Panels differ in the initialization, too. Returns the picture and the drawn numbers.
+    There is a panel for each ResNet and initialization, and a row for each part of the network that
+    was trained. Small marks are replicates, large marks medians. Returns the picture, and a table
+    with median and range of the accuracies of each row.
     """
     shown = nonempty(pd.concat([_ends(tables, start) for start in STARTS]), "rows: networks")
     by_start = shown.groupby("start", sort=False)
@@ -126,7 +130,7 @@ def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def _ends(tables: Tables, start: str) -> pd.DataFrame:
-    """Return the last epochs of the networks of an initialization, or no rows if none has it."""
+    """Return the rows of `tables.ends` for an initialization; an empty table if there are none."""
     try:
         return ends(tables, start)
     except NoRows:
@@ -150,7 +154,7 @@ FIGURES = [
         caption="The figure shows the test accuracy if SGD trains only one part of a ResNet, at"
         " the best learning rate of a grid (chosen on a separate replicate). Pre-trained"
         " networks know half of the classes; now each learns the other half with a new last"
-        " layer. Dots are replicates, large marks medians, framed rows the headline's.",
+        " layer. Dots are replicates, large marks medians; frames mark the headline's rows.",
         shows={"arm": list(ARMS)},
     ),
 ]

@@ -1,8 +1,8 @@
-"""Measure the training of a part of a ResNet with L layers and d channels in its first stage.
+"""Compare what a ResNet learns if only one part of it is trained.
 
-All quantities are differences of test accuracies at the last epoch in each replicate. The other
-weights are random and frozen. norm: γ and β are trained. `inside_grid`: neither chosen learning
-rate is an end of its grid.
+The other weights are random and frozen. The ResNet has L layers and d channels in its first stage.
+A part is a value of the parameter `arms`: "norm" (gamma and beta of the BatchNorm layers),
+"random_weights", "last_layer" or "all".
 """
 
 import pandas as pd
@@ -18,7 +18,14 @@ from runner.results.rows import nonempty
     unit="difference",
 )
 def ahead(tables: Tables, one: str, other: str) -> pd.DataFrame:
-    """one, other: the parts of the network that are trained. Raises NoRows if a part was not trained."""
+    """Return the difference in test accuracy between training one part of a ResNet and another.
+
+    A row is a replicate of a ResNet with L layers and d channels. `value` is the accuracy of
+    training the part `one` minus that of training the part `other`, after the last epoch. A network
+    that diverged has accuracy 0. The column `inside_grid` is false if one of the chosen learning
+    rates is the smallest or largest one that was tried. one, other: "norm", "random_weights",
+    "last_layer" or "all". Raises NoRows if a part was not trained.
+    """
     arms = [right_of(tables, arm).reset_index() for arm in (one, other)]
     pairs = arms[0].merge(arms[1], on=["L", "d", "replicate"], suffixes=("", "_other"))
     value = nonempty(pairs["right"], "pairs of networks") - pairs["right_other"]

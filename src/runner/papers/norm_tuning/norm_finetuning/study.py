@@ -1,18 +1,19 @@
 """Study `norm_finetuning`: training only the normalization layers of a ResNet.
 
-The theorems set gamma and beta; in practice they are trained (Frankle, Schwab, Morcos 2021; paper
-A, Sections 1 and 5). The weights of a ResNet of 6n + 2 layers are random and frozen, and one part
-(an arm) is trained:
+The theorems of paper A set gamma and beta; in practice they are trained (Frankle, Schwab, Morcos
+2021; paper A, Sections 1 and 5). A ResNet of 6n + 2 layers has random and frozen weights. Only one
+part, an arm, is trained:
 
-- `norm`: gamma and beta of all BatchNorm layers;
-- `random_weights`: two random weights of each channel of each convolution, as many numbers as
-  `norm` (Frankle et al., Section 4);
-- `last_layer`: the linear classifier; `all`: all parameters.
+- `norm`: gamma and beta of all BatchNorm layers.
+- `random_weights`: two random weights of each channel of each convolution, as many numbers as in
+  `norm` (Frankle et al., Section 4).
+- `last_layer`: the linear classifier.
+- `all`: all parameters.
 
-With `start=pretrained` everything is first trained on the lower half of the classes. Then each arm
-learns the upper half and also trains a new classifier. Two more arms are possible:
+With `start=pretrained` all parameters are first trained on the lower half of the classes. Then each
+arm learns the upper half, and also trains a new classifier. Two more arms are possible:
 
-- `biases`: beta only (BitFit, Ben Zaken et al. 2022; the convolutions have no biases);
+- `biases`: beta only (BitFit, Ben Zaken et al. 2022; the convolutions have no biases).
 - `low_rank`: a product of rank one, added to the center of each kernel (LoRA, Hu et al. 2022). It
   has inputs plus outputs of numbers for each convolution, about as many as `norm`.
 
@@ -59,9 +60,9 @@ TRAINED |= dict.fromkeys(("random_weights", "last_layer", "low_rank"), ())
 
 @dataclass(frozen=True)
 class Size(Row):
-    """One row per arm and replicate: the number of trained parameters.
+    """A row of the table `metrics.csv`: the number of trained parameters of one network.
 
-    An arm is the part of the network that is trained.
+    A network is identified by its arm, the part that is trained, and its replicate.
     """
 
     table: ClassVar[str] = "metrics"
@@ -75,9 +76,11 @@ class Size(Row):
 
 @dataclass(frozen=True)
 class TrialEpoch(Row):
-    """One row per arm, learning rate, selection replicate and epoch, to choose learning rates.
+    """A row of the table `selection.csv`: one epoch of a network that tries a learning rate.
 
-    Numbers of diverged networks are nan.
+    The best rate is then chosen. There is a row for each arm, learning rate, selection replicate
+    and epoch. An arm is the part of the network that is trained. Numbers of diverged networks are
+    nan.
     """
 
     table: ClassVar[str] = "selection"
@@ -95,7 +98,11 @@ class TrialEpoch(Row):
 
 @dataclass(frozen=True)
 class TrainedEpoch(TrialEpoch):
-    """One row per arm, replicate and epoch, at the chosen learning rate."""
+    """A row of the table `training.csv`: one epoch of a network at the chosen learning rate.
+
+    There is a row for each arm, replicate and epoch. An arm is the part of the network that is
+    trained.
+    """
 
     table: ClassVar[str] = "training"
 
@@ -105,8 +112,8 @@ class TrainedEpoch(TrialEpoch):
 def run(config: Config, context: Context) -> Iterator[Size | TrialEpoch | Measured]:
     """Train all networks one after the other, and yield the rows.
 
-    First come the networks of pre-training, if any, then trials of all learning rates, then the
-    judged networks. Checkpoints also contain the pre-trained networks.
+    The networks of pre-training, if any, are trained first. Then come the trials of all learning
+    rates, then the networks at the chosen rates. Checkpoints also contain the pre-trained networks.
     """
     images, judged = halves(config, context), range(config.replicates)
     learned = {n: t for n, t in (context.restored or {}).items() if n.startswith(PRETRAINING)}
@@ -141,8 +148,8 @@ Halves = tuple[Dataset, Dataset]
 def halves(config: Config, context: Context) -> Halves:
     """Return the images of the first and of the second half of the classes, on the device.
 
-    With a random initialization both are all images. Each channel has mean zero and variance one
-    over the training images. Raises InputError if the images cannot be read.
+    If the frozen weights are random, both datasets have all images. Each channel has mean zero and
+    variance one over the training images. Raises InputError if the images cannot be read.
     """
     data = context.load_data(config.data, config.seed, config.checksums)
     data = on_device(data.first(config.train_images).standardized(), context.device)
@@ -153,9 +160,9 @@ def halves(config: Config, context: Context) -> Halves:
 
 
 def of_classes(data: Dataset, classes: range) -> Dataset:
-    """Return the dataset with only the images of some classes, whose labels then count from 0.
+    """Return a dataset with only the images of some classes; their labels then count from 0.
 
-    Raises InputError if there are no such images.
+    classes: consecutive classes. Raises InputError if there are no images of these classes.
     """
 
     def part(images: Images) -> Images:
@@ -171,10 +178,12 @@ def of_classes(data: Dataset, classes: range) -> Dataset:
 def start(
     config: Config, images: Halves, learned: dict[str, Tensor], task: Task, rate: float
 ) -> ConvolutionalTrainer:
-    """Return the trainer of one network, at its initialization, of which one part is trained.
+    """Return the trainer of one network, in which one part is trained, at its initial weights.
 
-    images: of both halves of the classes. learned: tensors of pre-trained networks, by replicate
-    and name. task: the part (arm) and the replicate. rate: the learning rate.
+    - images: datasets of both halves of the classes.
+    - learned: tensors of all pre-trained networks, by replicate and name.
+    - task: the trained part, and the replicate.
+    - rate: the learning rate.
     """
     data = images[task.method != PRETRAINING]
     replicate = task.replicate
@@ -195,11 +204,13 @@ def start(
 def freeze_but(
     network: ResNetForCifar, arm: str, with_classifier: bool, stream: Generator
 ) -> ResNetForCifar:
-    """Freeze a network except for one part, in place; return the network.
+    """Freeze all parameters of a network in place, except for one part; return the network.
 
-    arm: the part that is trained. with_classifier: whether the classifier is trained, too. stream:
-    draws which weights are trained, and the low-rank factors. Raises InputError for an unknown
-    part.
+    - arm: the part that is trained, as `norm` or `last_layer`.
+    - with_classifier: whether the classifier is trained, too.
+    - stream: draws which weights are trained, and the low-rank factors.
+
+    Raises InputError for an unknown part.
     """
     parts = lookup("arms", arm, TRAINED)
     for name, parameter in network.named_parameters():
@@ -211,9 +222,10 @@ def freeze_but(
 
 
 def train_two_of_each_channel(W: nn.Parameter, stream: Generator) -> None:
-    """Set the gradient of a kernel to zero, except at two random weights of each output channel.
+    """Let training change only two random weights of each output channel of a convolution.
 
-    W: the kernel, with the output channels as first axis. stream: chooses the weights.
+    The gradient of all other weights is set to zero. W: the kernel, with the output channels as
+    first axis. stream: chooses the weights.
     """
     scores = torch.rand(len(W), W[0].numel(), generator=stream)
     chosen = torch.zeros_like(scores).scatter_(1, scores.topk(2).indices, 1.0).view_as(W).to(W)
@@ -221,11 +233,13 @@ def train_two_of_each_channel(W: nn.Parameter, stream: Generator) -> None:
 
 
 class LowRank(nn.Module):
-    """The map from a kernel W to W plus a trained matrix of rank one at its center.
+    """A module that adds a trained matrix of rank one to the center of a convolution's kernel W.
 
-    W: the kernel, for its shape. stream: draws one factor of the matrix; the other is zero at
-    first. A second convolution for the matrix would have a single channel. oneDNN's convolutions to
-    one channel crash on processors without AVX-512.
+    W: the kernel, which decides the shapes. stream: draws one factor of the matrix; the other
+    factor is zero at first.
+
+    The matrix is added to the kernel, because a second convolution would have a single output
+    channel. oneDNN's convolutions to one channel crash on processors without AVX-512.
     """
 
     def __init__(self, W: Tensor, stream: Generator | None = None) -> None:
@@ -236,16 +250,17 @@ class LowRank(nn.Module):
         self.up = nn.Parameter(W.new_zeros(n_out, 1))
 
     def forward(self, W: Tensor) -> Tensor:
-        """Return the kernel plus the matrix at its center. W: (out, in, rows, columns)."""
+        """Return the kernel (out, in, rows, columns) plus the matrix of rank one at its center."""
         added = (self.up @ self.down)[:, :, None, None]
         half = W.shape[-1] // 2
         return W + nn.functional.pad(added, [half] * 4)
 
 
 def with_low_rank(network: ResNetForCifar, stream: Generator | None = None) -> ResNetForCifar:
-    """Add a trained matrix of rank one to the kernel of each convolution, in place.
+    """Add a trained matrix of rank one to each convolution of a network, in place.
 
-    The matrices are zero at first. stream: draws a factor of each. Returns the network.
+    The matrices are zero at first and are added at the center of the kernels. stream: draws one
+    factor of each matrix. Returns the network.
     """
     for module in list(network.modules()):
         if isinstance(module, nn.Conv2d):
@@ -255,7 +270,10 @@ def with_low_rank(network: ResNetForCifar, stream: Generator | None = None) -> R
 
 
 def size_of(task: Task, network: nn.Module) -> Size:
-    """Return the row with the numbers of trained and of all parameters of a network."""
+    """Return the row with the numbers of trained and of all parameters of a network.
+
+    task: the trained part, and the replicate.
+    """
     few = task.method == "random_weights"
     trained = sum(
         2 * len(p) if few and p.ndim == 4 else p.numel()
@@ -266,9 +284,9 @@ def size_of(task: Task, network: nn.Module) -> Size:
 
 
 def traced(trainer: ConvolutionalTrainer) -> dict[str, Tensor]:
-    """Return by name a network's tensors, the first test images x, and their last hidden layer H.
+    """Return by name a network's tensors, some test images x, and their last hidden layer H.
 
-    The network is set to evaluation mode.
+    x has the first 512 test images. The network is set to evaluation mode.
     """
     images = trainer.data.test.pixels[:512]
     trainer.network.set_mode("evaluate")
@@ -280,7 +298,7 @@ def traced(trainer: ConvolutionalTrainer) -> dict[str, Tensor]:
 def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn.Module:
     """Return a stored network as a torch module in evaluation mode.
 
-    network: its name in `weights.safetensors`. tensors: its weights by name.
+    network: the name of the network in `weights.safetensors`. tensors: its weights by name.
     """
     channels = next(W for W in tensors.values() if W.ndim == 4).shape[1]
     classes = len(tensors["classifier.weight"])

@@ -17,12 +17,15 @@ ARMS = {
 
 
 def ends(tables: Tables, start: str = "random") -> pd.DataFrame:
-    """Return the rows of the last epoch of all networks of an initialization, with new columns.
+    """Return the rows of the table `training` after the last epoch, with additional columns.
 
-    The columns are the number of layers `L`, the width `d`, the number of trained parameters
-    `trained`, and the test accuracy `right`, which is 0 for diverged networks. `inside_grid` states
-    whether the learning rate is no end of its grid. start: the initialization. Raises NoRows if no
-    network has it.
+    - `L`: the number of layers. `d`: the number of channels in the first stage.
+    - `trained`: the number of trained parameters.
+    - `right`: the test accuracy; 0 for networks that diverged.
+    - `inside_grid`: whether the learning rate is neither the smallest nor the largest that was
+      tried.
+
+    start: the frozen weights, "random" or "pretrained". Raises NoRows if no network has them.
     """
     keys = ["start", "blocks", "width", "arm"]
     tried = tables.get("selection", tables["training"]).groupby(keys)["learning_rate"]
@@ -39,9 +42,11 @@ def ends(tables: Tables, start: str = "random") -> pd.DataFrame:
 
 
 def right_of(tables: Tables, arm: str) -> pd.DataFrame:
-    """Return test accuracies of an arm with random frozen weights, by L, d and replicate.
+    """Return the test accuracies of the random ResNets in which one part was trained.
 
-    The columns are `right` and `inside_grid` of `ends`. Raises NoRows if the arm was not run.
+    The table is indexed by number of layers L, width d and replicate. Its columns are `right`, the
+    accuracy after the last epoch, and `inside_grid`, as in `ends`. arm: the trained part, as
+    "norm". Raises NoRows if the part was not trained.
     """
     rows = select(ends(tables), arm=arm)
     return rows.set_index(["L", "d", "replicate"])[["right", "inside_grid"]]

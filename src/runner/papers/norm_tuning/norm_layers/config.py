@@ -11,7 +11,7 @@ LAYERS = ("batch_norm", "layer_norm", "rms_norm")
 
 @dataclass(frozen=True)
 class NormLayers(StudyConfig):
-    """Parameters of constructions by Theorem 1 of paper A in real normalization layers."""
+    """Parameters of constructed networks (paper A, Theorem 1) with real normalization layers."""
 
     study: ClassVar[str] = "norm_layers"
 
@@ -56,5 +56,5 @@ class NormLayers(StudyConfig):
             raise InputError(f"batch_sizes: {largest} is above samples={self.samples}")
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes of the run's random streams."""
+        """Return the names of the run's random streams, one for each kind of random numbers."""
         return ("target", "frozen weights", "running statistics", "inputs", "biases")

@@ -38,9 +38,10 @@ KINDS = {"batch_norm": "BatchNorm", "layer_norm": "LayerNorm", "rms_norm": "RMSN
 
 
 def say_layers(tables: Tables) -> str:
-    """Return the headline: the smallest error that LayerNorm without biases can reach.
+    """Return the headline of figure `norm-layers`, with a lower bound of the error in LayerNorm.
 
-    Raises NoRows if LayerNorm was not run.
+    The bound is the smallest of all networks with LayerNorm without biases. Raises NoRows if
+    LayerNorm was not run.
     """
     least = select(tables["metrics"], layer="layer_norm")["lower_bound"].min()
     return (
@@ -52,7 +53,7 @@ def say_layers(tables: Tables) -> str:
 def series(rows: pd.DataFrame, kind: str) -> Iterator[tuple[str, Look, pd.Series]]:
     """Yield the lines of a panel: name, look, and errors indexed by the target width d.
 
-    kind: the kind of layer, a key of KINDS.
+    rows: the table `metrics`. kind: the kind of layer, `batch_norm`, `layer_norm` or `rms_norm`.
     """
     plain, biased = (rows[rows["layer"] == layer] for layer in (kind, kind + WITH_BIASES))
     if kind == "batch_norm":
@@ -73,16 +74,21 @@ def series(rows: pd.DataFrame, kind: str) -> Iterator[tuple[str, Look, pd.Series
 
 
 def _errors(rows: pd.DataFrame, column: str = "relative_mse", **values: Any) -> pd.Series:
-    """Return a column by d of the rows with given values; infinite where it is unknown."""
+    """Return a column of the rows that have given values, indexed by the target width d.
+
+    Unknown errors become infinite; then all are cut at the top of the axis. values: by column.
+    """
     for name, value in values.items():
         rows = rows[rows[name] == value]
     return rows.set_index("target_width")[column].fillna(np.inf).clip(upper=TOP)
 
 
 def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw errors against d: a panel for each kind of layer, a line for each way to set γ and β.
+    """Draw figure `norm-layers`: errors against the target width d.
 
-    Returns the picture and the drawn numbers.
+    There is a panel for each kind of normalization layer, and a line for each way to set gamma and
+    beta. Returns the picture, and a table with median and range of the errors of each line and d.
+    Raises NoRows if the table `metrics` is empty.
     """
     metrics = nonempty(tables["metrics"], "layer")
     across = {"left": 0.95, "gap": 0.2, "right": 1.35, "ratios": (1, 0.72, 1, 0.75, 1)}
@@ -102,8 +108,10 @@ def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             look.line(axes, middle.index, middle)
             ends += [(height, text, look) for height in middle.iloc[-1:]]
             for d in set(errors.index[errors >= TOP]):
-                words, is_first = "above 10⁶ % ↑" if is_first else "↑", False
-                look.name(axes, d, 3 * TOP, words, size=SMALL, ha="right", path_effects=None)
+                at_left = d < metrics["target_width"].median()
+                words = ("↑ above 10⁶ %" if at_left else "above 10⁶ % ↑") if is_first else "↑"
+                place, is_first = {"ha": "left" if at_left else "right", "size": SMALL}, False
+                look.name(axes, d, 3 * TOP, words, path_effects=None, **place)
         level(axes, 1.0)
         if letter == "a":
             QUIET.note(axes, 0.04, 0.93, "dotted: predicting\nthe mean")
@@ -111,7 +119,7 @@ def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         axes.set_ylim(top=5 * TOP)
         ticks(axes.xaxis, sorted(metrics["target_width"].unique()))
         name_ends(axes, ends)
-        panel(axes, letter, name, "target width d")
+        panel(axes, letter, name + ", construction" * (letter == "a"), "target width d")
     panels[0].set_ylabel("error / variance of the target")
     keys = ["layer", "mode", "batch_size", "target_width"]
     return picture, spread(metrics, keys, ["relative_mse", "lower_bound"])
@@ -129,9 +137,10 @@ FIGURES = [
         ],
         marks="lines: medians, dots: replicates, hollow: with biases",
         caption="(a) shows the error against the target width d in BatchNorm, (b) in LayerNorm"
-        " and (c) in RMSNorm. No γ and β without biases have an error below the black lines."
-        " Purple networks have γ and β fitted by L-BFGS. Biases are random and frozen. Lines are"
-        " medians, dots networks. Errors below 0.02 % are at ≈ 0, above 10⁶ % at the top.",
+        " and (c) in RMSNorm. Black lines are lower bounds for all γ and β without biases."
+        " Purple networks have γ and β fitted by L-BFGS. Hollow marks have random frozen biases."
+        " Lines are medians, dots networks. Errors below 0.02 % are at ≈ 0, above 10⁶ % at the"
+        " top.",
         shows={"layer": [layer + b for b in ("", WITH_BIASES) for layer in config.LAYERS]},
     ),
 ]

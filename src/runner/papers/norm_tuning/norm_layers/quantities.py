@@ -1,7 +1,10 @@
-"""Measure the construction of Theorem 1 in real normalization layers.
+"""Measure networks of Theorem 1 of paper A in real normalization layers.
 
-d is the width of the target. An error is the mean squared error divided by the variance of the
-target g.
+The construction of Theorem 1 sets gamma and beta so that a frozen network equals a target g of
+width d. An error is the mean squared error divided by the variance of g. Kinds of layers are
+"batch_norm", "layer_norm" and "rms_norm", each also "... with biases": frozen random biases before
+the normalization. A row of a result is one replicate at one d. A function raises NoRows if a kind
+of layer was not run.
 """
 
 import numpy as np
@@ -30,11 +33,18 @@ def _rows(tables: Tables, layer: str, mode: str = "evaluation") -> pd.DataFrame:
     each=("d",),
 )
 def error_over_rounding(tables: Tables, layer: str = "batch_norm") -> pd.DataFrame:
-    """ε: machine epsilon. The 9 allows for about a dozen operations that round, even at condition
-    number 1. An error is relative to the standard deviation of g, or to 1 if this deviation is
-    smaller, since g may hardly vary on few inputs. Biases are divided by the weights. A system of
-    one equation has condition number 1 even for tiny weights. Networks with biases are therefore
-    judged from d = 2 on.
+    """Return the error of constructed networks divided by the error that rounding can cause.
+
+    A row is a replicate with target width d, and `value` is the ratio. The numerator is the root
+    mean square error in standard deviations of the target g, the column `relative_error`. The
+    largest absolute error replaces it if this is smaller, since g may hardly vary on few inputs.
+    The denominator is ε (condition number + 9) × input norm, with the machine epsilon ε. The 9
+    allows for about a dozen operations that round, even at condition number 1.
+
+    With biases, networks are judged only from d = 2 on. The biases are divided by the weights, and
+    a system of one equation has condition number 1 even if its weights are tiny.
+
+    layer: kind of layer, "batch_norm" or "batch_norm with biases". Raises NoRows if it was not run.
     """
     rows = _rows(tables, layer)
     if layer.endswith("with biases"):
@@ -47,7 +57,12 @@ def error_over_rounding(tables: Tables, layer: str = "batch_norm") -> pd.DataFra
 
 @quantity("smallest error of any function with f(c x) = f(x)", each=("d",))
 def least_in_layer_norm(tables: Tables) -> pd.DataFrame:
-    """Networks with LayerNorm and without biases are such functions, for c > 0."""
+    """Return the smallest error that any function with f(c x) = f(x) for c > 0 can have.
+
+    Networks with LayerNorm and without biases are such functions. A row is a replicate with target
+    width d, and `value` is the error divided by the variance of the target. Raises NoRows if
+    LayerNorm was not run.
+    """
     return _rows(tables, "layer_norm").eval("value = lower_bound")
 
 
@@ -57,7 +72,12 @@ def least_in_layer_norm(tables: Tables) -> pd.DataFrame:
     unit="difference",
 )
 def above_least_in_layer_norm(tables: Tables) -> pd.DataFrame:
-    """TODO"""
+    """Return the error of the construction in LayerNorm minus a lower bound of this error.
+
+    The bound is the smallest error of any function with f(c x) = f(x) for c > 0. A row is a
+    replicate with target width d, and `value` is the difference. Errors are divided by the variance
+    of the target. Raises NoRows if LayerNorm was not run.
+    """
     return _rows(tables, "layer_norm").eval("value = relative_mse - lower_bound")
 
 
@@ -67,7 +87,13 @@ def above_least_in_layer_norm(tables: Tables) -> pd.DataFrame:
     unit="ratio",
 )
 def fitted_over_least(tables: Tables, layers: tuple[str, ...]) -> pd.DataFrame:
-    """TODO"""
+    """Return the error of fitted gamma and beta divided by the smallest error without biases.
+
+    The denominator is the smallest error of any function with f(c x) = f(x) for c > 0, as networks
+    with LayerNorm without biases are. A row is a replicate with target width d and kind of layer,
+    and `value` is the ratio. layers: kinds of layers, as "rms_norm with biases". Raises NoRows if a
+    kind was not fitted.
+    """
     fitted = pd.concat(_rows(tables, layer, "fitted") for layer in layers)
     least = _rows(tables, "layer_norm")[["d", "replicate", "lower_bound"]]
     rows = fitted.drop(columns="lower_bound").merge(least, on=["d", "replicate"])
@@ -79,7 +105,13 @@ def fitted_over_least(tables: Tables, layers: tuple[str, ...]) -> pd.DataFrame:
     each=("d", "layer"),
 )
 def explained_norm(tables: Tables, layers: tuple[str, ...]) -> pd.DataFrame:
-    """TODO"""
+    """Return the fraction of the variance of ‖x‖ that the first layer's output explains linearly.
+
+    x is an input of the network, and the layer contains a normalization. A row is a replicate with
+    target width d and kind of layer, and `value` is the fraction. It is negative if predicting the
+    mean of ‖x‖ is better. layers: kinds of layers, as "layer_norm with biases". Raises NoRows if no
+    kind was fitted.
+    """
     rows = tables["norms"].rename(columns={"target_width": "d"})
     rows = nonempty(rows[rows["layer"].isin(layers)], f"norms in {', '.join(layers)}")
     return rows.assign(value=rows["explained"])

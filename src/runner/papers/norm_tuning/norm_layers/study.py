@@ -1,18 +1,21 @@
-"""Study `norm_layers`: the construction of Theorem 1 in normalization layers of `torch.nn`.
+"""Study `norm_layers`: the construction of Theorem 1 of paper A in normalization layers of torch.
 
 The target is g(x) = sum_i relu(W* x)_i of Appendix E, with standard Gaussian inputs. W1 (d^2, d)
-and W2 (d, d^2) are frozen. Gamma and beta of Theorem 1 are the weights and biases of these layers:
+and W2 (d, d^2) are frozen. Gamma and beta of Theorem 1 become the weights and biases of these
+layers:
 
-- `batch_norm` in evaluation mode: the affine map of Proposition 1, an exact construction;
-- `batch_norm` in training mode: normalized by mean and variance of each batch;
-- `layer_norm`: normalized by mean and variance of each sample over its features;
+- `batch_norm` in evaluation mode: the affine map of Proposition 1, so the construction is exact.
+- `batch_norm` in training mode: normalized by mean and variance of each batch.
+- `layer_norm`: normalized by mean and variance of each sample over its features.
 - `rms_norm`: normalized by the root mean square of each sample.
 
-Without biases no gamma and beta of the last two layers can represent g: the network maps x and c x,
-c > 0, to one output, but g(c x) = c g(x). Of all functions f(c x) = f(x) the best is E[||x||] g(x /
-||x||). Its error is `lower_bound`. With the frozen biases of Eq. (3) the output of the first layer
-depends on ||x||, and we know no lower bound. `fit_steps` fits gamma and beta by L-BFGS, from ones
-and zeros, and measures how much of ||x|| is linear in the output of the first layer. All
+Without biases no gamma and beta of the last two layers can represent g. The network has the same
+output for x and c x, c > 0, while g(c x) = c g(x). Of all functions with f(c x) = f(x) the best one
+is E[||x||] g(x / ||x||). Its error is the column `lower_bound`.
+
+With the frozen biases of Eq. (3) the output of the first layer depends on ||x||, and we know no
+lower bound. With `fit_steps` above 0, gamma and beta are also fitted by L-BFGS, from ones and
+zeros. Then we measure how much of ||x|| is linear in the output of the first layer. All
 computations are in float64 on every device.
 """
 
@@ -35,7 +38,10 @@ from runner.papers.norm_tuning.theory import random_matrix, wide, wide_weights
 
 @dataclass(frozen=True)
 class LayerAccuracy(Row):
-    """One row per layer, mode, batch size and replicate: the errors of a construction."""
+    """A row of the table `metrics.csv`: the errors of one network with one kind of layer.
+
+    The kind of layer, its mode, the batch size and the replicate identify the network.
+    """
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("target_width", "layer", "mode", "batch_size", "replicate")
@@ -54,7 +60,10 @@ class LayerAccuracy(Row):
 
 @dataclass(frozen=True)
 class NormReadout(Row):
-    """One row per fitted layer and replicate: how much of ||x|| its output shows."""
+    """A row of the table `norms.csv`: how much one layer's output shows of the input's norm ||x||.
+
+    There is a row for each fitted kind of layer and replicate.
+    """
 
     table: ClassVar[str] = "norms"
     keys: ClassVar[tuple[str, ...]] = ("target_width", "layer", "replicate")
@@ -66,7 +75,7 @@ class NormReadout(Row):
 
 
 def run(config: NormLayers, context: Context) -> Iterator[LayerAccuracy | NormReadout]:
-    """Construct a network for each replicate, copy it into layers, compare, and yield the rows."""
+    """Construct a network for each replicate, copy it into real layers, and yield the errors."""
     with context.progress(config.replicates, "solving", unit="networks") as bar:
         for replicate in range(config.replicates):
             yield from _measure(config, replicate)
@@ -124,9 +133,10 @@ def _measure(config: NormLayers, replicate: int) -> Iterator[LayerAccuracy | Nor
 def in_training_mode(
     network: nn.Sequential, x: Float[Tensor, "N d"], batch_size: int
 ) -> Float[Tensor, " n"]:
-    """Return the outputs of a network in training mode, each summed over its units.
+    """Return the outputs of a network in training mode, each summed over the last units.
 
-    The inputs x are divided into batches. Those that do not fill a batch are not used.
+    x: N inputs, which are divided into batches. Inputs at the end that do not fill a batch are not
+    used, so there may be fewer outputs.
     """
     network.train()
     whole = x[: len(x) // batch_size * batch_size]
@@ -138,10 +148,13 @@ def in_training_mode(
 def explained_norm(
     first: nn.Module, before: Float[Tensor, "N d"], x: Float[Tensor, "N d"]
 ) -> float:
-    """Return the fraction of the variance of ||x|| that is linear in the output of a layer.
+    """Return which fraction of the variance of ||x|| a linear map of a layer's output explains.
 
-    first: the layer. before: inputs to which the linear map is fitted. x: inputs on which it is
-    measured. The fraction is negative if predicting the mean is better.
+    - first: the layer, with its normalization.
+    - before: inputs on which the linear map is fitted.
+    - x: inputs on which the fraction is measured.
+
+    The fraction is negative if predicting the mean of ||x|| is better.
     """
 
     def shown(inputs: Float[Tensor, "N d"]) -> Float[Tensor, "N n"]:
@@ -158,8 +171,8 @@ def fit(
 ) -> None:
     """Fit gamma and beta of a network to targets g by L-BFGS, in place.
 
-    The loss is the mean squared error of the outputs, summed over units. steps: the largest number
-    of steps.
+    The loss is the mean squared error of the network's output, summed over its last units, divided
+    by the variance of g. steps: the largest number of steps.
     """
     norms = network[1::3].requires_grad_()
     until_the_end = {"max_iter": steps, "tolerance_grad": 0, "tolerance_change": 0}
@@ -179,10 +192,12 @@ def fit(
 def scale_invariant_error(d: int, g: Float[Tensor, " N"]) -> float:
     """Return the smallest possible error of a function f with f(c x) = f(x) for all c > 0.
 
-    The error is the mean squared error of f as a copy of g, divided by the variance of g. g: the
-    target's outputs at inputs x from N(0, I) in R^d. With x = r u, |u| = 1, the best f is E[r]
-    g(u). Its mean squared error is `Var(r) E[g(u)^2] = Var(r) E[g(x)^2] / d`, from E[r^2] = d and
-    `E[r] = sqrt(2) Gamma((d+1)/2) / Gamma(d/2)`.
+    The error is the mean squared error divided by the variance of g. d: dimension of the inputs x,
+    drawn from N(0, I). g: values of the target at N inputs. The target must satisfy g(c x) = c
+    g(x).
+
+    With x = r u, |u| = 1, the best f is E[r] g(u). Its mean squared error is `Var(r) E[g(u)^2] =
+    Var(r) E[g(x)^2] / d`. This uses E[r^2] = d and `E[r] = sqrt(2) Gamma((d+1)/2) / Gamma(d/2)`.
     """
     mean = sqrt(2) * exp(lgamma((d + 1) / 2) - lgamma(d / 2))
     return float((d - mean**2) / d * g.square().mean() / g.var())

@@ -1,4 +1,4 @@
-"""Table `assumptions`: whether the network satisfies the paper's assumptions."""
+"""The table `assumptions` of study `invariances`: do networks satisfy the paper's assumptions?"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,7 +24,10 @@ from runner.papers.training_invariances.invariances.trajectory import (
 
 @dataclass(frozen=True)
 class AssumptionCheck(At, Row):
-    """One row per replicate, learning rate and time."""
+    """A row of the table `assumptions.csv`: checks of Assumptions 1 and 2 of paper C.
+
+    There is a row for each replicate, learning rate and measured time.
+    """
 
     table: ClassVar[str] = "assumptions"
     keys: ClassVar[tuple[str, ...]] = AT
@@ -39,9 +42,11 @@ class AssumptionCheck(At, Row):
 def assumption_rows(
     config: Invariances, flow: Flow, trajectory: Trajectory
 ) -> Iterator[AssumptionCheck]:
-    """Yield the checks of Assumptions 1 and 2 at every record, compared with the record before.
+    """Yield the rows of the table `assumptions`: checks of Assumptions 1 and 2 of paper C.
 
-    The fraction of inactive neurons and the margins of linear networks are measured, too.
+    Networks are checked at all measured times, and compared with the measured time before. The
+    fraction of inactive neurons and the margins of linear networks are measured, too. flow: the
+    trained networks. trajectory: their parameters at all measured times.
     """
     network, x, y = flow.objective.network, flow.objective.x, flow.objective.y
     before = trajectory.theta[0]
@@ -70,12 +75,12 @@ def assumption_rows(
 
 
 def largest_margins(x: Float[Tensor, "S n d"], y: Float[Tensor, "S n"]) -> Float[Tensor, " S"]:
-    """Return the largest margin of each set of separable examples, that of the hard SVM.
+    """Return the largest possible margin of each of S sets of separable examples, as of a hard SVM.
 
-    The margin is the maximum over unit vectors w of min_i y_i w x_i. It is 1 / |w| of the shortest
-    w with G w >= 1, where the rows of G are y_i x_i. Let r be the residual of the least squares
-    problem [G^T; 1] u = (0, ..., 0, 1) over u >= 0. Then this w is -(r_1, ..., r_d) / r_{d+1}
-    (Lawson and Hanson 1974, chapter 23).
+    x: inputs. y: labels -1 and 1. The margin is the maximum over unit vectors w of min_i y_i w x_i.
+    It equals 1 / |w| of the shortest w with G w >= 1, where the rows of G are y_i x_i. To find w,
+    let r be the residual of the least squares problem [G^T; 1] u = (0, ..., 0, 1) over u >= 0. Then
+    w is -(r_1, ..., r_d) / r_{d+1} (Lawson and Hanson 1974, chapter 23).
     """
     margins = []
     for G in (y[..., None] * x).cpu().numpy():

@@ -1,6 +1,7 @@
-"""Claims of paper C about training: theorems, which are true for every network or false.
+"""Claims of paper C about training: theorems, which are either true for every network or false.
 
-A replicate satisfies a claim if all its networks satisfy it. One counterexample refutes a claim.
+A replicate satisfies a claim if all its networks satisfy the claim. One counterexample refutes a
+claim.
 """
 
 from runner.papers.training_invariances.invariances.quantities import (
@@ -38,9 +39,11 @@ PAIRS = f"(pair in ('active', 'mixed') and {RELU} or pair == 'full' and {LINEAR}
 def conserved(name: str, statement: str, source: str, where: str) -> Claim:
     """Return the claim that gradient flow conserves the quantities that meet the condition `where`.
 
-    The rule: as the learning rate goes to zero, the convergence order of their largest drift is
-    above 1 - ORDER_ERROR. It judges only quantities that the paper promises to be constant. name,
-    statement, source: of the claim.
+    Its rule: as the learning rate goes to zero, the convergence order of the largest drift is above
+    1 - ORDER_ERROR. Only quantities that the paper states to be constant are judged.
+
+    - name, statement, source: name of the claim, its sentence, and its place in the paper.
+    - where: a condition on columns of the table `metrics`, such as "pair == 'layer'".
     """
     rule = order(f"{where} and promised").always(">", 1 - ORDER_ERROR)
     return Claim(name, statement, source, rule, note=ORDERS)

@@ -28,7 +28,7 @@ MOST_STEPS = 1e15
 
 @dataclass(frozen=True)
 class Invariances(TrainingConfig):
-    """Parameters of paper C: quantities conserved by gradient flow, and the resulting low rank."""
+    """Parameters of study `invariances`: what gradient flow conserves, and the low rank."""
 
     study: ClassVar[str] = "invariances"
     version: ClassVar[int] = 3  # graphs; Eq. (13) with the factor 8
@@ -61,8 +61,8 @@ class Invariances(TrainingConfig):
         maximum=1,
     )
     twins: float = parameter(
-        "fraction of the nonlinear neurons in pairs with nearly equal initial weights, so that both"
-        " neurons of a pair are active for equal inputs",
+        "fraction of the nonlinear neurons that form pairs: both neurons of a pair have nearly"
+        " equal initial weights, so that the same inputs activate both",
         0.25,
         minimum=0,
         maximum=1,
@@ -141,6 +141,6 @@ class Invariances(TrainingConfig):
             raise InputError(f"classes={self.classes} must be two different digits")
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes by which the run names its random streams."""
+        """Return the names of the run's random streams, one for each kind of random numbers."""
         digits = [f"digit {digit}" for digit in range(10)]
         return ("examples", *digits, "graph", "initialisation")

@@ -1,4 +1,4 @@
-"""Draw paper C's figures and the preview of study `invariances`."""
+"""Draw the figures of study `invariances` of paper C, and the preview of one run."""
 
 from math import log
 
@@ -62,10 +62,12 @@ MIDDLE = [0.05, 0.5, 0.95]
 
 
 def moved(tables: Tables) -> pd.DataFrame:
-    """Return quantiles of drift / initial size for each statement, by learning rate and time.
+    """Return quantiles of the change of conserved quantities, for figure `conserved`.
 
-    The quantiles are MIDDLE, over quantities and networks. Small networks, whose paths are listed
-    for Lemma 1, are excluded. Raises NoRows if nothing remains.
+    There is a row for each statement of the paper, learning rate and time. Its columns 0.05, 0.5
+    and 0.95 are quantiles over quantities and networks. Each change is divided by the quantity's
+    initial size. Small networks for Lemma 1, whose paths are listed, are excluded. Raises NoRows if
+    no quantity remains.
     """
     rows = tables["metrics"]
     rows = rows[(rows["time"] > 0) & (rows["entries"] > 0) & (rows["initial"] > 0)]
@@ -80,10 +82,10 @@ def moved(tables: Tables) -> pd.DataFrame:
 
 
 def say_conserved(tables: Tables) -> str:
-    """Return the headline: the range of the final drifts of D between ReLU layers.
+    """Return the headline of figure `conserved`, with the range of the changes of D.
 
-    It is the range of the middle 90 % at the smallest learning rate. Raises NoRows without ReLU
-    layers.
+    D is the matrix of two adjacent ReLU layers. The range is that of the middle 90 % at the end, at
+    the smallest learning rate. Raises NoRows if there are no ReLU layers.
     """
     rows = moved(tables).query("statement == @MOVES")
     rows = nonempty(rows[rows["learning_rate"] == rows["learning_rate"].min()], "ReLU layers")
@@ -95,9 +97,10 @@ def say_conserved(tables: Tables) -> str:
 
 
 def _same(coarse_by_fine: pd.Series) -> str:
-    """Return a phrase that says which drifts are equal at both learning rates.
+    """Return a phrase for the panel: which changes are equal at both learning rates.
 
-    coarse_by_fine: ratios of the quantiles MIDDLE, coarse / fine learning rate.
+    coarse_by_fine: for each quantile, its value at the larger learning rate divided by its value at
+    the smaller one.
     """
     near = (coarse_by_fine - 1).abs() < 0.1
     if near.all():
@@ -106,9 +109,12 @@ def _same(coarse_by_fine: pd.Series) -> str:
 
 
 def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the drift over time at two learning rates, one panel for each statement.
+    """Draw figure `conserved`: the change of conserved quantities against time.
 
-    Returns the picture and the drawn quantiles.
+    There is a panel for each statement of the paper. The change is divided by the quantity's
+    initial size. A line is the median and a band the middle 90 % of quantities and networks, at the
+    smallest and the largest learning rate. Returns the picture and the drawn quantiles, one row for
+    each statement, learning rate and time.
     """
     drawn = moved(tables)
     fine, coarse = drawn["learning_rate"].min(), drawn["learning_rate"].max()
@@ -182,11 +188,12 @@ MOVED = {
 
 
 def fitted_orders(tables: Tables) -> pd.DataFrame:
-    """Return the order of every quantity of every replicate, with its statement and `relative`.
+    """Return the convergence order of each quantity in each replicate, with the statement about it.
 
-    The order is the exponent of the drift in the learning rate, see `tables.orders`. `relative` is
-    drift / initial size at the smallest learning rate. Raises NoRows without quantities at three
-    rates.
+    The column `order` is the exponent of the drift in the learning rate, see `tables.orders`. The
+    drift is the largest change since the start. `relative` is drift / initial size at the smallest
+    learning rate, `statement` the label of the row in the figure. Raises NoRows if no quantity was
+    measured at three learning rates.
     """
     rows = pd.concat([final(tables["metrics"], method) for method in ("euler", "rk4")])
     rows = rows[np.isfinite(rows["drift"])]
@@ -207,7 +214,10 @@ def fitted_orders(tables: Tables) -> pd.DataFrame:
 
 
 def say_orders(tables: Tables) -> str:
-    """Return the headline: why invariants change; D between ReLU layers always changes."""
+    """Return the headline of figure `first-order`: finite steps alone change the invariants.
+
+    The sentence has no numbers, so the tables are not read.
+    """
     return (
         "The invariants of the paper change only because steps are finite;"
         " between ReLU layers the matrix D changes at every learning rate"
@@ -225,9 +235,11 @@ TINY = 1e-3
 
 
 def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the convergence order and the size of the drift, one row for each statement.
+    """Draw figure `first-order`: a row of dots for each statement about a quantity.
 
-    Returns the picture and the drawn numbers.
+    The left panel has the convergence order on its x-axis, the right one the drift divided by the
+    initial size. A dot is a quantity of a replicate, a stroke the median. Returns the picture and a
+    table with a row for each dot.
     """
     drawn = fitted_orders(tables)
     names = [*KEPT, *MOVED]
@@ -282,13 +294,19 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def growing(tables: Tables) -> pd.DataFrame:
-    """Return the last layers, to which Theorem 2 applies, in the runs with the longest path.
+    """Return the last layers, to which Theorem 2 applies, in the runs with the longest training.
 
-    A path is the trajectory of the flow. The output layer and networks that do not separate their
-    data are excluded. `top` is the largest squared singular value, `remainder` the sum of all
-    others. `apart` is the misalignment of adjacent layers. `longest` is the number of layers on the
-    longest path through the network, which has two in each free block. Raises NoRows if no network
-    separates its data.
+    The output layer is excluded, and also networks whose risk never falls below loss(0) / n. The
+    risk of all other networks shows that they classify all n examples correctly. The new columns
+    are:
+
+    - `top`: the largest squared singular value.
+    - `remainder`: the sum of all other squared singular values.
+    - `apart`: 1 − |⟨v, u⟩| of leading singular vectors of adjacent layers.
+    - `longest`: the number of layers on the longest path from input to output. A residual block
+      with a trained skip counts as two.
+
+    Raises NoRows if no network remains.
     """
     rows = tail(tables)
     rows = rows[rows["separates"] & (rows["layer"] < rows["depth"])]
@@ -303,16 +321,19 @@ def growing(tables: Tables) -> pd.DataFrame:
 
 
 def last_dense(tables: Tables) -> pd.DataFrame:
-    """Return the rows of `growing` for the last fully connected layer before the output.
+    """Return the last fully connected layer before the output layer, in the longest runs.
 
-    Raises NoRows if there are none.
+    The rows and columns are those of `growing`. Raises NoRows if there are none.
     """
     rows = growing(tables).query("kind == 'dense' and bound == 1")
     return nonempty(rows[rows["layer"] == rows["depth"] - 1], "fully connected layer")
 
 
 def say_what_grows(tables: Tables) -> str:
-    """Return the headline: how the singular values of the last layers change."""
+    """Return the headline of figure `what-grows`: one singular value grows, the others do not.
+
+    The sentence has no numbers, so the tables are not read.
+    """
     return "In each of the last layers one singular value grows slowly; the others keep their size"
 
 
@@ -324,9 +345,14 @@ MARKS = "○ before, ● after\n|  bound of Eq. (14)\n┊  trivial bound"
 
 
 def draw_what_grows(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw squared singular values, misalignment, ratios with nontrivial bounds, and signs.
+    """Draw figure `what-grows`: how the singular values of the last layers change in training.
 
-    Returns the picture and the drawn numbers.
+    - (a) squared singular values against time.
+    - (b) misalignment of adjacent layers against ‖W‖².
+    - (c) the ratio ‖W‖₂² / ‖W‖² before and after training, with its bounds.
+    - (d) the fraction of weights that change their sign, against the length of the path.
+
+    Returns the picture, and the drawn numbers of all panels with the column `panel`.
     """
     parts = [
         (_growth, "squared singular values", "number of digits of the time t"),
@@ -338,10 +364,10 @@ def draw_what_grows(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def _growth(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """Draw the largest squared singular value, and the sum of all others, against the flow's time.
+    """Draw the largest squared singular value, and the sum of all others, against the time t.
 
-    The panel also has the power of log t with which the largest grows in the second half, and the
-    theoretical power 2/L.
+    For the second half of training, the panel prints the power of log t with which the largest
+    value grows. A dotted line has the theoretical power 2/L.
     """
     rows = last_dense(tables).query("architecture in ('linear', 'residual_free')")
     rows = nonempty(rows[rows["log_flow_time"] > 1], "late record")
@@ -377,7 +403,7 @@ def _growth(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def _alignment(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """Draw medians over networks for each layer that grows, styled by the kind of layer."""
+    """Draw the misalignment of adjacent layers against ‖W‖², a line for each layer."""
     rows = growing(tables)
     keys = ["data", "architecture", "kind", "layer"]
     columns = ["frobenius", "apart"]
@@ -417,7 +443,10 @@ def _bounds(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def _signs(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """Draw Assumption 1 between records, for several step lengths, Euler and Runge–Kutta."""
+    """Draw the fraction of weights that change their sign from one measured time to the next.
+
+    There is a line for each step length, with Euler and with Runge–Kutta steps.
+    """
     rows = tables["assumptions"]
     several = rows.groupby("run")["learning_rate"].transform("nunique") > 1
     rows = nonempty(rows[several & (rows["time"] > 0)], "runs at several step lengths")
@@ -440,9 +469,10 @@ def _signs(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the preview of one run: drift after training against the learning rate.
+    """Draw the preview of one run: the drift after training against the learning rate.
 
-    Returns the picture, and each quantity's median drift by learning rate.
+    A line is the median over networks of one quantity. Returns the picture, and a table with a row
+    for each quantity and a column for each learning rate.
     """
     metrics = tables["metrics"]
     rows = metrics[(metrics["time"] == metrics["time"].max()) & (metrics["entries"] > 0)]
@@ -492,9 +522,9 @@ FIGURES = [
                 holds=["theorem-1", "vertex-wise", "edge-wise", "layer-wise", "relu-not-invariant"],
             )
         ],
-        caption="Left is the order of each drift: 0 if gradient flow moves the quantity, 1 if"
-        " finite steps do, 4 with Runge–Kutta steps. Right is the drift at the smallest rate."
-        " Blue quantities are invariants, orange ones controls. Graphs are partly"
+        caption="Left is each drift's convergence order: 0 if gradient flow moves the quantity, 1"
+        " if finite steps move it, 4 with Runge–Kutta steps. Right is the drift at the smallest"
+        " learning rate. Blue quantities are invariants, orange ones controls. Graphs are partly"
         f" frozen. {D} compares adjacent layers.",
         shows={"data": ["gaussian", "digits"]},
     ),

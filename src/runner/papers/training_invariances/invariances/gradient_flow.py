@@ -1,10 +1,11 @@
-"""Gradient flow of many networks, by steps of gradient descent or Runge-Kutta, in float64.
+"""Gradient flow of many networks, in steps of gradient descent or Runge-Kutta, in float64.
 
     dtheta/dt = - grad R(theta),   R = 1/n sum_i loss(y_i f(x_i))        (Section 2)
 
-In normalized time the parameters move at unit speed, dtheta/ds = - grad R / |grad R|. The path is
-the same, and the flow does not slow down as the risk vanishes. Gradient and speed are then computed
-from log R, because R falls below the smallest number of float64 long before the weights are large.
+In normalized time s the parameters move at unit speed, dtheta/ds = - grad R / |grad R|. The path of
+the parameters is the same, and the flow does not slow down as the risk R vanishes. Gradient and
+speed are then computed from log R. The reason: R falls below the smallest number of float64 long
+before the weights are large.
 """
 
 import math
@@ -23,10 +24,9 @@ from runner.papers.training_invariances.losses import LOG_LOSSES, MARGIN_LOSSES,
 
 
 def unit(g: Float[Tensor, "R P"]) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R"]]:
-    """Return g / |g| and log |g| of each row g, even if the squares of its entries underflow.
+    """Return g / |g| and log |g| for each row g of a matrix, even if squared entries underflow.
 
-    If g is zero, so is the first result: a zero gradient has no direction, and the flow remains at
-    a stationary point.
+    If a row is zero, its first result is zero. A flow with zero gradient therefore does not move.
     """
     tiny = torch.finfo(g.dtype).tiny
     largest = g.abs().amax(-1).clamp(min=tiny)
@@ -37,9 +37,11 @@ def unit(g: Float[Tensor, "R P"]) -> tuple[Float[Tensor, "R P"], Float[Tensor, "
 
 @dataclass(frozen=True)
 class Objective:
-    """Empirical risk of S networks, each with separate n examples.
+    """The empirical risk of S networks, each with n separate examples.
 
-    x, y: inputs, and labels -1 and 1. loss: name of the loss of the margin y f(x).
+    - network: the architecture that all networks share, or their graphs.
+    - x, y: inputs, and labels -1 and 1.
+    - loss: name of the loss of the margin y f(x), as "logistic".
     """
 
     network: Network | Dag
@@ -50,11 +52,12 @@ class Objective:
     def risk(
         self, theta: Float[Tensor, "R P"], log: bool = False
     ) -> tuple[Float[Tensor, "R"], list[Float[Tensor, "R _ _"]]]:
-        """Return the risk R of each network, or log R, and a list of preactivations.
+        """Return the risk of each network, or its logarithm, and the preactivations.
 
-        theta: parameters of the first R of the S networks, a row each. log: whether to return log
-        R. The list has a tensor for each layer with nonlinear neurons; for a graph, one of all
-        hidden vertices. Raises InputError for an unknown loss.
+        theta: parameters of the first R of the S networks, a row for each. log: whether to return
+        the logarithm. The preactivations are a list with a tensor for each layer with nonlinear
+        neurons. For graphs, the list has one tensor of all hidden vertices. Raises InputError for
+        an unknown loss.
         """
         rows = len(theta)
         scores, preactivations = self.network.forward(theta, self.x[:rows])
@@ -67,10 +70,11 @@ class Objective:
     def gradient(
         self, theta: Float[Tensor, "R P"], log: bool = False
     ) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R"], list[Float[Tensor, "R _ _"]]]:
-        """Return the gradient of each network's risk or log risk, and both results of `risk`.
+        """Return the gradient of each network's risk, the risk, and the preactivations.
 
-        theta: parameters of the first of the S networks, a row each. log: whether to use the log of
-        the risk. Raises InputError for an unknown loss.
+        theta: parameters of the first R of the S networks, a row for each. log: whether to use the
+        logarithm of the risk. The last two results are those of `risk`. Raises InputError for an
+        unknown loss.
         """
         theta = theta.detach().requires_grad_()
         risks, preactivations = self.risk(theta, log)
@@ -89,16 +93,19 @@ is that of the stage's velocity in the mean.
 
 @dataclass
 class Flow:
-    """S networks along their paths, sorted by step length, smallest first.
+    """The gradient flow of S networks at one time, and which neurons have been active so far.
+
+    The networks are sorted by their step length, the smallest first.
 
     - theta: current parameters, a row for each network.
     - rates: step length of each network.
+    - integrator: "euler" (gradient descent) or "rk4" (Runge-Kutta of fourth order).
     - normalized: whether time is normalized, so that the parameters move at unit speed.
-    - log_time: log of the elapsed time of the gradient flow, -inf at the start.
-    - same: for each nonlinear layer, the pairs of neurons with equal activation patterns at all
-      steps so far.
-    - alive: for each nonlinear layer, the neurons that were active at some step.
-    - always: likewise, the neurons that were active for every example at every step.
+    - log_time: logarithm of the elapsed time of the gradient flow; -inf at the start.
+    - same: for each nonlinear layer, which pairs of neurons were active for the same examples at
+      all steps so far.
+    - alive: for each nonlinear layer, which neurons were active for some example at some step.
+    - always: for each nonlinear layer, which neurons were active for all examples at all steps.
 
     Raises ValueError unless the rates ascend.
     """
@@ -125,16 +132,17 @@ class Flow:
         self.always = [(z > 0).all(-2) for z in preactivations]
 
     def steps(self, duration: float) -> int:
-        """Return the number of steps of the network with the smallest step within a duration.
+        """Return how many steps the network with the smallest step length takes in a duration.
 
-        duration: length of the flow in its unit, time or normalized time.
+        duration: in the time of the flow, or in normalized time.
         """
         return round(duration / self.rates[0])
 
     def advance(self, duration: float, tick: Callable[[], None] = lambda: None) -> None:
-        """Move all networks by a duration, which must be a multiple of each network's step.
+        """Move all networks by a duration, in place.
 
-        tick: called after every step.
+        duration: in the time of the flow, or in normalized time; a multiple of each step length.
+        tick: called after every step of the network with the smallest step length.
         """
         steps = [round(duration / rate) for rate in self.rates]
         for step in range(self.steps(duration)):
@@ -143,7 +151,7 @@ class Flow:
             tick()
 
     def step(self, moving: int) -> None:
-        """Take one step with the first `moving` networks, in place.
+        """Take one step with the first `moving` networks, in place; the others stand still.
 
         Raises InputError for an unknown integrator or loss.
         """
@@ -161,7 +169,10 @@ class Flow:
     def _velocity(
         self, theta: Float[Tensor, "R P"]
     ) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R"], list[Float[Tensor, "R _ _"]]]:
-        """Return dtheta/dtau, log(dtau/dt) and the preactivations; tau is the flow's time."""
+        """Return the velocity of the parameters, log(dtau/dt), and the preactivations.
+
+        tau is the time in which steps are counted, normalized or not. The velocity is dtheta/dtau.
+        """
         gradient, risk, preactivations = self.objective.gradient(theta, log=self.normalized)
         if not self.normalized:
             return -gradient, torch.zeros_like(risk), preactivations
@@ -175,7 +186,7 @@ class Flow:
             self.always[layer][: len(z)] &= (z > 0).all(-2)
 
     def state(self) -> dict[str, Tensor]:
-        """Return the tensors that a checkpoint stores; they change in place."""
+        """Return by name the tensors that a checkpoint stores; later steps change them in place."""
         watched = {
             f"{name}/{layer}": tensor
             for name in ("same", "alive", "always")

@@ -1,15 +1,15 @@
-"""Networks on any directed acyclic graph (Definition 1), as stacks of S networks.
+"""Networks on directed acyclic graphs (paper C, Definition 1), S networks at once.
 
 Vertices are numbered so that every edge leads to a higher number, the inputs first, the output
-last. A[v, u] is the weight of the edge u -> v, zero without an edge. All quantities are functions
-of A:
+last. A[v, u] is the weight of the edge from u to v, zero without an edge. All quantities are
+functions of A:
 
     z_v = sum_u A[v, u] a_u                    what a vertex computes before its activation
     (A^T A - A A^T)[v, v]                      the vertex invariant (Lemma 2, Eq. (4))
     (A^T A - A A^T)[u, v]                      of two vertices with the same neighbors (Eq. (5))
     ||A[k:, :k]||_F^2 - ||A[j:, :j]||_F^2      of two cuts (Lemma 3)
 
-Hidden vertices are grouped in blocks. Vertices of a block have the same neighbors and the same
+Hidden vertices are grouped in blocks. The vertices of a block have the same neighbors and the same
 activation.
 """
 
@@ -35,10 +35,12 @@ FROZEN = 0.1
 
 @dataclass(frozen=True)
 class Dag:
-    """S directed acyclic graphs with V vertices and equal blocks of hidden vertices.
+    """S networks on directed acyclic graphs of V vertices, with blocks of hidden vertices.
 
-    sizes: number of inputs, vertices of each block, 1 (output). edges: whether an edge leads to a
-    vertex (second axis) from another (third axis).
+    - sizes: number of inputs, number of vertices of each block, 1 (the output).
+    - edges: whether an edge leads to a vertex (second axis) from another vertex (third axis).
+    - learned: which edges have learned weights; the weights of other edges are frozen.
+    - slopes: slope of each vertex's activation for negative inputs (0: ReLU, 1: linear).
     """
 
     sizes: tuple[int, ...]
@@ -53,19 +55,23 @@ class Dag:
 
     @property
     def cuts(self) -> list[int]:
-        """Return the numbers of vertices before each cut: after inputs, and after each block."""
+        """Return the numbers of vertices before each cut of the graph.
+
+        There is a cut after the inputs, and after each block of hidden vertices.
+        """
         return torch.tensor(self.sizes[:-1]).cumsum(0).tolist()
 
     def repeated(self, copies: int, device: torch.device) -> "Dag":
-        """Return copies of the graphs on a device, one after another."""
+        """Return copies of all graphs on a device, one after the other."""
         masks = (self.edges, self.learned, self.slopes)
         return Dag(self.sizes, *(m.to(device).repeat(copies, *[1] * (m.ndim - 1)) for m in masks))
 
     def adjacency(self, theta: Float[Tensor, "R P"]) -> Float[Tensor, "R V V"]:
-        """Return A, the weights of all edges, of the first R networks.
+        """Return the matrices A of the weights of all edges, for the first R networks.
 
-        A[v, u] is the weight of the edge from vertex u to v, zero without an edge. theta: the rows
-        of A below those of the inputs, flattened.
+        A[v, u] is the weight of the edge from vertex u to vertex v, and zero without an edge.
+        theta: the rows of A below the rows of the inputs, flattened. Frozen weights get no
+        gradient.
         """
         V = self.edges.shape[-1]
         rows = theta.view(len(theta), V - self.inputs, V)
@@ -75,9 +81,10 @@ class Dag:
     def forward(
         self, theta: Float[Tensor, "R P"], x: Float[Tensor, "R n d"]
     ) -> tuple[Float[Tensor, "R n"], list[Float[Tensor, "R n h"]]]:
-        """Return the scores of the first R networks, and preactivations of their h hidden vertices.
+        """Return the scores of the first R networks, and the preactivations of hidden vertices.
 
-        theta: parameters, a row for each network. x: inputs of n examples.
+        The preactivations are a list of one tensor. theta: parameters, a row for each network. x:
+        inputs of n examples.
         """
         A, a, outputs = self.adjacency(theta), x, []
         for first, last in pairwise([*self.cuts, A.shape[-1]]):
@@ -88,29 +95,35 @@ class Dag:
         return outputs[-1].squeeze(-1), [torch.cat(outputs[:-1], dim=-1)]
 
     def invariant(self, theta: Float[Tensor, "R P"]) -> Float[Tensor, "R h h"]:
-        """Return D = A^T A - A A^T of the h hidden vertices; A has the weights of all edges."""
+        """Return D = A^T A - A A^T of the h hidden vertices, for the first R networks.
+
+        A has the weights of all edges. theta: parameters, a row for each network.
+        """
         A = self.adjacency(theta)
         return (A.mT @ A - A @ A.mT)[:, self.inputs : -1, self.inputs : -1]
 
     def free(self) -> Bool[Tensor, "S h"]:
-        """Return for each hidden vertex whether all its weights are learned, as Lemma 2 assumes."""
+        """Return for each hidden vertex whether all weights of its edges are learned.
+
+        This is the assumption of Lemma 2.
+        """
         frozen = self.edges & ~self.learned
         return ~(frozen.any(-1) | frozen.any(-2))[:, self.inputs : -1]
 
     def neighbours(self) -> Bool[Tensor, "h h"]:
-        """Return which pairs of hidden vertices have equal neighbors.
+        """Return which pairs of hidden vertices have the same neighbors.
 
-        These are the pairs within a block.
+        These are the pairs of vertices within a block.
         """
         block = torch.repeat_interleave(torch.tensor(self.sizes[1:-1], device=self.edges.device))
         return block[:, None] == block
 
 
 def cut(A: Float[Tensor, "*R V V"], first: int) -> Float[Tensor, "*R _ _"]:
-    """Return the weights of the edges from the first `first` vertices to all others.
+    """Return the weights of all edges from the first `first` vertices to later vertices.
 
     A: weights of all edges. No edge leads back, so every path from an input to the output has
-    exactly one of the returned edges. They are a layer (Definition 7) if all are learned.
+    exactly one of these edges. The edges are a layer (Definition 7) if all of them are learned.
     """
     return A[..., first:, :first]
 
@@ -118,13 +131,17 @@ def cut(A: Float[Tensor, "*R V V"], first: int) -> Float[Tensor, "*R _ _"]:
 def build_graph(
     architecture: str, depth: int, width: int, inputs: int, stream: Stream, replicates: int
 ) -> Dag:
-    """Return a separate graph for each replicate, with (depth - 1) * width hidden vertices.
+    """Return networks on random graphs, a separate graph for each replicate.
 
-    With dense_graph, blocks have `width` vertices, and each vertex reads all previous blocks. With
-    random_graph, blocks have width / 2 vertices. Half of the possible edges exist, between blocks
-    and from inputs to blocks. A block without incoming edges reads all inputs. A block without
-    outgoing edges leads to the output. Each block is linear, ReLU or leaky. stream: makes the
-    random numbers of a replicate.
+    A graph has (depth - 1) * width hidden vertices in blocks. Each block is linear, ReLU or leaky
+    ReLU. A tenth of the weights into the first quarter of the blocks is frozen.
+
+    - architecture: `dense_graph`: blocks have `width` vertices, and each vertex reads all earlier
+      blocks and the inputs. `random_graph`: blocks have width / 2 vertices, and half of the
+      possible edges between blocks and from inputs exist. A block without incoming edges then reads
+      all inputs. A block without outgoing edges leads to the output.
+    - inputs: number of inputs.
+    - stream: returns the random generator of a replicate.
     """
     size = width if architecture == "dense_graph" else max(2, width // 2)
     count = (depth - 1) * width // size
@@ -152,11 +169,15 @@ def build_graph(
 def draw_weights(
     graph: Dag, replicate: int, gain: float, twin: float, generator: torch.Generator
 ) -> Float[Tensor, " P"]:
-    """Return initial weights of one network, N(0, gain^2 / number of inputs), in float64.
+    """Return initial weights of one graph network, N(0, gain^2 / number of inputs), in float64.
 
     The first two vertices of a block have nonnegative incoming weights, so they tend to be active
-    for every example. The next two, if the block has at least four, differ by `twin` standard
-    deviations in incoming and outgoing weights. They are therefore active for the same examples.
+    for every example. The next two, in blocks of four or more, are twins. Their incoming and
+    outgoing weights differ by `twin` standard deviations, so they are active for the same examples.
+
+    - replicate: number of the network.
+    - gain: size of the weights.
+    - twin: distance of the twins.
     """
     edges = graph.edges[replicate].cpu()
     A = torch.randn(edges.shape, generator=generator, dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""Items of Theorem 1: pairs of layers between which all of D is invariant."""
+"""The items of Theorem 1 of paper C: pairs of layers for which all of D is invariant."""
 
 ITEMS = {
     1: "two dense layers",

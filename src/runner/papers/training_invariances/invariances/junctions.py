@@ -1,4 +1,4 @@
-"""Places where a network has an invariant, and the entries that the paper declares constant."""
+"""Places in a network where the matrix D is defined, and which entries of D are constant."""
 
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -14,13 +14,14 @@ from runner.papers.training_invariances.invariances.network import Network
 
 @dataclass(frozen=True)
 class Junction:
-    """Neurons (channels) between two layers, or within a residual block.
+    """The neurons (or channels) between two layers or within a residual block, where D is defined.
 
-    - before, behind: indices of the layers, from 0; equal within a residual block.
-    - name: kinds of the layers.
-    - item: item of Theorem 1 about the neurons, or 0 without one.
-    - learned: whether all weights around the neurons are learned, as Lemma 2 assumes.
-    - shared: whether any two neurons have the same neighbors.
+    - before, behind: indices of the layers before and behind the neurons, from 0. Within a residual
+      block both are the index of the block.
+    - name: the kinds of the layers, as "dense-conv".
+    - item: the item of Theorem 1 about these neurons; 0 if there is none.
+    - learned: whether all weights into and out of the neurons are learned, as Lemma 2 assumes.
+    - shared: whether any two of the neurons have the same neighbors.
     - pattern: index of the neurons' layer among the nonlinear layers; None if the neurons are
       linear.
     """
@@ -41,9 +42,10 @@ class Junction:
     def matrices(
         self, network: Network, weights: list[Weights]
     ) -> tuple[Float[Tensor, "R c i"], Float[Tensor, "R o c"]]:
-        """Return U and V, the weights into and out of the neurons.
+        """Return U and V, the matrices of the weights into and out of the c neurons.
 
-        U has a row, V a column for each of the c neurons. weights: those of each layer.
+        U has a row and V a column for each neuron. weights: the weights of each layer of the
+        network.
         """
         if self.before == self.behind:
             return weights[self.before]["W1"], weights[self.before]["W2"]
@@ -51,15 +53,20 @@ class Junction:
         return incoming, network.layers[self.behind].outgoing(weights[self.behind])
 
     def invariant(self, network: Network, theta: Float[Tensor, "R P"]) -> Float[Tensor, "R c c"]:
-        """Return D = V^T V - U U^T of the neurons for networks with the parameters theta."""
+        """Return D = V^T V - U U^T of the neurons, for R networks with the parameters theta."""
         return theory.matrix_invariant(*self.matrices(network, network.unpack(theta)))
 
     @property
     def promises(self) -> dict[str, bool]:
-        """Return which parts of D are constant by the paper, by the name of the part.
+        """Return for each part of D, by name, whether the part is constant by the paper.
 
-        Lemma 2 promises the diagonal, and entries of pairs with equal activation pattern (`active`
-        if both are always on, else `mixed`). Theorem 1 promises all of D (`full`).
+        - `diagonal`: constant if all weights of the neurons are learned (Lemma 2).
+        - `active`: entries of two neurons that are active for every example; constant if the
+          neurons have the same neighbors (Lemma 2).
+        - `mixed`: entries of other pairs that are active for the same examples; constant under the
+          same condition. Linear neurons have no such pairs.
+        - `full`: all of D; constant if the neurons are linear and have the same neighbors (Theorem
+          1).
         """
         mixed = {} if self.linear else {"mixed": self.shared}
         return {
@@ -71,7 +78,7 @@ class Junction:
 
 
 def junctions(network: Network) -> list[Junction]:
-    """Return all junctions of the network, from input to output."""
+    """Return all places in the network where D is defined, from input to output."""
     pairs: list[Junction] = []
     nonlinear = 0
     for index, (layer, following) in enumerate(zip_longest(network.layers, network.layers[1:])):
@@ -93,8 +100,9 @@ def junctions(network: Network) -> list[Junction]:
 def linear_tail(network: Network) -> int:
     """Return the index of the first layer to which Theorem 2 applies.
 
-    From this layer on the network has only linear convolutions, linear ResNetFree blocks and linear
-    fully connected layers, without biases.
+    From this layer on, all layers are linear and have no biases. They are convolutions, residual
+    blocks with a trained skip (ResNetFree) or fully connected layers. If there are none, the result
+    is the number of layers.
     """
     start = len(network.layers)
     for index, layer in reversed(list(enumerate(network.layers))):

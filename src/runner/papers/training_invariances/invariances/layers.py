@@ -1,11 +1,12 @@
-"""Layers of paper C: fully connected, convolutional and residual.
+"""Layers of paper C: fully connected layers, convolutions and residual blocks.
 
-Each layer is a function of its weights and returns the two matrices of Theorem 1: `incoming` (U,
-one row per output channel) and `outgoing` (V, one column per input channel). It also returns the
-conditions of Lemma 2 on the adjacent neurons: whether all their weights in this layer are
-`learned`, and whether the neurons have the same neighbors in this layer (`shared`). Activations are
-`(R, n, features)`, features = channels x positions in this order. Weights have the replicate axis R
-first.
+A layer is a function of its weights. It returns the two matrices of Theorem 1: `incoming` (U, one
+row for each output channel) and `outgoing` (V, one column for each input channel). It also states
+two conditions of Lemma 2 about the adjacent neurons: whether all their weights in this layer are
+learned (`learned`), and whether the neurons have the same neighbors in this layer (`shared`).
+
+Activations are (R, n, features) for R networks with n examples. Features are channels x positions,
+in this order. Weights have the axis R first.
 """
 
 from dataclasses import dataclass
@@ -25,7 +26,10 @@ Weights = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class Grid:
-    """Neurons as channels on a square of positions; fully connected layers have one position."""
+    """The neurons of a layer: channels on a square of positions.
+
+    Fully connected layers have one position. side: number of positions along a side of the square.
+    """
 
     channels: int
     side: int = 1
@@ -37,12 +41,15 @@ class Grid:
 
     @property
     def features(self) -> int:
-        """Return the number of neurons."""
+        """Return the number of neurons, channels x positions."""
         return self.channels * self.positions
 
 
 def activate(z: Tensor, slope: float) -> Tensor:
-    """Return sigma(z) = max(z, slope z): ReLU, leaky ReLU, or the identity."""
+    """Return the activation max(z, slope z) of each number z.
+
+    It is the ReLU for slope 0, a leaky ReLU for a slope in between, and the identity for slope 1.
+    """
     return z if slope == LINEAR else torch.nn.functional.leaky_relu(z, slope)
 
 
@@ -53,7 +60,7 @@ class _Layer:
 
     @property
     def target(self) -> Grid:
-        """Return the grid of the neurons that the layer computes."""
+        """Return the channels and positions of the neurons that the layer computes."""
         return Grid(self.width)
 
     @property
@@ -64,10 +71,13 @@ class _Layer:
 
 @dataclass(frozen=True)
 class Dense(_Layer):
-    """The layer that maps a to sigma(W a) or sigma(W a + b), W (width, features of the source).
+    """The fully connected layer that maps a to sigma(W a) or sigma(W a + b).
 
-    slope: slope of sigma for negative inputs. A bias is the weight of an additional edge from a
-    constant input (after Lemma 3).
+    - source: the channels and positions of the inputs.
+    - width: number of neurons.
+    - slope: slope of the activation sigma for negative inputs (0: ReLU, 1: linear).
+    - bias: whether the layer has a bias b. It counts as the weight of an additional edge from a
+      constant input (text after Lemma 3).
     """
 
     source: Grid
@@ -77,7 +87,7 @@ class Dense(_Layer):
     kind = "dense"
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return the shape of each weight tensor of one network; the first axis is the outputs."""
+        """Return the shape of each weight tensor of one network, by name, outputs first."""
         shapes = {"W": (self.width, self.source.features)}
         return shapes | {"b": (self.width,)} if self.bias else shapes
 
@@ -86,7 +96,7 @@ class Dense(_Layer):
     ) -> tuple[Float[Tensor, "R n o"], Float[Tensor, "R examples c"]]:
         """Return the activations of the layer, and its preactivations.
 
-        a: activations one layer below, for n examples.
+        a: activations of the layer below, for n examples.
         """
         z = a @ weights["W"].mT
         if self.bias:
@@ -94,27 +104,39 @@ class Dense(_Layer):
         return activate(z, self.slope), z
 
     def incoming(self, weights: Weights) -> Float[Tensor, "R c i"]:
-        """Return the incoming weights of the layer's c neurons, one row each: W, or [W b]."""
+        """Return the matrix of the weights into the layer's c neurons: W, or [W b] with a bias.
+
+        It has a row for each neuron.
+        """
         return torch.cat((weights["W"], weights["b"][..., None]), -1) if self.bias else weights["W"]
 
     def outgoing(self, weights: Weights) -> Float[Tensor, "R o c"]:
-        """Return the outgoing weights of the layer's c input channels, one column each.
+        """Return the matrix of the weights from the layer's c input channels, a column for each.
 
-        A column has the weights to all positions of a channel. With one position this is W.
+        A column has the weights from all positions of a channel. With one position the matrix is W.
         """
         return theory.by_channel(weights["W"], self.source.channels)
 
     @property
     def factor(self) -> int:
-        """Return the factor s of Theorem 2: 1, or the flattening factor if it reads channels."""
+        """Return the factor s of the layer in the bounds of Theorem 2.
+
+        It is 1, or the flattening factor if the layer reads channels with several positions.
+        """
         return theory.flattening_factor(self.source.channels, self.source.positions)
 
 
 @dataclass(frozen=True)
 class Convolution(_Layer):
-    """A two-dimensional convolution without padding, W (channels, source channels, k, k).
+    """A two-dimensional convolution without padding.
 
-    kernel: k. slope: slope of the nonlinear units for negative inputs (1: linear).
+    The weights are W (channels, source channels, k, k).
+
+    - source: the channels and positions of the inputs.
+    - channels: number of output channels.
+    - kernel: k, the side of the kernel.
+    - stride: the distance of two positions of the kernel, in pixels.
+    - slope: slope of the activation for negative inputs (0: ReLU, 1: linear).
     """
 
     source: Grid
@@ -126,11 +148,11 @@ class Convolution(_Layer):
 
     @property
     def target(self) -> Grid:
-        """Return the grid of the neurons that the layer computes."""
+        """Return the channels and positions of the neurons that the layer computes."""
         return Grid(self.channels, (self.source.side - self.kernel) // self.stride + 1)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return the shape of each weight tensor of one network; the first axis is the outputs."""
+        """Return the shape of the weights W of one network, by name, outputs first."""
         return {"W": (self.channels, self.source.channels, self.kernel, self.kernel)}
 
     def forward(
@@ -139,7 +161,7 @@ class Convolution(_Layer):
         """Return the activations of the layer, and its preactivations.
 
         The preactivations have a row for each example and position, and a column for each channel.
-        a: activations one layer below, for n examples.
+        a: activations of the layer below, for n examples.
         """
         R, n, _ = a.shape
         maps = a.reshape(R * n, self.source.channels, self.source.side, self.source.side)
@@ -150,31 +172,35 @@ class Convolution(_Layer):
         return maps.mT.reshape(R, n, -1), z
 
     def incoming(self, weights: Weights) -> Float[Tensor, "R c i"]:
-        """Return the matrix U of Theorem 1 for each network: one row per output channel.
+        """Return the matrix U of Theorem 1 for each network: a row for each output channel.
 
-        A row holds all weights into the channel, so U has (input channels * k * k) columns.
+        A row has all weights into the channel, so U has (input channels * k * k) columns.
         """
         return theory.convolution_incoming(weights["W"])
 
     def outgoing(self, weights: Weights) -> Float[Tensor, "R o c"]:
-        """Return the matrix V of Theorem 1 for each network: one column per input channel.
+        """Return the matrix V of Theorem 1 for each network: a column for each input channel.
 
-        A column holds all weights that leave the channel, so V has (output channels * k * k) rows.
+        A column has all weights out of the channel, so V has (output channels * k * k) rows.
         """
         return theory.convolution_outgoing(weights["W"])
 
     @property
     def factor(self) -> int:
-        """Return the factor s of Theorem 2, the flattening factor of the convolution."""
+        """Return the factor s of the layer in the bounds of Theorem 2: its flattening factor."""
         return theory.flattening_factor(self.source.channels, self.kernel**2)
 
 
 @dataclass(frozen=True)
 class Residual(_Layer):
-    """The block that maps a to skip(a) + W2 sigma(W1 a), W1 (hidden, i) and W2 (width, hidden).
+    """The residual block that maps a to skip(a) + W2 sigma(W1 a) (Definition 5).
 
-    See Definition 5. skip: `identity`; `diagonal`, a vector z of learned weights; `free`, a learned
-    matrix Z. slope: slope of sigma for negative inputs.
+    W1 is (hidden, inputs), and W2 is (width, hidden).
+
+    - source: the channels and positions of the inputs.
+    - skip: `identity`; `diagonal`, multiplication by a vector z of learned weights; `free`,
+      multiplication by a learned matrix Z.
+    - slope: slope of the activation sigma for negative inputs (0: ReLU, 1: linear).
     """
 
     source: Grid
@@ -185,21 +211,21 @@ class Residual(_Layer):
 
     @property
     def kind(self) -> str:
-        """Return the block's name: residual_identity, residual_diagonal or residual_free."""
+        """Return the name of the block: residual_identity, residual_diagonal or residual_free."""
         return f"residual_{self.skip}"
 
     @property
     def learned(self) -> bool:
-        """Return whether all weights of the block are learned; identity skips are not."""
+        """Return whether all weights of the block are learned: false for an identity skip."""
         return self.skip != "identity"
 
     @property
     def shared(self) -> bool:
-        """Return whether neurons share neighbors; with an identity or diagonal skip they do not."""
+        """Return whether all outputs of the block have the same inputs: only with a free skip."""
         return self.skip == "free"
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return the shape of each weight tensor of one network; the first axis is the outputs."""
+        """Return the shape of each weight tensor of one network, by name, outputs first."""
         inputs = self.source.features
         shapes = {"W1": (self.hidden, inputs), "W2": (self.width, self.hidden)}
         skips = {"diagonal": {"z": (self.width,)}, "free": {"Z": (self.width, inputs)}}
@@ -210,7 +236,7 @@ class Residual(_Layer):
     ) -> tuple[Float[Tensor, "R n o"], Float[Tensor, "R examples c"]]:
         """Return the outputs of the block, and the preactivations of its hidden neurons.
 
-        a: activations one layer below, for n examples.
+        a: activations of the layer below, for n examples.
         """
         z = a @ weights["W1"].mT
         branch = activate(z, self.slope) @ weights["W2"].mT
@@ -226,26 +252,27 @@ class Residual(_Layer):
         return torch.diag_embed(z)
 
     def incoming(self, weights: Weights) -> Float[Tensor, "R c i"]:
-        """Return the incoming weights of the block's c outputs, one row each: [W2 Z].
+        """Return the matrix [W2 Z] of the weights into the block's c outputs, a row for each.
 
         Z is the skip connection as a matrix.
         """
         return theory.residual_incoming(weights["W2"], self.skip_matrix(weights))
 
     def outgoing(self, weights: Weights) -> Float[Tensor, "R o c"]:
-        """Return the outgoing weights of the block's c input channels, one column each: W1 above Z.
+        """Return the matrix of the weights from the block's c input channels, a column for each.
 
-        Z is the skip connection as a matrix. A column has the weights to all positions of a
-        channel.
+        It is W1 above Z, the skip connection as a matrix. A column has the weights from all
+        positions of a channel.
         """
         stacked = theory.residual_outgoing(weights["W1"], self.skip_matrix(weights))
         return theory.by_channel(stacked, self.source.channels)
 
     @property
     def factor(self) -> int:
-        """Return the factor s of Theorem 2: 8 (Lemma 11).
+        """Return the factor s of the block in the bounds of Theorem 2: 8 (Lemma 11).
 
-        It is multiplied by the flattening factor if the block reads channels.
+        It is multiplied by the flattening factor if the block reads channels with several
+        positions.
         """
         grid = self.source
         return theory.RESIDUAL_FACTOR * theory.flattening_factor(grid.channels, grid.positions)

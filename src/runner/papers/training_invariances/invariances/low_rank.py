@@ -1,4 +1,4 @@
-"""Theorem 2 for many networks: singular values of the layers, and their bounds."""
+"""Theorem 2 of paper C for many networks: singular values of the layers, and their bounds."""
 
 from math import exp, inf, nan
 
@@ -13,12 +13,12 @@ from runner.papers.training_invariances.invariances.network import Network
 
 
 def squared_norms(network: Network, theta: Float[Tensor, "S P"]) -> Float[Tensor, "S L"]:
-    """Return the squared Frobenius norm ||W_l||_F^2 of each layer l, for each network.
+    """Return the squared Frobenius norm ||W_l||_F^2 of each layer l, for each of S networks.
 
-    For a residual block it is that of [W2 Z] (Definition 8). If layers have biases, ||b_k||^2 of
-    layer l and of all later layers is added. The sum then runs over the edges of a cut of the
-    network at layer l (Definition 7). Edges from constant inputs to layer l and later layers cross
-    this cut.
+    For a residual block W_l is [W2 Z] (Definition 8). If layers have biases b, ||b_k||^2 of layer l
+    and of all later layers k is added. Edges from constant inputs to these layers cross the cut of
+    the network at layer l. The sum then runs over all edges of this cut (Definition 7). theta:
+    parameters, a row for each network.
     """
     weights = network.unpack(theta)
     norms = [theory.squared_norm(b.incoming(weights[i])) for i, b in enumerate(network.layers)]
@@ -33,13 +33,15 @@ def squared_norms(network: Network, theta: Float[Tensor, "S P"]) -> Float[Tensor
 def spectrum(network: Network, theta: Float[Tensor, "S P"]) -> dict[str, list[list[float]]]:
     """Return norms and singular values of each layer, as lists over layers of lists over networks.
 
-    U is the incoming matrix of a layer.
+    U is the matrix of a layer's incoming weights. theta: parameters, a row for each network. The
+    keys of the result are:
 
     - `frobenius`: ||U||_F^2.
     - `operator_ratio`: ||U||_2^2 / ||U||_F^2.
-    - `alignment`: that of the leading singular vectors with the next layer's; nan for the last
-      layer.
-    - `skip_share`: ||Z||_F^2 / ||[W2 Z]||_F^2 of a block with a trained skip Z; nan for all others.
+    - `alignment`: |<v, u>| of the leading singular vectors of the layer and the next one; nan for
+      the last layer.
+    - `skip_share`: ||Z||_F^2 / ||[W2 Z]||_F^2 of a residual block with a trained skip Z; nan for
+      all other layers.
     """
     weights = network.unpack(theta)
     U = [layer.incoming(w) for layer, w in zip(network.layers, weights, strict=True)]
@@ -60,9 +62,10 @@ def spectrum(network: Network, theta: Float[Tensor, "S P"]) -> dict[str, list[li
 
 
 def limit_bounds(network: Network) -> list[float]:
-    """Return the bound of Eq. (14) on ||W||_2^2 / ||W||_F^2 of each layer.
+    """Return the lower bound of Eq. (14) on the final ||W||_2^2 / ||W||_F^2 of each layer.
 
-    It is nan before the last linear layers, to which Theorem 2 applies.
+    Theorem 2 applies only to the linear layers at the end of the network. The bound of all earlier
+    layers is nan.
     """
     start = linear_tail(network)
     factors = [layer.factor for layer in network.layers[start:]]
@@ -72,8 +75,8 @@ def limit_bounds(network: Network) -> list[float]:
 def trivial_bounds(network: Network, theta: Float[Tensor, "S P"]) -> list[float]:
     """Return 1 / (number of singular values) of each layer, a lower bound of ||W||_2^2 / ||W||_F^2.
 
-    The largest squared singular value is at least the mean of all squared singular values. theta:
-    parameters, of which only the shape matters.
+    The bound holds because the largest squared singular value is at least the mean of all squared
+    singular values. theta: parameters, of which only the shape matters.
     """
     layers = zip(network.layers, network.unpack(theta[:1]), strict=True)
     return [1 / min(layer.incoming(w).shape[-2:]) for layer, w in layers]
@@ -82,10 +85,11 @@ def trivial_bounds(network: Network, theta: Float[Tensor, "S P"]) -> list[float]
 def finite_bounds(
     network: Network, first: Float[Tensor, "S P"], now: Float[Tensor, "S P"]
 ) -> list[list[float]]:
-    """Return Eq. (13) as a lower bound of the current ||W_l||_2^2 / ||W_l||_F^2.
+    """Return the lower bound of Eq. (13) on the current ||W_l||_2^2 / ||W_l||_F^2 of each layer l.
 
-    There is one list over networks for each layer l, with nan before the last linear layers. first:
-    initial parameters, which determine the constant of Eq. (13). now: current parameters.
+    The result is a list over layers of lists over networks. Theorem 2 applies only to the linear
+    layers at the end of the network, so the bound of all earlier layers is nan. first: initial
+    parameters, which determine the constant in Eq. (13). now: current parameters.
     """
     start = linear_tail(network)
     layers = network.layers[start:]

@@ -1,4 +1,4 @@
-"""Networks of paper C, many at once: one vector of parameters for each of R replicates."""
+"""Layered networks of paper C, R at once: each network is a row of parameters."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,25 +33,25 @@ It is small against a step. Otherwise an example would become active at one of t
 
 @dataclass(frozen=True)
 class Network:
-    """Network of consecutive layers; the last has one output, a score whose sign is the class.
+    """A network of consecutive layers with one output, a score whose sign is the predicted class.
 
-    Parameters are vectors theta of P numbers.
+    Its parameters are a vector theta of P numbers.
     """
 
     layers: tuple[Layer, ...]
 
     @cached_property
     def sizes(self) -> list[int]:
-        """Return the numbers of parameters of all weight tensors, in order."""
+        """Return the number of parameters of each weight tensor, from input to output."""
         return [prod(shape) for layer in self.layers for shape in layer.shapes().values()]
 
     @property
     def is_linear(self) -> bool:
-        """Return whether the score is linear in the inputs."""
+        """Return whether the score is a linear function of the inputs."""
         return all(layer.is_linear and "b" not in layer.shapes() for layer in self.layers)
 
     def unpack(self, theta: Float[Tensor, "*R P"]) -> list[Weights]:
-        """Return the weights of each layer by name, as views of the parameter vectors theta."""
+        """Return the weights of each layer by name, as views of the parameters theta."""
         parts = iter(theta.split(self.sizes, dim=-1))
         return [
             {name: next(parts).unflatten(-1, shape) for name, shape in layer.shapes().items()}
@@ -61,9 +61,9 @@ class Network:
     def forward(
         self, theta: Float[Tensor, "R P"], x: Float[Tensor, "R n d"]
     ) -> tuple[Float[Tensor, "R n"], list[Float[Tensor, "R _ _"]]]:
-        """Return the scores, and the preactivations of every layer with nonlinear neurons.
+        """Return the scores, and the preactivations of each layer with nonlinear neurons.
 
-        theta: parameters of R networks. x: n examples of each.
+        theta: parameters, a row for each of R networks. x: inputs of n examples for each network.
         """
         a, preactivations = x, []
         for layer, weights in zip(self.layers, self.unpack(theta), strict=True):
@@ -75,15 +75,19 @@ class Network:
     def draw(
         self, gain: float, active: float, twins: float, generator: torch.Generator
     ) -> Float[Tensor, " P"]:
-        """Return initial parameters of one replicate, N(0, gain^2 / number of inputs), in float64.
+        """Return initial parameters of one network, N(0, gain^2 / number of inputs), in float64.
 
-        Branch and skip of a residual block have half of the variance each. A diagonal skip has one
-        input. A bias has the variance of the weights of its neuron.
+        - gain: size of the weights.
+        - active: fraction of each layer's nonlinear neurons, the first ones, whose initial weights
+          are nonnegative. They are active for every nonnegative input.
+        - twins: fraction of each layer's nonlinear neurons, the next ones, that are pairs. The
+          neurons of a pair have nearly equal incoming and outgoing weights, so they are active for
+          the same inputs. Their incoming weights have mean zero, so they are active for only some
+          inputs.
+        - generator: draws the numbers.
 
-        active, twins: fractions of the nonlinear neurons of each layer. The first `active` have
-        absolute values as initial weights, so they are active for every nonnegative input. The next
-        `twins` have initial weights of mean zero, hence are active for some inputs. They are pairs
-        with nearly equal incoming and outgoing weights, hence active for the same inputs.
+        Branch and skip of a residual block have half of the variance each. A diagonal skip counts
+        as one input. A bias has the variance of the weights of its neuron.
         """
         drawn = [
             {
@@ -135,11 +139,11 @@ class Network:
 def balance(network: Network, theta: Float[Tensor, " P"]) -> Float[Tensor, " P"]:
     """Change the parameters in place so that the last linear layers are balanced; return them.
 
-    Balanced means D = 0: W_l W_l^T = W_{l+1}^T W_{l+1}. Beginning at the layer before the output,
-    each fully connected linear layer becomes sigma u v^T, with unit vectors u and v. sigma is the
-    norm of the output layer, and u is the next layer's v. v is the direction of the layer's first
-    row. The change ends at the first layer of another kind. The output layer, which has one row,
-    stays.
+    Balanced means D = 0, or W_l W_l^T = W_{l+1}^T W_{l+1}. Fully connected linear layers are
+    changed from the layer before the output back to the first layer of another kind, which stays.
+    Each becomes a matrix sigma u v^T of rank one, with unit vectors u and v. sigma is the norm of
+    the output layer. u is the vector v of the next layer, and v is the direction of the layer's
+    first row. The output layer, which has one row, stays, too.
     """
     weights = network.unpack(theta)  # views
     sigma, u = weights[-1]["W"].norm(), weights[-1]["W"][0]
@@ -178,11 +182,16 @@ def build(
     slope: float,
     bias: bool = False,
 ) -> Network:
-    """Return the network of an architecture with `depth` layers for images of `side`^2 pixels.
+    """Return the layered network of an architecture, for images of `side`^2 pixels.
 
-    width: neurons of every hidden layer. channels: channels of every convolution. slope: slope of
-    the nonlinear units for negative inputs (0: ReLU). bias: whether fully connected layers have
-    one. Raises InputError for an unknown architecture.
+    - architecture: a key of LAYOUTS, as "linear" or "conv".
+    - depth: number of layers; a residual block is one layer.
+    - width: number of neurons of every fully connected layer and residual block.
+    - channels: number of channels of every convolution.
+    - slope: slope of the nonlinear neurons for negative inputs (0: ReLU).
+    - bias: whether fully connected layers have biases.
+
+    Raises InputError for an unknown architecture.
     """
     begin, repeated, end = lookup("architecture", architecture, LAYOUTS)
     layers: list[Layer] = []

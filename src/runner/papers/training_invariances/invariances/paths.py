@@ -1,7 +1,8 @@
-"""Lemma 1: a network is a tree network of signs, applied to products of weights along paths.
+"""Lemma 1 of paper C: a network equals a tree with weights +1 and -1, applied to path products.
 
-The number of paths is exponential, so this is for small networks only. Their table `decomposition`
-compares f with its tree network.
+A path product is an input times all weights along a path to the output. The number of paths is
+exponential in the depth, so only small networks are compared with their tree. The results are in
+the table `decomposition`.
 """
 
 from collections.abc import Iterator
@@ -41,11 +42,16 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Graph:
-    """Computation graph of one network: edges source -> target, weights, and activations.
+    """The computation graph of one network: vertices, edges with weights, and activations.
 
-    Vertices are numbered from 0, the inputs first. Networks with biases have a constant 1 as last
-    input. No edge leads to a lower number. slopes: slope of each vertex's activation for negative
-    inputs (1: linear). inputs: number of inputs. output: number of the output vertex.
+    Vertices are numbered from 0, the inputs first, and every edge leads to a higher number.
+    Networks with biases have a constant 1 as last input.
+
+    - edges: source and target of each edge.
+    - weights: weight of each edge.
+    - slopes: slope of each vertex's activation for negative inputs (0: ReLU, 1: linear).
+    - inputs: number of inputs.
+    - output: number of the output vertex.
     """
 
     edges: list[tuple[int, int]]
@@ -56,7 +62,7 @@ class Graph:
 
     @cached_property
     def into(self) -> list[list[int]]:
-        """Return the indices of the edges that end in each vertex."""
+        """Return for each vertex the indices of the edges that lead to it."""
         incoming: list[list[int]] = [[] for _ in self.slopes]
         for index, (_, target) in enumerate(self.edges):
             incoming[target].append(index)
@@ -73,7 +79,8 @@ class Graph:
 def graph_of(network: Network | Dag, theta: Float[Tensor, "R P"], index: int) -> Graph:
     """Return the computation graph of one of many networks.
 
-    theta: parameters of all networks. index: number of the network.
+    network: the architecture. theta: parameters of all networks, a row for each. index: number of
+    the network.
     """
     if not isinstance(network, Dag):
         return graph(network, network.unpack(theta[index]))
@@ -85,10 +92,10 @@ def graph_of(network: Network | Dag, theta: Float[Tensor, "R P"], index: int) ->
 
 
 def graph(network: Network, weights: list[Weights]) -> Graph:
-    """Return the computation graph of one network.
+    """Return the computation graph of one layered network.
 
-    weights: those of each layer, without the replicate axis. A weight that a convolution shares is
-    on several edges. Identity skips are edges of weight one.
+    weights: the weights of each layer, without the axis of replicates. A weight that a convolution
+    uses several times is on several edges. Identity skips are edges of weight one.
     """
     slopes = [LINEAR] * network.layers[0].source.features
     layer = range(len(slopes))
@@ -136,7 +143,7 @@ def _as_matrix(block: Dense | Convolution, weights: Weights) -> Float[Tensor, "o
 
 
 def paths(network: Graph) -> Iterator[tuple[int, Path]]:
-    """Yield all paths from an input to the output, each with the input vertex at its start."""
+    """Yield each path from an input to the output: the number of the input, and the edges."""
 
     def from_inputs_to(vertex: int, suffix: Path) -> Iterator[tuple[int, Path]]:
         """Yield the paths from an input to a vertex, followed by the edges `suffix`."""
@@ -151,7 +158,8 @@ def paths(network: Graph) -> Iterator[tuple[int, Path]]:
 def path_products(network: Graph, x: Float[Tensor, " d"]) -> dict[Path, Float[Tensor, ""]]:
     """Return rho(x; w), the path enumeration function (Definition 4), by path.
 
-    The value of a path is its input, a number of x, times the product of its weights w.
+    The value of a path is the entry of x at its start, times the product of the weights w along the
+    path.
     """
     x = torch.cat((x, x.new_ones(network.inputs - len(x))))
     return {path: x[vertex] * network.weights[list(path)].prod() for vertex, path in paths(network)}
@@ -160,15 +168,19 @@ def path_products(network: Graph, x: Float[Tensor, " d"]) -> dict[Path, Float[Te
 def tree(network: Graph, products: dict[Path, Float[Tensor, ""]]) -> Float[Tensor, ""]:
     """Return mu(rho), the output of the tree network of Lemma 1.
 
-    products: rho by path, see `path_products`. The vertices of the tree are the suffixes of paths
-    (Definition 10), and its weights are signs. Magnitudes are moved to the leaves, which is
-    possible because every activation is positively homogeneous (Lemma 7). Each inner edge keeps
-    only the sign of its weight in `network`. The edge at a leaf has the sign of the whole path.
+    products: the path products rho, see `path_products`. A vertex of the tree is the end of a path,
+    a suffix (Definition 10). The tree's weights are signs. All magnitudes are moved to the leaves,
+    which is possible because every activation is positively homogeneous (Lemma 7). An inner edge
+    has the sign of its weight in `network`. The edge at a leaf has the sign of the whole path.
     """
     signs = network.weights.detach().sign()
 
     def value(vertex: int, suffix: Path) -> Tensor:
-        """Return the activation of a vertex of the tree; the vertex is the suffix of a path."""
+        """Return the activation of a vertex of the tree.
+
+        vertex: the vertex of `network` at which the suffix of a path begins. suffix: edges to the
+        output.
+        """
         if vertex < network.inputs:
             return signs[list(suffix)].prod() * products[suffix]
         terms = [
@@ -183,7 +195,10 @@ def tree(network: Graph, products: dict[Path, Float[Tensor, ""]]) -> Float[Tenso
 
 @dataclass(frozen=True)
 class Decomposition(At, Row):
-    """One row per replicate at the smallest learning rate, before and after training."""
+    """A row of the table `decomposition.csv`: the distance of a network from its tree of Lemma 1.
+
+    There is a row for each replicate at the smallest learning rate, before and after training.
+    """
 
     table: ClassVar[str] = "decomposition"
     keys: ClassVar[tuple[str, ...]] = AT
@@ -197,9 +212,11 @@ class Decomposition(At, Row):
 def decomposition_rows(
     config: Invariances, flow: Flow, trajectory: Trajectory
 ) -> Iterator[Decomposition]:
-    """Yield the comparison of Lemma 1 before and after training, if the paths can be listed.
+    """Yield the rows of the table `decomposition`: networks compared with their tree of Lemma 1.
 
-    Yields nothing for networks with too many weights or paths.
+    Each network is compared before and after training, on two examples. Yields nothing if the
+    networks have too many weights or paths. flow: the trained networks. trajectory: their
+    parameters at all measured times.
     """
     network = flow.objective.network
     if isinstance(network, Dag):  # paths are listed on the CPU

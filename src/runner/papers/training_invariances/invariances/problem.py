@@ -1,4 +1,4 @@
-"""Training examples of paper C: separable, with labels -1 and 1."""
+"""Training examples of study `invariances`: separable, with labels -1 and 1."""
 
 from collections.abc import Callable
 from math import ceil
@@ -38,10 +38,11 @@ Examples = tuple[Float[Tensor, "R n d"], Float[Tensor, "R n"]]
 
 
 def draw_examples(config: Invariances, load_data: LoadData) -> Examples:
-    """Return inputs and labels of all replicates, in float64 on the CPU; half of the labels are 1.
+    """Return inputs and labels of all replicates, in float64 on the CPU.
 
-    Inputs are scaled to a root mean square norm of `INPUT_NORM`. Raises InputError for unknown
-    data, or if there are fewer digits than `samples`.
+    Labels alternate between 1 and -1. Inputs have the root mean square norm `INPUT_NORM`.
+    load_data: loads a dataset, as `Context.load_data`. Raises InputError for unknown data, or if
+    there are fewer digits than `samples`.
     """
     x, y = lookup("data", config.data, DATA)(config, load_data)
     norms = x.square().sum(-1).mean(-1).sqrt()
@@ -49,11 +50,12 @@ def draw_examples(config: Invariances, load_data: LoadData) -> Examples:
 
 
 def gaussian(config: Invariances, load_data: LoadData) -> Examples:
-    """Return Gaussian images with mean `OFFSET` and their labels, separated by a random hyperplane.
+    """Return Gaussian images with mean `OFFSET` and their labels, separated by a hyperplane.
 
-    Each image is moved by `MARGIN` to its side of the hyperplane. The hyperplane contains the
-    origin and the mean, so examples are separable without a bias. Examples on the wrong side are
-    mirrored, so classes are balanced. load_data is ignored.
+    The random hyperplane contains the origin and the mean, so the examples are separable without a
+    bias. Labels alternate between 1 and -1. An image on the wrong side for its label is mirrored at
+    the hyperplane. Then each image is moved away from the hyperplane by `MARGIN`. load_data is not
+    used.
     """
     inputs, labels = [], []
     for replicate in range(config.replicates):
@@ -70,9 +72,10 @@ def gaussian(config: Invariances, load_data: LoadData) -> Examples:
 
 
 def digits(config: Invariances, load_data: LoadData) -> Examples:
-    """Return for each replicate a separate selection of images, equally many of two classes.
+    """Return images of two digits and their labels, a separate selection for each replicate.
 
-    Raises InputError if a class has fewer images than half of the samples.
+    Labels alternate between 1 and -1. load_data: loads a dataset, as `Context.load_data`. Raises
+    InputError if a class has fewer images than half of the samples.
     """
     images = load_data("digits", config.seed).train
     share = ceil(config.samples / 2)
@@ -83,8 +86,8 @@ def digits(config: Invariances, load_data: LoadData) -> Examples:
             members = images.flat()[images.labels == digit].double()
             if len(members) < share:
                 raise InputError(
-                    f"samples={config.samples}: there are {len(members)} images of the digit"
-                    f" {digit}, half of the samples"
+                    f"samples={config.samples}: half of the samples show the digit {digit},"
+                    f" but there are only {len(members)} images of it"
                 )
             stream = config.stream(replicate, f"digit {digit}")
             chosen.append(members[torch.randperm(len(members), generator=stream)[:share]])
@@ -98,5 +101,5 @@ DATA = {"gaussian": gaussian, "digits": digits}
 
 
 def alternating(samples: int) -> Float[Tensor, " n"]:
-    """Return n labels 1, -1, 1, ..."""
+    """Return n labels 1, -1, 1, -1, ... for n = `samples`."""
     return 1 - 2 * (torch.arange(samples) % 2).double()

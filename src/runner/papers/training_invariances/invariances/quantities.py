@@ -1,10 +1,19 @@
 """Quantities of paper C's claims about training, in every network of a replicate.
 
-Gradient descent moves a quantity that gradient flow conserves only because its steps are finite:
-the drift is proportional to the learning rate. A quantity that the flow does not conserve moves by
-the same amount at every learning rate. The convergence order is the slope of log drift against log
-learning rate. We extrapolate it to learning rate zero, where it is at least 1, or 0. The error of
+A conserved quantity is constant along gradient flow. Gradient descent moves it only because steps
+are finite, so its change, the drift, is proportional to the learning rate. Other quantities move by
+the same amount at every learning rate.
+
+The convergence order is the slope of log drift against log learning rate. It is extrapolated to
+learning rate zero, where it is at least 1 for a conserved quantity and 0 for others. The error of
 the order is the distance of this extrapolation.
+
+D = V^T V - U U^T of neurons has their weights as rows of U (incoming) and columns of V (outgoing).
+W is the weight matrix of a layer, ‖W‖ its Frobenius norm and ‖W‖₂ its largest singular value.
+
+The argument `where` is a condition on the columns of the table `metrics`, as for `DataFrame.query`.
+Examples are `pair == 'layer'` and `linear and promised`: the neurons are linear, and by the paper
+the quantity is constant. A function raises NoRows if no row meets its conditions.
 """
 
 import numpy as np
@@ -61,7 +70,7 @@ def _drifts(tables: Tables, where: str) -> pd.DataFrame:
 
 
 def _orders(rows: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Return the order of each series, with the column of its point."""
+    """Return the convergence order of each quantity of each replicate, with a further column."""
     names = rows.drop_duplicates(SERIES)[[*SERIES, column]]
     orders_of_neurons = nonempty(orders(rows), NEURONS).rename(columns={"order": "value"})
     return orders_of_neurons.merge(names, on=SERIES)
@@ -76,7 +85,15 @@ def _orders(rows: pd.DataFrame, column: str) -> pd.DataFrame:
     needs={"learning_rate": 3},
 )
 def order(tables: Tables, where: str) -> pd.DataFrame:
-    """TODO"""
+    """Return the convergence order of the drift of each quantity in each replicate.
+
+    A row is a quantity of a replicate. The order, extrapolated to learning rate zero, is in
+    `value`: at least 1 if gradient flow conserves the quantity, 0 if not. `error` is the distance
+    of the extrapolation, `graph` the kind of network. An order of inf means that the drift is zero.
+
+    where: a condition on the columns of the table `metrics`, as "pair == 'layer'". Raises NoRows if
+    no quantity was measured at three learning rates, or if training diverged.
+    """
     return _orders(_drifts(tables, where), "graph")
 
 
@@ -90,7 +107,14 @@ def order(tables: Tables, where: str) -> pd.DataFrame:
     needs={"learning_rate": 3},
 )
 def order_of_items(tables: Tables) -> pd.DataFrame:
-    """TODO"""
+    """Return the convergence order of the drift of D, for the seven items of Theorem 1.
+
+    A row is a quantity of a replicate, with the number of the theorem's item in `item`. The order,
+    extrapolated to learning rate zero, is in `value`: at least 1 if gradient flow conserves D.
+    `error` is the distance of the extrapolation. Only linear neurons, and ReLU neurons that are
+    active for every example, count. Raises NoRows if no quantity was measured at three learning
+    rates, or if training diverged.
+    """
     where = "(pair == 'full' and linear or pair == 'active' and not linear)"
     return _orders(_drifts(tables, f"item > 0 and {where}"), "item")
 
@@ -102,7 +126,12 @@ def order_of_items(tables: Tables) -> pd.DataFrame:
     needs={"learning_rate": 3},
 )
 def typical_order(tables: Tables, where: str) -> pd.Series:
-    """TODO"""
+    """Return the median convergence order of the drift over all quantities of a replicate.
+
+    The result is indexed by replicate. The orders are extrapolated to learning rate zero: 0 means
+    that gradient flow moves the quantity. where: a condition on the columns of the table `metrics`.
+    Raises NoRows if no quantity was measured at three learning rates, or if training diverged.
+    """
     neuron_orders = _orders(_drifts(tables, where), "graph")
     return neuron_orders.groupby("replicate")["value"].median()
 
@@ -114,7 +143,16 @@ def typical_order(tables: Tables, where: str) -> pd.Series:
     needs={"learning_rate": 3},
 )
 def limit_over_error(tables: Tables, where: str) -> pd.DataFrame:
-    """TODO"""
+    """Return the drift at learning rate zero, divided by the error of the extrapolation to zero.
+
+    The drift is extrapolated from the two smallest learning rates, and the error is the distance of
+    the extrapolation. A row is a quantity of a replicate in one layer, with this ratio in `value`.
+    A ratio above 1 means that gradient flow moves the quantity. `moved` is the extrapolated drift
+    divided by the initial size.
+
+    where: a condition on the columns of the table `metrics`. Raises NoRows if no quantity meets the
+    condition, or if training diverged.
+    """
     finest = _drifts(tables, where).sort_values("learning_rate").groupby(SERIES)
     rows, second = (finest.nth(i).set_index(SERIES) for i in (0, 1))
     rate = rows["learning_rate"] / (second["learning_rate"] - rows["learning_rate"])
@@ -126,15 +164,20 @@ def limit_over_error(tables: Tables, where: str) -> pd.DataFrame:
 
 @quantity("|f(x) − μ(ρ(x))| / |f(x)|, before and after training")
 def distance_of_tree(tables: Tables) -> pd.DataFrame:
-    """TODO"""
+    """Return the relative distance of a network's output f from the tree network μ of Lemma 1.
+
+    A row is a network before or after training. `value` is the largest |f(x) − μ(ρ(x))| divided by
+    the largest |f(x)|, over two examples x. ρ(x) are the products of input and weights along all
+    paths of the network. Raises NoRows if an output is not finite.
+    """
     rows = finite(tables["decomposition"], "error", "output")
     return rows.assign(value=rows["error"] / rows["output"])
 
 
 def _last_dense(tables: Tables) -> pd.DataFrame:
-    """Return the fully connected layers of Theorem 2 in the runs with the longest path.
+    """Return the fully connected layers of Theorem 2 in the runs with the longest training.
 
-    The output layer is excluded because its bound is one.
+    The output layer is excluded.
     """
     rows = tail(tables)
     rows = rows[rows.groupby("run")["time"].transform("max") == rows["time"].max()]
@@ -148,8 +191,12 @@ def _last_dense(tables: Tables) -> pd.DataFrame:
     needs={"time": 5},
 )
 def exponent_in_log_time(tables: Tables) -> pd.DataFrame:
-    """The value is p L: it is 1 if ‖W‖ grows like (log t)^(1/L). Only the runs with the longest path
-    of the flow count, and times with log t above 1.
+    """Return how the norm of each layer grows with the logarithm of time: L times the exponent.
+
+    The exponent p in ‖W‖ ∝ (log t)ᵖ is fitted in the second half of training. A row is a layer of a
+    network with L layers, and `value` is p L. It is 1 if ‖W‖ grows like (log t)^(1/L), as Corollary
+    1 states. `exponent` is p. Only the runs with the longest training count, without residual
+    blocks, and only times with log t above 1. Raises NoRows if there are no such layers.
     """
     rows = every_layer(tables)
     skips = rows["kind"].str.startswith("residual").groupby(rows["run"]).transform("any")
@@ -167,9 +214,14 @@ def exponent_in_log_time(tables: Tables) -> pd.DataFrame:
     needs={"time": 5},
 )
 def exponent_in_norm(tables: Tables, rest: str) -> pd.Series:
-    """A path is the trajectory of gradient flow. Only the runs with the longest time count, without
-    the output layer. rest: an expression in the columns of the table, as "1 - operator_ratio". The
-    exponent is the slope of log rest against log ‖W‖².
+    """Return the exponent p of a quantity in ‖W‖², for the last fully connected layers W.
+
+    The exponent is the slope of log `rest` against log ‖W‖² in the second half of training. The
+    result is indexed by run, layer, replicate and `separates`: whether the risk falls below loss(0)
+    / n. Only the runs with the longest training count. The output layer is excluded.
+
+    rest: a formula in the columns of the table `lowrank`, as "1 - operator_ratio". Raises NoRows if
+    there are no such layers.
     """
     rows = _last_dense(tables)
     rows = rows[rows["time"] >= 0.5 * rows.groupby("run")["time"].transform("max")]
@@ -182,7 +234,13 @@ def exponent_in_norm(tables: Tables, rest: str) -> pd.Series:
     unit="difference",
 )
 def limit_above(tables: Tables) -> pd.DataFrame:
-    """TODO"""
+    """Return ‖W‖₂² / ‖W‖² after training minus the lower bound of Eq. (14), for each layer W.
+
+    A row is a layer of a network, with the difference in `value`. The bound is 1 / (8ᴺ M), the
+    column `bound`. Only layers count for which the bound is above the trivial bound, 1 / (number of
+    singular values), and above the ratio before training. Raises NoRows if there are no such
+    layers.
+    """
     rows = finite(nonempty(ends(telling(tables)), LAYERS), "operator_ratio")
     return rows.assign(value=rows["operator_ratio"] - rows["bound"])
 
@@ -193,7 +251,12 @@ def limit_above(tables: Tables) -> pd.DataFrame:
     unit="difference",
 )
 def ratio_above(tables: Tables) -> pd.DataFrame:
-    """TODO"""
+    """Return ‖W‖₂² / ‖W‖² minus the lower bound of Eq. (13), for each layer W and measured time.
+
+    A row is a layer of a network at one time, with the difference in `value`. Only times count at
+    which the bound is above the trivial bound, 1 / (number of singular values). The output layer is
+    excluded. Raises NoRows if there are no such times.
+    """
     rows = tail(tables).query("layer < depth and finite_bound > trivial_bound")
     rows = finite(nonempty(rows, LAYERS), "operator_ratio")
     return rows.assign(value=rows["operator_ratio"] - rows["finite_bound"])

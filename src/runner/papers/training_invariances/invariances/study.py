@@ -1,12 +1,12 @@
-"""Study `invariances`: paper C's invariants of gradient flow, and the resulting low rank.
+"""Study `invariances`: what gradient flow conserves (paper C), and the resulting low rank.
 
 Many networks, one for every replicate and learning rate, follow the gradient flow of their risk.
 Their trajectories give these tables:
 
-- `metrics.csv`: the drift of each quantity of Lemmas 2 to 4 and Theorem 1;
-- `lowrank.csv`: the singular values of the layers (Theorem 2, Corollary 1);
-- `assumptions.csv`: whether the paper's assumptions hold;
-- `decomposition.csv`: comparison of f with its tree network (Lemma 1), for small networks.
+- `metrics.csv`: the drift of each quantity of Lemmas 2 to 4 and Theorem 1.
+- `lowrank.csv`: the singular values of the layers (Theorem 2, Corollary 1).
+- `assumptions.csv`: whether the paper's assumptions hold.
+- `decomposition.csv`: comparison of small networks f with their tree network (Lemma 1).
 """
 
 from collections.abc import Callable, Iterator
@@ -46,7 +46,11 @@ from runner.papers.training_invariances.losses import MARGIN_LOSSES
 
 @dataclass(frozen=True)
 class Drift(At, Row):
-    """One row per replicate, learning rate, time, place in the network, part of the invariant."""
+    """A row of the table `metrics.csv`: how far some entries of one invariant D have moved.
+
+    There is a row for each replicate, learning rate, time, place in the network, and part of D. D
+    is the matrix V^T V - U U^T of neurons at this place.
+    """
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = (*AT, "layer", "place", "pair")
@@ -60,13 +64,16 @@ class Drift(At, Row):
     # full. layer: Lemma 3, of layers and cuts; less an edge: of cuts without their largest weight
     promised: bool  # whether these entries are constant by the paper
     entries: int  # number of these entries of D
-    drift: float  # Frobenius norm of their change since the start; pair=layer: the largest so far
+    drift: float  # Frobenius norm of the entries' change; pair=layer: the largest change so far
     initial: float  # Frobenius norm of these entries at the start
 
 
 @dataclass(frozen=True)
 class LayerSpectrum(At, Row):
-    """One row per replicate, learning rate, time and layer."""
+    """A row of the table `lowrank.csv`: norms and singular values of one layer at one time.
+
+    There is a row for each replicate, learning rate, time and layer.
+    """
 
     table: ClassVar[str] = "lowrank"
     keys: ClassVar[tuple[str, ...]] = (*AT, "layer")
@@ -89,9 +96,10 @@ class LayerSpectrum(At, Row):
 def run(
     config: Invariances, context: Context
 ) -> Iterator[Drift | LayerSpectrum | AssumptionCheck | Decomposition | Measured]:
-    """Follow the flow and store the parameters at every record, then measure the networks.
+    """Follow the gradient flow of all networks, then measure their parameters at all records.
 
-    Yields the rows, and the measures of `Context.hand_over`.
+    A record is a time at which parameters are stored. Yields the rows of all tables, and rows of
+    the user's function `measure`.
     """
     network = network_of(config, context.device)
     flow = start(config, network, context.device, context.load_data)
@@ -114,10 +122,11 @@ def run(
 
 
 def traced(flow: Flow, theta: Float[Tensor, "S P"], index: int) -> dict[str, Tensor]:
-    """Return the weights of one network, its examples x, and preactivations Z1, Z2, ...
+    """Return by name the tensors of one network, for a user's measurement.
 
-    There is one Z for each nonlinear layer. A graph has its adjacency matrix A, and Z1 of all
-    hidden units. theta: parameters of all networks. index: number of the network.
+    They are the weights, the examples x, and the preactivations Z1, Z2, ..., one for each nonlinear
+    layer. A graph has the adjacency matrix A, and Z1 of all hidden vertices. theta: parameters of
+    all networks. index: number of the network.
     """
     network, x = flow.objective.network, flow.objective.x
     outputs = {f"Z{n}": z[index] for n, z in enumerate(network.forward(theta, x)[1], start=1)}
@@ -129,7 +138,7 @@ def traced(flow: Flow, theta: Float[Tensor, "S P"], index: int) -> dict[str, Ten
 
 
 class Part(NamedTuple):
-    """Columns of `Drift` that identify a set of entries of the invariant."""
+    """Columns of the table `metrics` that identify a set of entries of an invariant D."""
 
     layer: int
     place: str
@@ -142,9 +151,10 @@ class Part(NamedTuple):
 def metrics(
     config: Invariances, flow: Flow, trajectory: Trajectory, tick: Callable[[], None]
 ) -> Iterator[Drift]:
-    """Yield the drift of all invariants at all records.
+    """Yield the rows of the table `metrics` for layered networks.
 
-    tick: called after each junction.
+    They are the drifts of all invariants at all records, the times at which parameters are stored.
+    tick: called after each place in the network.
     """
     network = flow.objective.network
     for junction in junctions(network):
@@ -163,10 +173,10 @@ def metrics(
 
 
 def graph_metrics(config: Invariances, flow: Flow, trajectory: Trajectory) -> Iterator[Drift]:
-    """Yield the rows of graphs: linear units, nonlinear units, and cuts.
+    """Yield the rows of the table `metrics` for graphs: of hidden vertices and of cuts.
 
-    Two controls are included: the diagonal of D at units with a frozen weight, and each cut without
-    its largest weight.
+    There are two controls, which gradient flow changes: the diagonal of D at vertices with a frozen
+    weight, and each cut without its largest weight.
     """
     network = flow.objective.network
     D = torch.stack([network.invariant(theta) for theta in trajectory.theta])
@@ -201,15 +211,22 @@ def graph_metrics(config: Invariances, flow: Flow, trajectory: Trajectory) -> It
 def entry_masks(
     config: Invariances, flow: Flow, pattern: int | None, neurons: int
 ) -> dict[str, Bool[Tensor, "S c c"]]:
-    """Return masks of the entries `diagonal`, `active`, `mixed` and `full` of D, for each network.
+    """Return masks of four sets of entries of the matrix D, for each network.
 
-    D has a row and a column for each of c neurons. `active`: off-diagonal entries of two neurons
-    that are active for every example. `mixed`: off-diagonal entries of other pairs with equal
-    activation pattern, at every step and every learning rate. Learning rates are thus compared on
-    the same entries. Neurons that are never active are excluded since their weights do not move.
+    D = V^T V - U U^T has a row and a column for each of c neurons. The masks are:
+
+    - `diagonal`: the entries on the diagonal.
+    - `active`: entries of two neurons that are active for every example.
+    - `mixed`: entries of other pairs that are active for the same examples, at every step and
+      learning rate. Thus all learning rates are compared on the same entries. Neurons that are
+      never active are excluded, since their weights do not move.
+    - `full`: all entries.
+
+    `active` and `mixed` have only entries off the diagonal. If the neurons are linear, `active` has
+    all of these, and there is no `mixed`.
 
     pattern: index of the neurons' layer among the nonlinear layers; None if the neurons are linear.
-    The masks then have no `mixed`. neurons: c.
+    neurons: c.
     """
     count = len(flow.theta)
     full = torch.ones(count, neurons, neurons, dtype=torch.bool, device=flow.theta.device)
@@ -236,10 +253,10 @@ def entry_masks(
 def entry_rows(
     config: Invariances, part: Part, D: Float[Tensor, "records S c c"], mask: Bool[Tensor, "S c c"]
 ) -> Iterator[Drift]:
-    """Yield the drift of one part of one invariant: norms of the masked entries of D(t) - D(0).
+    """Yield the rows of the table `metrics` for some entries of one matrix D.
 
-    part: columns that identify the entries. D: at every record, for the S networks. mask: the
-    entries.
+    The drift is the norm of these entries of D(t) - D(0). part: columns that identify the entries.
+    D: the matrix at every record, for the S networks. mask: the entries.
     """
     drift = ((D - D[0]) * mask).flatten(-2).norm(dim=-1)
     initial = (D[0] * mask).flatten(-2).norm(dim=-1)
@@ -249,10 +266,11 @@ def entry_rows(
 def norm_rows(
     config: Invariances, part: Part, norms: Float[Tensor, "records S"]
 ) -> Iterator[Drift]:
-    """Yield the drift of a difference of squared norms, ||W_l||_F^2 - ||W_L||_F^2 (Lemma 3).
+    """Yield the rows of the table `metrics` for a difference of squared norms (Lemma 3).
 
-    norms: the difference at every record, for the S networks. The drift is the largest change so
-    far, because a single number may pass through zero at a record.
+    The difference is ||W_l||_F^2 - ||W_L||_F^2. The drift is the largest change so far, because a
+    single number may pass through zero at a record. part: columns that identify the difference.
+    norms: the difference at every record, for the S networks.
     """
     drift = (norms - norms[0]).abs().cummax(0).values
     one = torch.ones_like(norms[0], dtype=torch.long)
@@ -266,10 +284,12 @@ def drift_rows(
     drift: Float[Tensor, "records S"],
     initial: Float[Tensor, " S"],
 ) -> Iterator[Drift]:
-    """Yield the rows of one quantity, for all networks.
+    """Yield the rows of the table `metrics` for one quantity, for all networks and records.
 
-    part: columns that identify the quantity. entries, initial: number of its entries, and its
-    initial size, for the S networks. drift: its drift at every record.
+    - part: columns that identify the quantity.
+    - entries: the quantity's number of entries, for the S networks.
+    - drift: its change since the start, at every record.
+    - initial: its size at the start.
     """
     count, start = entries.tolist(), initial.tolist()
     for (_, time), now in zip(records(config), drift.tolist(), strict=True):
@@ -280,9 +300,10 @@ def drift_rows(
 def lowrank_rows(
     config: Invariances, flow: Flow, trajectory: Trajectory, tick: Callable[[], None]
 ) -> Iterator[LayerSpectrum]:
-    """Yield the singular values of all layers at all records, with the bounds of Theorem 2.
+    """Yield the rows of the table `lowrank`: singular values of all layers, with their bounds.
 
-    tick: called after each record.
+    The bounds are those of Theorem 2. There are rows for all records, the times at which parameters
+    are stored. tick: called after each record.
     """
     network, first = flow.objective.network, trajectory.theta[0]
     limits, trivial = lowrank.limit_bounds(network), lowrank.trivial_bounds(network, first)

@@ -1,4 +1,7 @@
-"""Paths of many networks along gradient flow, one for every replicate and learning rate."""
+"""Follow many networks along gradient flow, one for every replicate and learning rate.
+
+A record is a time at which the parameters are stored and measured.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,7 +32,7 @@ AT = ("architecture", "replicate", "learning_rate", "time")
 
 @dataclass(frozen=True)
 class At:
-    """Columns that identify a network and the time of measurement."""
+    """Columns of all tables that identify a network and the time of a measurement."""
 
     architecture: str
     replicate: int
@@ -39,18 +42,21 @@ class At:
 
 @dataclass
 class Trajectory:
-    """The stored part of the paths of S networks: parameters and log of the flow's time."""
+    """The parameters of S networks at all records, and the logarithm of the flow's time.
+
+    A record is a time at which the parameters are stored.
+    """
 
     theta: Float[Tensor, "records S P"]
     log_time: Float[Tensor, "records S"]
 
 
 def network_of(config: Invariances, device: torch.device) -> Network | Dag:
-    """Return the network, or for an architecture of graphs all graphs in one `Dag`.
+    """Return the network of a run, or its graphs.
 
-    A layered architecture gives one `Network`; all replicates and learning rates share it. An
-    architecture in SHARE (dense_graph, random_graph) gives a `Dag` on `device`. It has one graph
-    per replicate and learning rate, with all replicates of a rate together.
+    For a layered architecture, the result is one `Network`; replicates differ only in their
+    parameters. For `dense_graph` and `random_graph`, the result is a `Dag` on `device` with a graph
+    for each replicate and learning rate. All replicates of a learning rate are together.
     """
     if config.architecture in SHARE:
         size = config.depth, config.width, SIDE**2
@@ -61,17 +67,21 @@ def network_of(config: Invariances, device: torch.device) -> Network | Dag:
 
 
 def rates(config: Invariances) -> list[float]:
-    """Return the learning rate of each network: ascending, all replicates of a rate together."""
+    """Return the learning rate of each network of a run, in the order of the networks.
+
+    Rates ascend, and all replicates of a rate are together.
+    """
     return [rate for rate in sorted(config.learning_rates) for _ in range(config.replicates)]
 
 
 def start(
     config: Invariances, network: Network | Dag, device: torch.device, load_data: LoadData
 ) -> Flow:
-    """Return the flow at time zero.
+    """Return the gradient flow of all networks at time zero.
 
-    Networks of a replicate share examples and initialization. load_data: loads a dataset, as
-    `Context.load_data`. Raises InputError for unknown data, or if there are too few digits.
+    Networks of a replicate have the same examples and initial weights at all learning rates.
+    load_data: loads a dataset, as `Context.load_data`. Raises InputError for unknown data, or if
+    there are too few digits.
     """
     copies = len(config.learning_rates)
     x, y = (
@@ -90,9 +100,9 @@ def start(
 
 
 def draw(config: Invariances, network: Network | Dag, replicate: int) -> Float[Tensor, " P"]:
-    """Return initial parameters of one replicate.
+    """Return the initial parameters of one replicate.
 
-    They are balanced if the configuration asks for it.
+    With the parameter `balanced` of the run they satisfy D = 0 in the last linear layers.
     """
     stream = config.stream(replicate, "initialisation")
     if isinstance(network, Dag):
@@ -102,7 +112,7 @@ def draw(config: Invariances, network: Network | Dag, replicate: int) -> Float[T
 
 
 def follow(config: Invariances, flow: Flow, context: Context) -> Trajectory:
-    """Integrate to the end; return parameters and log times at every record.
+    """Follow the flow to the end of the run; return the parameters and log times at all records.
 
     Continues from the checkpoint if there is one, and writes a checkpoint after every record.
     Changes `flow` in place.
@@ -133,13 +143,13 @@ def follow(config: Invariances, flow: Flow, context: Context) -> Trajectory:
 
 
 def records(config: Invariances) -> Iterator[tuple[int, float]]:
-    """Yield the number and the time of each record."""
+    """Yield the number and the time of each record, from time 0 to the end of the run."""
     for record in range(config.records + 1):
         yield record, config.time * record / config.records
 
 
 def networks(config: Invariances, time: float) -> list[At]:
-    """Return the columns that identify each network at a time, in the order of the networks."""
+    """Return the columns that identify each network at a time, one entry for each network."""
     return [
         At(config.architecture, index % config.replicates, rate, time)
         for index, rate in enumerate(rates(config))

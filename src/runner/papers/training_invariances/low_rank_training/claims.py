@@ -1,7 +1,7 @@
 """Additional claims: consequences of paper C's invariants for ordinary training.
 
-The paper is about gradient flow and its limit. `theory.remainder_bounds` derives bounds from the
-invariants at any finite time.
+The paper is about gradient flow and its limit. The function `theory.remainder_bounds` derives
+bounds at any finite time from the invariants.
 """
 
 from runner.papers.training_invariances.low_rank_training.quantities import off_the_law, outside

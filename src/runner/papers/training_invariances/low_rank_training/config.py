@@ -15,7 +15,7 @@ OF_TWO = ("logistic", "exponential", "squared")
 
 @dataclass(frozen=True)
 class LowRankTraining(TrainingConfig):
-    """Parameters of paper C's low rank in ordinary training: the linear layers at the end."""
+    """Parameters of study `low_rank_training`: ordinary training with linear last layers."""
 
     study: ClassVar[str] = "low_rank_training"
 
@@ -94,5 +94,5 @@ class LowRankTraining(TrainingConfig):
             )
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes by which the run names its random streams."""
+        """Return the names of the run's random streams, one for each kind of random numbers."""
         return (*RANDOM_PIXELS, "images", "initialisation", *orders(self.epochs))

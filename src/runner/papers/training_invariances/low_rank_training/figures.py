@@ -1,4 +1,9 @@
-"""Draw the figures of study `low_rank_training`."""
+"""Draw the figures of study `low_rank_training`, and the preview of one run.
+
+W is the weight matrix of the last layer before the output layer. σ² are its squared singular
+values, and their sum is ‖W‖². The remainder is the sum of all σ² except the k largest (k = 1 for
+two classes). The gain is the size of the initial weights, 1 for the usual initialization.
+"""
 
 from typing import Any
 
@@ -57,7 +62,7 @@ SPREAD = ["median", "min", "max"]
 
 
 def _spread(rows: pd.DataFrame, keys: list[str], column: str) -> pd.DataFrame:
-    """Return median and range over networks."""
+    """Return median, smallest and largest value of a column for each combination of the keys."""
     return rows.groupby(keys)[column].agg(SPREAD).reset_index()
 
 
@@ -71,19 +76,22 @@ def _bars(axes: Axes, x: pd.Series, rows: pd.DataFrame, look: Look, **options) -
 
 
 def two_classes(tables: Tables) -> pd.DataFrame:
-    """Return the networks of `by_gain` for two classes, with the additional column `kept`.
+    """Return the layers of `tables.by_gain` for two classes, with a new column `kept`.
 
-    `kept` is remainder / initial remainder. Raises NoRows if there are no such networks.
+    They are the last layers before the output layer, of MLPs under gradient descent. `kept` is the
+    remainder divided by its value before training. The remainder is the sum of all squared singular
+    values except the largest. Raises NoRows if there are no such networks.
     """
     rows = nonempty(by_gain(tables).query("classes == 2"), "networks for two classes")
     return rows.assign(kept=over_start(rows, "remainder"))
 
 
 def say_gain_one(tables: Tables) -> str:
-    """Return the headline: the fraction of ‖W‖² in the largest σ², before and after training.
+    """Return the headline of figure `low-rank-training`, with two percentages.
 
-    The fraction is the median over networks of two classes, initialized with gain one. Raises
-    NoRows if there are none.
+    They are the largest σ² in percent of the sum of all σ², before and after training. σ² are the
+    squared singular values of the last inner layer. The numbers are medians over networks for two
+    classes with usual initial weights. Raises NoRows if there are none.
     """
     rows = nonempty(two_classes(tables).query("gain == 1"), "gain one")
     before, after = (
@@ -96,9 +104,16 @@ def say_gain_one(tables: Tables) -> str:
 
 
 def draw_without_decay(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw four panels: ratio by epoch, remainder and its bounds, other networks, other widths.
+    """Draw figure `low-rank-training`: singular values of a layer without weight decay.
 
-    Returns the picture and the drawn numbers.
+    σ² are the squared singular values of the last layer before the output layer.
+
+    - (a) the largest σ² divided by the sum of all σ², by epoch.
+    - (b) the sum of all other σ² and its bounds, by epoch.
+    - (c) the ratio of (a) for other networks and losses, before and after training.
+    - (d) σ² after training, by width.
+
+    Returns the picture, and the drawn numbers of all panels with the column `panel`.
     """
     parts = [
         (_ratio_by_epoch, "largest σ² / sum of all σ²", "epoch"),
@@ -110,7 +125,10 @@ def draw_without_decay(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def _gain_of_widths(tables: Tables) -> str:
-    """Return the gain of the networks of several widths, in brackets."""
+    """Return as text the gain of the networks that panel (d) draws, in brackets.
+
+    The text is empty if there are no such networks.
+    """
     try:
         gains = sorted(set(by_width(tables)["gain"]))
     except NoRows:
@@ -123,9 +141,9 @@ def _gains(rows: pd.DataFrame) -> dict[float, str]:
 
 
 def _by_epoch(axes: Axes, drawn: pd.DataFrame, of_usual: str = "") -> None:
-    """Draw one line for each gain, with its name at the end; the usual gain has a wide line.
+    """Draw one line for each gain, with its name at the end; the line of the usual gain is wide.
 
-    of_usual: text behind the name of the usual gain.
+    drawn: a row for each gain and epoch. of_usual: text after the name of the usual gain.
     """
     colors, names = _gains(drawn), []
     axes.set_xscale("log")
@@ -213,9 +231,11 @@ def _by_width(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def say_decay(tables: Tables) -> str:
-    """Return the headline: which optimizers shrink the remainder like gradient flow.
+    """Return the headline of figure `beyond-gradient-flow`: how optimizers change the remainder.
 
-    Raises NoRows unless Adam shrinks it ten times more than gradient flow in every network.
+    It says that under weight decay SGD and momentum shrink the small singular values like gradient
+    flow, and Adam shrinks them far more. Raises NoRows unless Adam shrinks the sum of their squares
+    ten times more in every network.
     """
     rows = by_decay(steady(tables))
     adam = nonempty(rows.query("method == 'Adam'"), "Adam with weight decay")
@@ -228,13 +248,14 @@ def say_decay(tables: Tables) -> str:
 
 
 def draw_beyond_the_flow(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw three panels beyond gradient flow; return the picture and the drawn numbers.
+    """Draw figure `beyond-gradient-flow`: what other optimizers and weight decay change.
 
-    They show the following.
+    - (a) the sum of all squared singular values but the largest, divided by the sum without weight
+      decay. The x-axis has 2 × decay λ × time T.
+    - (b) the change of D = W₂ᵀW₂ − W₁W₁ᵀ of adjacent layers, by learning rate.
+    - (c) the singular values for ten classes.
 
-    - All squared singular values but the largest, with weight decay relative to without.
-    - The change of D = W₂ᵀW₂ − W₁W₁ᵀ by learning rate.
-    - The singular values for ten classes.
+    Returns the picture, and the drawn numbers of all panels with the column `panel`.
     """
     picture, (panels,) = sheet(1, 3, height=4.2, left=0.8, right=0.2, gap=0.8, top=0.65)
     parts = [
@@ -326,9 +347,12 @@ def _spectra(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the preview of one run: the ratio of the last inner layer while the loss falls.
+    """Draw the preview of one run: low rank of a layer against the falling training loss.
 
-    Returns the picture, and each kind of network's medians at the last epoch.
+    The y-axis has the sum of the k largest squared singular values, divided by the sum of all. They
+    are those of the last layer before the output layer. A line is the median over networks with
+    equal gain, learning rate and weight decay. Returns the picture, and a table with medians at the
+    last epoch.
     """
     keys = ["gain", "learning_rate", "weight_decay"]
     rows = with_loss(tables)
@@ -362,7 +386,7 @@ FIGURES = [
         marks="lines and marks: medians, bars: range",
         caption="(a) shows the ratio ‖W‖₂² / ‖W‖² of the last inner layer by epoch, for four"
         " initial sizes (gains), (b) the remainder ‖W‖² − ‖W‖₂². (c) shows the ratio for other"
-        " networks and losses; ten classes count nine singular values. (d) shows squared"
+        " networks and losses; ten classes have nine leading values. (d) shows squared"
         " singular values by width. Marks are medians, bars ranges, of digits networks without"
         " divergence.",
         shows={"data": ["digits", "fashion_mnist"]},
@@ -373,11 +397,11 @@ FIGURES = [
         whose="our experiment, beyond the paper",
         findings=[Finding(say_decay, holds=["decay"])],
         marks="marks: medians, bars: range",
-        caption="(a) shows for the last inner layer all squared singular values but the largest,"
-        " relative to weight decay λ = 0, against 2λT (T: training time). (b) shows the change"
+        caption="(a) shows the remainder ‖W‖² − ‖W‖₂² of the last inner layer, divided by the"
+        " remainder at weight decay λ = 0, against 2λT (T: time). (b) shows the change"
         " of D = W₂ᵀW₂ − W₁W₁ᵀ of adjacent layers without decay, by learning rate. (c) shows"
-        " singular values for ten classes. Marks are medians, bars ranges (digits, without diverged"
-        " networks).",
+        " singular values for ten classes. Marks are medians, bars ranges (digits, without"
+        " diverged networks).",
         shows={
             "data": ["digits", "fashion_mnist"],
             "optimizer": ["sgd", "momentum", "adam", "adamw"],

@@ -1,8 +1,8 @@
-"""Networks that end in linear layers, without biases, S at once.
+"""Networks that end in three linear layers, without biases, S at once.
 
-Two ReLU layers (mlp) or three ReLU convolutions (conv) precede three linear layers. Each of R
-replicates has C networks, which read the same images: S = R C, replicate after replicate. The
-linear layers at the end, the tail, act as one matrix, the product of their weights.
+Two ReLU layers (`mlp`) or three ReLU convolutions (`conv`) precede the linear layers. These linear
+layers, the tail, act together as one matrix, the product of their weights. There are R replicates,
+and each has S / R networks, which read the same images. The networks are ordered by replicate.
 """
 
 from itertools import pairwise
@@ -32,8 +32,13 @@ def shapes(
 ) -> list[tuple[int, ...]]:
     """Return the shape of each layer's weights: `(out, in)`, for a convolution `(out, in, 3, 3)`.
 
-    channels: those of each convolution. image: channels, height and width of the inputs. outputs:
-    number of outputs. Raises InputError for an unknown architecture.
+    - architecture: `mlp` or `conv`.
+    - width: number of neurons of each hidden layer.
+    - channels: number of channels of each convolution.
+    - image: channels, height and width of the inputs.
+    - outputs: number of outputs.
+
+    Raises InputError for an unknown architecture.
     """
     strides, dense = lookup("architecture", architecture, FRONTS)
     convolutions, (inputs, *sides) = [], image
@@ -45,9 +50,9 @@ def shapes(
 
 
 def draw(layers: list[tuple[int, ...]], stream: Generator) -> list[Float[Tensor, "*_"]]:
-    """Return the weights of one network at gain one, N(0, 1 / number of inputs), in float64.
+    """Return the initial weights of one network, N(0, 1 / number of inputs), in float64.
 
-    layers: the shapes of the weights.
+    layers: the shape of each layer's weights.
     """
     return [
         torch.randn(shape, dtype=torch.float64, generator=stream) / sqrt(prod(shape[1:]))
@@ -56,17 +61,17 @@ def draw(layers: list[tuple[int, ...]], stream: Generator) -> list[Float[Tensor,
 
 
 def tail(parameters: Parameters) -> list[Float[Tensor, "S _ _"]]:
-    """Return the weights of the three linear layers at the end."""
+    """Return the weights of the three linear layers at the end of all networks."""
     return list(parameters.values())[-TAIL:]
 
 
 def outputs(
     parameters: Parameters, x: Float[Tensor, "R n channels height width"]
 ) -> Float[Tensor, "S outputs n"]:
-    """Return the outputs of all S networks on the n images of their replicates.
+    """Return the outputs of all S networks for n images.
 
-    parameters: weights of each layer. x: images of the R replicates, which have S / R networks
-    each.
+    parameters: weights of each layer. x: images of the R replicates, each of which has S / R
+    networks.
     """
     *layers, before_last, last = parameters.values()
     H = features(layers[:-1], x)
@@ -78,7 +83,8 @@ def features(
 ) -> Float[Tensor, "S d n"]:
     """Return the outputs of the last ReLU layer: the d inputs of the first linear layer.
 
-    layers: the weights of all layers up to it. x: n images for each of the R replicates.
+    layers: the weights of all ReLU layers, for S networks. x: n images for each of the R
+    replicates.
     """
     S, R, n = len(layers[0]), *x.shape[:2]
     if layers[0].ndim == 5:

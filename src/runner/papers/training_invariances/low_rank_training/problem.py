@@ -1,4 +1,4 @@
-"""Training data: images of the first K classes of a dataset."""
+"""Training data of study `low_rank_training`: images of the first K classes of a dataset."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,9 +23,12 @@ LoadData = Callable[..., Dataset]
 
 @dataclass(frozen=True)
 class Problem:
-    """Training images of each replicate, and test images shared by all replicates.
+    """The training images of each replicate, and the test images, which all replicates share.
 
-    The norm of test images is arbitrary: without biases it does not change the predicted class.
+    - x, y: n training images for each of R replicates, and their labels (R, n).
+    - test_x, test_y: m test images and their labels (m,). Their norm does not matter: without
+      biases it does not change the predicted class.
+
     Labels are -1 and 1 for two classes, and class numbers for more.
     """
 
@@ -35,7 +38,10 @@ class Problem:
     test_y: Tensor
 
     def to(self, device: torch.device, dtype: torch.dtype) -> "Problem":
-        """Return the problem on a device, with images (and labels -1 and 1) in this dtype."""
+        """Return a copy on a device, in which images and labels -1 and 1 have this dtype.
+
+        Class numbers stay integers.
+        """
         parts = (self.x, self.y, self.test_x, self.test_y)
         kinds = (dtype if tensor.is_floating_point() else tensor.dtype for tensor in parts)
         return Problem(
@@ -44,11 +50,13 @@ class Problem:
 
 
 def draw_problem(config: LowRankTraining, load_data: LoadData) -> Problem:
-    """Draw training images of the first K classes for each replicate; test images are shared.
+    """Draw training images of the first K classes for each replicate; return them with test images.
 
-    The training images of a replicate are scaled to the root mean square norm INPUT_NORM. Raises
-    InputError if the classes have fewer than `samples` training images, or if the dataset is not
-    available.
+    The training images of a replicate are scaled to the root mean square norm INPUT_NORM.
+    load_data: loads a dataset, as `Context.load_data`.
+
+    Raises InputError if the dataset is not available, has fewer classes, or has fewer than
+    `samples` training images in these classes.
     """
     data = load_data(config.data, config.seed, config.checksums)
     if config.classes > data.classes:
@@ -82,5 +90,8 @@ def of_classes(images: Images, classes: int) -> Images:
 
 
 def labels_of(labels: Tensor, classes: int) -> Tensor:
-    """Return -1.0 and 1.0 for two classes, or the class numbers for more."""
+    """Return labels as the losses need them: -1.0 and 1.0 for two classes, class numbers for more.
+
+    labels: class numbers from 0. classes: number of classes.
+    """
     return 2 * labels.double() - 1 if classes == 2 else labels

@@ -1,7 +1,9 @@
-"""Quantities of low rank in ordinary training.
+"""Quantities of claims about low rank in ordinary training.
 
-The remainder is the sum of all squared singular values except the k largest, in the linear layers
-at the end; k = 1 for two classes, K − 1 for K classes (paper C's Corollary 1).
+The remainder of a layer is the sum of all squared singular values except the k largest. k is 1 for
+two classes, and K − 1 for K > 2 classes (paper C's Corollary 1). Only the linear layers at the end
+of a network are measured. The argument `methods` has names of optimizers, values of the column
+`method`: "gradient descent", "SGD", "momentum", "Adam" and "AdamW".
 """
 
 import numpy as np
@@ -16,10 +18,19 @@ PRINTED = {"not diverged": "training did not diverge"}
 
 
 @quantity(
-    "how far the remainder is outside its bounds, divided by the remainder, at all times (optimizers: {methods})"
+    "how far the remainder is outside its bounds, divided by the remainder, at all times"
+    " (optimizers: {methods})"
 )
 def outside(tables: Tables, methods: tuple[str, ...]) -> pd.DataFrame:
-    """TODO"""
+    """Return how far the remainder of each layer is outside its bounds, divided by the remainder.
+
+    The remainder is the sum of the squared singular values except the k largest. k is 1 for two
+    classes, and K − 1 for K classes. The bounds are known at initialization. A row is a linear
+    layer of one network at one measured epoch. `value` is negative if the remainder is between the
+    bounds. The column `diverged` marks networks whose training diverged.
+
+    methods: names of optimizers, as "SGD". Raises NoRows if no network was trained by them.
+    """
     rows = marked(tables).query("method in @methods")
     rows = nonempty(rows, f"rows of {' or '.join(methods)}")
     excess = np.maximum(rows["remainder"] - rows["upper"], rows["lower"] - rows["remainder"])
@@ -34,10 +45,19 @@ def outside(tables: Tables, methods: tuple[str, ...]) -> pd.DataFrame:
 def off_the_law(
     tables: Tables, methods: tuple[str, ...], margin: float, of_many: float
 ) -> pd.DataFrame:
-    """Return one row per inner layer at the end of each run with weight decay λ, matched with the same
-    replicate without decay; `value` is the printed number. The remainder is the sum of the squared
-    singular values except the k largest, k = 1 for two classes and K − 1 for K. methods: names of
-    optimizers, as in the column `method`. Raises NoRows if there are no such runs.
+    """Return how far the effect of weight decay on the remainder differs from exp(−2λT).
+
+    The remainder of a layer is the sum of the squared singular values except the k largest. k is 1
+    for two classes, and K − 1 for K classes. A row is an inner linear layer at the end of a run
+    with weight decay λ and training time T. The column `left` is the remainder divided by the
+    prediction: exp(−2λT) times the remainder of the same replicate without decay. `value` is |left
+    − 1| divided by a margin. The column `diverged` marks rows in which training diverged, with or
+    without decay.
+
+    - methods: names of optimizers, as "SGD".
+    - margin, of_many: the margins for two classes, and for more classes.
+
+    Raises NoRows if there are no runs both with and without weight decay.
     """
     rows = by_decay(marked(tables)).query("method in @methods")
     rows = nonempty(rows, f"rows of {' or '.join(methods)} with weight decay")

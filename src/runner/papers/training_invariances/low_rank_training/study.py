@@ -1,10 +1,11 @@
 """Study `low_rank_training`: paper C's low rank in ordinary training.
 
 Networks that end in three linear layers (the tail) learn images. All gains, learning rates, weight
-decays and replicates are trained together. We measure at epochs 0, 1, 2, 4, ... `training.csv` has
-losses and accuracies. `layers.csv` has the singular values of each layer of the tail: the k
-largest, and the remainder. The loss changes the k largest; the invariants keep the remainder near
-its initial value. `spectrum.csv` has the largest singular values after training.
+decays and replicates are trained together. They are measured at epoch 0, and at epochs that double
+up to the last one. `training.csv` has losses and accuracies. `layers.csv` has the singular values
+of each layer of the tail: the k largest, and the sum of the squares of all others, the remainder.
+The loss changes the k largest. The invariants keep the remainder near its initial value.
+`spectrum.csv` has the largest singular values after training.
 """
 
 from collections.abc import Iterator
@@ -52,7 +53,7 @@ EVALUATED_AT_ONCE = 512
 
 @dataclass(frozen=True)
 class Network:
-    """Columns that identify a network and the epoch of measurement."""
+    """Columns of all tables that identify a network and the epoch of a measurement."""
 
     data: str
     classes: int  # K, number of classes
@@ -66,7 +67,7 @@ class Network:
     replicate: int
     epoch: int  # number of finished epochs
     time: float  # T: sum of the learning rates; with momentum divided by 1 - momentum
-    diverged: bool  # whether the loss was not finite, or above DIVERGED times its initial value
+    diverged: bool  # whether the loss was infinite, nan, or above twice its initial value
 
 
 AT = tuple(column.name for column in fields(Network))[:-2]
@@ -75,7 +76,7 @@ AT = tuple(column.name for column in fields(Network))[:-2]
 
 @dataclass(frozen=True)
 class NetworkEpoch(Network, Row):
-    """One row per network and measured epoch."""
+    """A row of the table `training.csv`: loss and accuracies of a network at a measured epoch."""
 
     table: ClassVar[str] = "training"
     keys: ClassVar[tuple[str, ...]] = AT
@@ -88,7 +89,10 @@ class NetworkEpoch(Network, Row):
 
 @dataclass(frozen=True)
 class LayerEpoch(Network, Row):
-    """One row per network, measured epoch, and layer after the last ReLU."""
+    """A row of the table `layers.csv`: one of a network's last three layers at one measured epoch.
+
+    D_l is the matrix W_{l+1}^T W_{l+1} - W_l W_l^T, which gradient flow conserves.
+    """
 
     table: ClassVar[str] = "layers"
     keys: ClassVar[tuple[str, ...]] = (*AT, "layer")
@@ -97,9 +101,9 @@ class LayerEpoch(Network, Row):
     frobenius: float  # ||W_l||_F^2
     ratio: float  # k largest squared singular values / frobenius; k = 1 for K = 2, else K - 1
     top: float  # largest squared singular value
-    remainder: float  # sum of all other squared singular values
+    remainder: float  # sum of all squared singular values except the k largest
     lower: float  # smallest remainder that the invariants allow, times exp(-2 lambda T)
-    upper: float  # largest remainder that they allow, times exp(-2 lambda T)
+    upper: float  # largest remainder that the invariants allow, times exp(-2 lambda T)
     alignment: float  # |<v_{l+1}, u_l>|; nan for the last layer
     drift: float  # ||D_l - exp(-2 lambda T) D_l(0)||_F; nan for the last layer
     initial_invariant: float  # ||D_l(0)||_F; nan for the last layer
@@ -107,7 +111,10 @@ class LayerEpoch(Network, Row):
 
 @dataclass(frozen=True)
 class SingularValue(Network, Row):
-    """One row per network, layer of the tail, and singular value, after training."""
+    """A row of the table `spectrum.csv`: one singular value of one layer after training.
+
+    The layers are the last three of each network, which are linear.
+    """
 
     table: ClassVar[str] = "spectrum"
     keys: ClassVar[tuple[str, ...]] = (*AT, "layer", "index")
@@ -118,7 +125,7 @@ class SingularValue(Network, Row):
 
 
 class Member(NamedTuple):
-    """Parameters in which the networks of a run differ."""
+    """Parameters in which the networks of a run differ from each other."""
 
     replicate: int
     gain: float
@@ -129,9 +136,9 @@ class Member(NamedTuple):
 def run(
     config: LowRankTraining, context: Context
 ) -> Iterator[NetworkEpoch | LayerEpoch | SingularValue | Measured]:
-    """Train all networks, and measure them at epochs that double.
+    """Train all networks, and measure them at epoch 0 and at epochs that double up to the last one.
 
-    Yields the rows, and the measures of `Context.hand_over`.
+    Yields the rows of all tables, and rows of the user's function `measure`.
     """
     dtype = torch_dtype(config.dtype)
     problem = draw_problem(config, context.load_data).to(context.device, dtype)
@@ -167,7 +174,7 @@ def run(
 
 
 def members(config: LowRankTraining) -> list[Member]:
-    """Return the members of a run, in the order of its networks."""
+    """Return replicate, gain, learning rate and weight decay of each network, in their order."""
     varied = config.gains, config.learning_rates, config.weight_decays
     return [Member(*values) for values in product(range(config.replicates), *varied)]
 
@@ -175,9 +182,9 @@ def members(config: LowRankTraining) -> list[Member]:
 def hand_over(
     config: LowRankTraining, context: Context, problem: Problem, parameters: Parameters, epoch: int
 ) -> Iterator[Measured]:
-    """Yield the measures of `Context.hand_over` for each network.
+    """Yield the numbers that the user's function `measure` returns for each network at an epoch.
 
-    The tensors of a network are its images x, its weights and the inputs H of its linear layers.
+    The function gets the images x of a network, its weights, and the inputs H of its linear layers.
     """
 
     def traced(s: int, x: Tensor) -> dict[str, Tensor]:
@@ -194,9 +201,9 @@ def hand_over(
 
 
 def records(config: LowRankTraining) -> list[int]:
-    """Return the epochs that are measured: 0, and the last epoch divided by 2, 4, 8, ...
+    """Return the epochs that are measured: 0, and the last epoch divided by 1, 2, 4, 8, ...
 
-    Networks whose learning rates have the ratio 2 are therefore measured at equal times T.
+    If two learning rates have the ratio 2, their networks are therefore measured at equal times T.
     """
     epochs = [config.epochs]
     while epochs[0] > 1:
@@ -205,9 +212,9 @@ def records(config: LowRankTraining) -> list[int]:
 
 
 def starting_stack(config: LowRankTraining, image: tuple[int, ...]) -> Parameters:
-    """Return the initial weights of all networks, in float64 on the CPU.
+    """Return the initial weights of all networks by layer, in float64 on the CPU.
 
-    Networks of a replicate have the same random draws, scaled by their gain. image: channels,
+    Networks of a replicate have the same random numbers, multiplied by their gain. image: channels,
     height and width of the inputs.
     """
     last = 1 if config.classes == 2 else config.classes
@@ -224,7 +231,10 @@ def starting_stack(config: LowRankTraining, image: tuple[int, ...]) -> Parameter
 def minibatches(
     config: LowRankTraining, problem: Problem, epoch: int
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield the images and labels of each step of an epoch; they differ between replicates."""
+    """Yield the images and labels of each step of an epoch.
+
+    The order of the images differs between replicates. With one minibatch, a step has all images.
+    """
     if config.minibatches == 1:
         yield problem.x, problem.y
         return
@@ -235,7 +245,7 @@ def minibatches(
 
 
 class Measure:
-    """Initial invariants and bounds of all networks, and a mark on the networks that diverged.
+    """A measurement of all networks: their initial invariants and bounds, and which diverged.
 
     start: initial weights.
     """
@@ -250,13 +260,20 @@ class Measure:
         self.diverged: Bool[Tensor, " S"] = torch.zeros_like(self.start_loss, dtype=torch.bool)
 
     def watch(self, losses: Float[Tensor, " S"]) -> None:
-        """Mark networks whose losses are not finite, or above DIVERGED times the initial one."""
+        """Mark the networks whose loss is not finite, or above DIVERGED times its initial value.
+
+        losses: the current loss of each network.
+        """
         self.diverged |= ~(losses <= DIVERGED * self.start_loss)
 
     def rows(
         self, parameters: Parameters, epoch: int
     ) -> Iterator[NetworkEpoch | LayerEpoch | SingularValue]:
-        """Yield the rows of all networks after an epoch."""
+        """Yield the rows of all tables after an epoch, for all networks.
+
+        parameters: the weights after the epoch. The table `spectrum` has rows only after the last
+        epoch.
+        """
         loss, accuracy = self._loss_and_accuracy(parameters)
         self.watch(loss)
         x, y, columns = self.problem.x, self.problem.y, self._columns(epoch)
@@ -287,10 +304,10 @@ class Measure:
     def _of_layer(
         self, decomposed: list, now: list[Tensor], number: int, fallen: Float[Tensor, " S"]
     ) -> dict[str, Float[Tensor, " S"]]:
-        """Return columns of `LayerEpoch` for one layer.
+        """Return the measured columns of the table `layers` for one layer.
 
-        decomposed, now: singular values and invariants of all layers. number: the layer's index.
-        fallen: exp(-2 lambda T).
+        decomposed: singular value decompositions of all layers. now: their current invariants.
+        number: the layer's index. fallen: exp(-2 lambda T) of each network.
         """
         u, s, _ = decomposed[number]
         squares = s.square()
@@ -315,7 +332,7 @@ class Measure:
         }
 
     def _columns(self, epoch: int) -> list[dict]:
-        """Return the columns of `Network` for each network."""
+        """Return the columns of the class `Network` at an epoch, for each network."""
         shared = {name: getattr(self.config, name) for name in AT if hasattr(self.config, name)}
         pace = 1 - MOMENTUM if self.config.optimizer == "momentum" else 1.0
         steps = epoch * self.config.minibatches / pace
@@ -350,9 +367,10 @@ def _by_network(columns: dict[str, Float[Tensor, " S"]]) -> list[dict[str, float
 
 
 def invariants(weights: list[Float[Tensor, "S _ _"]]) -> list[Float[Tensor, "S _ _"]]:
-    """Return D_l = W_{l+1}^T W_{l+1} - W_l W_l^T of all layers except the last, in float64.
+    """Return the matrices D_l = W_{l+1}^T W_{l+1} - W_l W_l^T of adjacent layers, in float64.
 
-    weights: those of consecutive linear layers.
+    weights: the weights of consecutive linear layers. There is a matrix for each layer except the
+    last.
     """
     exact = [W.double() for W in weights]
     return [theory.matrix_invariant(U, V) for U, V in zip(exact[:-1], exact[1:], strict=True)]

@@ -1,4 +1,9 @@
-"""Select and summarize the tables of study `low_rank_training`, for figures and claims."""
+"""Select and summarize the tables of study `low_rank_training`, for figures and claims.
+
+The tables `layers` and `spectrum` have only the three linear layers at the end of each network. A
+network is identified by the columns NETWORK. Networks that diverge are those whose loss is not
+finite, or rises above twice its initial value.
+"""
 
 import numpy as np
 import pandas as pd
@@ -13,10 +18,10 @@ METHODS = ["gradient descent", "SGD", "momentum", "Adam", "AdamW"]
 
 
 def marked(tables: Tables, name: str = "layers") -> pd.DataFrame:
-    """Return a table with the columns `method`, the optimizer's name, and `diverged`.
+    """Return a table with two more columns, `method` and `diverged`.
 
-    diverged: whether the network diverges at any time. name: the table, `layers`, `training` or
-    `spectrum`.
+    `method` is the printed name of the optimizer, a value of METHODS. `diverged` is whether the
+    network diverges at any time. name: the table, `layers`, `training` or `spectrum`.
     """
     rows = tables[name]
     measured = {"layers": "frobenius", "training": "loss", "spectrum": "singular_value"}[name]
@@ -26,10 +31,10 @@ def marked(tables: Tables, name: str = "layers") -> pd.DataFrame:
 
 
 def steady(tables: Tables, name: str = "layers") -> pd.DataFrame:
-    """Return a table for the dataset that is drawn, without networks that diverge.
+    """Return the rows of `marked` for one dataset, without networks that diverge.
 
-    The dataset is digits, if the table has it. name: the table. Raises NoRows if all networks
-    diverge.
+    The dataset is digits, if the table has it. name: the table, `layers`, `training` or `spectrum`.
+    Raises NoRows if all networks diverge.
     """
     rows = marked(tables, name)
     rows = rows[(rows["data"] == rows["data"].min()) & ~rows["diverged"]]
@@ -44,10 +49,10 @@ def _method(rows: pd.DataFrame) -> np.ndarray:
 
 
 def inner(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of all layers except the output layer, the one with a run's largest number.
+    """Return the rows of all layers except the output layer, a run's layer with the largest number.
 
-    rows: rows of `layers` or `spectrum`, which have only the linear layers at the end of the
-    network. The output layer is excluded because its rank is at most the number of outputs.
+    The rank of the output layer is at most the number of outputs, so its singular values are
+    different. rows: rows of the table `layers` or `spectrum`.
     """
     return rows[rows["layer"] < rows.groupby("run")["layer"].transform("max")]
 
@@ -58,48 +63,53 @@ def ends(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def last(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the last layer of each run."""
+    """Return the rows of the layer with the largest number in each run."""
     return rows[rows["layer"] == rows.groupby("run")["layer"].transform("max")]
 
 
 def last_inner(tables: Tables, name: str = "layers") -> pd.DataFrame:
-    """Return the rows of the last layer before the output layer, without networks that diverge.
+    """Return the rows of the last layer before the output layer, for one dataset.
 
-    name: the table, `layers` or `spectrum`. The rows are those of `steady`, of one dataset. Raises
-    NoRows if all networks diverge.
+    Networks that diverge are excluded, see `steady`. name: the table, `layers` or `spectrum`.
+    Raises NoRows if all networks diverge.
     """
     return last(inner(steady(tables, name)))
 
 
 def with_loss(tables: Tables) -> pd.DataFrame:
-    """Return the rows of `last_inner` with the training loss.
+    """Return the last layer before the output layer of each network, with its training loss.
 
-    Raises NoRows if all networks diverge.
+    The rows are those of `last_inner`, and `loss` is a new column. Raises NoRows if all networks
+    diverge.
     """
     training = steady(tables, "training")[[*NETWORK, "epoch", "loss"]]
     return last_inner(tables).merge(training, on=[*NETWORK, "epoch"])
 
 
 def over_start(rows: pd.DataFrame, column: str) -> pd.Series:
-    """Return a column of rows of one layer, divided by the network's value at epoch 0."""
+    """Return a column divided by its value at epoch 0, for each network.
+
+    rows: rows of one layer of each network, with epoch 0.
+    """
     start = rows[rows["epoch"] == 0].set_index(NETWORK)[column]
     return rows[column] / start.reindex(pd.MultiIndex.from_frame(rows[NETWORK])).to_numpy()
 
 
 def by_gain(tables: Tables) -> pd.DataFrame:
-    """Return the rows of `plain` at the width with the most gains.
+    """Return the layers of `plain` at the width that was trained with the most gains.
 
-    These are MLPs under gradient descent without weight decay. Raises NoRows if the tables have
-    none.
+    They are the last layers before the output layer, of MLPs under gradient descent. A gain is the
+    size of the initial weights. Raises NoRows if there are no rows.
     """
     rows = plain(tables)
     return rows[rows["width"] == rows.groupby("width")["gain"].nunique().idxmax()]
 
 
 def plain(tables: Tables) -> pd.DataFrame:
-    """Return the last inner layer of MLPs under gradient descent without weight decay.
+    """Return the last layer before the output layer, for MLPs under plain gradient descent.
 
-    The loss is the logistic loss or the cross entropy. Raises NoRows if the tables have none.
+    The MLPs have no weight decay, and the logistic loss or the cross entropy. Raises NoRows if
+    there are none.
     """
     rows = last_inner(tables).query(
         "method == 'gradient descent' and weight_decay == 0 and architecture == 'mlp'"
@@ -109,9 +119,11 @@ def plain(tables: Tables) -> pd.DataFrame:
 
 
 def by_width(tables: Tables) -> pd.DataFrame:
-    """Return the rows of `plain` for two classes, at the gain with the most widths.
+    """Return the layers of `plain` for two classes, at the gain with the most trained widths.
 
-    The time is the latest one that was measured at every width. Raises NoRows if there is none.
+    They are the last layers before the output layer, of MLPs under gradient descent. A gain is the
+    size of the initial weights. The rows are from the latest time that was measured at every width.
+    Raises NoRows if there is none.
     """
     rows = nonempty(plain(tables).query("classes == 2"), "rows of two classes")
     best = rows.groupby("gain")["width"].nunique().idxmax()
@@ -119,9 +131,10 @@ def by_width(tables: Tables) -> pd.DataFrame:
 
 
 def at_common_time(rows: pd.DataFrame, across: str) -> pd.DataFrame:
-    """Return each method's rows at the latest time measured for all its values of a column.
+    """Return the rows at the latest time that was measured for all values of a column.
 
-    across: the column. Raises NoRows if no time has all values.
+    The time is chosen for each method separately. across: the column, as "width". Raises NoRows if
+    no time was measured for all values.
     """
     seen = rows.groupby(["method", "time"])[across].transform("nunique")
     rows = rows[seen == rows.groupby("method")[across].transform("nunique")]
@@ -130,11 +143,17 @@ def at_common_time(rows: pd.DataFrame, across: str) -> pd.DataFrame:
 
 
 def by_decay(layers: pd.DataFrame) -> pd.DataFrame:
-    """Return the inner layers at the end of runs with weight decay, matched with runs without it.
+    """Return the inner layers at the end of runs with weight decay, compared with no decay.
 
-    The columns are `decayed` (remainder / remainder of the same replicate without decay),
-    `exponent` (2 lambda T) and `diverged` (with or without decay). Raises NoRows if the tables have
-    none.
+    Inner layers are linear layers before the output layer. There are three new columns:
+
+    - `decayed`: the remainder divided by that of the same replicate without decay. The remainder is
+      the sum of all squared singular values except the k largest.
+    - `exponent`: 2 lambda T, with weight decay lambda and training time T.
+    - `diverged`: whether training diverged, with or without decay.
+
+    layers: rows of `marked` or `steady`. Raises NoRows if there are no runs both with and without
+    decay.
     """
     rows = ends(inner(layers))
     keys = ["run", "gain", "learning_rate", "replicate", "layer"]
@@ -150,19 +169,20 @@ def by_decay(layers: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_rate(tables: Tables) -> pd.DataFrame:
-    """Return the last inner layer of runs in float64 at one time, at several learning rates.
+    """Return the last layer before the output layer in float64 runs at several learning rates.
 
-    The time is the latest one that was measured at every learning rate. Raises NoRows if there is
-    none.
+    The rows are from the latest time that was measured at every learning rate. Raises NoRows if
+    there is none.
     """
     rows = last_inner(tables).query("dtype == 'float64' and epoch > 0")
     return at_common_time(nonempty(rows, "rows in float64"), "learning_rate")
 
 
 def ten_class_spectra(tables: Tables) -> pd.DataFrame:
-    """Return the singular values of the last inner layer after SGD on more than two classes.
+    """Return the singular values after SGD on more than two classes.
 
-    The networks have the smallest or the largest weight decay. Raises NoRows if there are none.
+    They are those of the last layer before the output layer, in networks with the smallest or the
+    largest weight decay. Raises NoRows if there are none.
     """
     rows = last_inner(tables, "spectrum").query("classes > 2 and method == 'SGD'")
     rows = nonempty(rows, "spectra of more than two classes by SGD")

@@ -1,6 +1,6 @@
-"""Losses of many networks, their gradients and curvature, and weight decay.
+"""Losses of many networks, their gradients and curvature, and optimizers with weight decay.
 
-`y (R, n)`: labels -1 and 1 for two classes, class numbers for more.
+Labels y (R, n) are -1 and 1 for two classes, and class numbers for more.
 """
 
 import torch
@@ -23,7 +23,8 @@ def image_losses(
 ) -> Float[Tensor, "S n"]:
     """Return the loss of each image in each of the S networks.
 
-    f: outputs. y (R, n): labels of the replicates, which have S / R networks each. Raises
+    f: outputs of the networks. y (R, n): labels of the replicates, each of which has S / R
+    networks. loss_function: `cross_entropy`, or a loss of the margin, as `logistic`. Raises
     InputError for an unknown loss.
     """
     y = y.repeat_interleave(len(f) // len(y), dim=0)
@@ -33,10 +34,10 @@ def image_losses(
 
 
 def hits(f: Float[Tensor, "S outputs n"], y: Tensor) -> Bool[Tensor, "S n"]:
-    """Return whether each network classifies each image correctly.
+    """Return whether each of the S networks classifies each image correctly.
 
-    f: outputs of the S networks. y (R, n): labels of the replicates, which have S / R networks
-    each.
+    f: outputs of the networks. y (R, n): labels of the replicates, each of which has S / R
+    networks.
     """
     y = y.repeat_interleave(len(f) // len(y), dim=0)
     return f.argmax(1) == y if f.shape[1] > 1 else y * f[:, 0] > 0
@@ -48,10 +49,10 @@ def losses_and_gradients(
     y: Tensor,
     loss_function: str,
 ) -> tuple[Float[Tensor, " S"], Parameters]:
-    """Return each network's mean loss, and its gradient by the parameters.
+    """Return each network's mean loss over the images, and its gradient by all weights.
 
-    x: n images for each of the R replicates. y (R, n): their labels. Raises InputError for an
-    unknown loss.
+    x: n images for each of the R replicates. y (R, n): their labels. loss_function:
+    `cross_entropy`, or a loss of the margin, as `logistic`. Raises InputError for an unknown loss.
     """
     leaves = {name: W.detach().requires_grad_() for name, W in parameters.items()}
     losses = image_losses(outputs(leaves, x), y, loss_function).mean(-1)
@@ -64,12 +65,15 @@ WAYS = OPTIMIZERS | {"adamw": OPTIMIZERS["adam"]}
 
 
 class Decayed:
-    """Optimizer with weight decay.
+    """An optimizer of many networks with weight decay.
 
-    For adamw the decay is applied to the weights separately (decoupled: Loshchilov and Hutter,
-    2019). For all others a multiple of the weights is added to the gradient (coupled). rates,
-    decays: learning rate and weight decay of each of the S networks. Raises InputError for an
-    unknown optimizer.
+    - name: `sgd`, `momentum`, `adam` or `adamw`. For `adamw` the decay is applied to the weights
+      separately (decoupled: Loshchilov and Hutter, 2019). For all others a multiple of the weights
+      is added to the gradient (coupled).
+    - parameters: the weights, which `step` changes in place.
+    - rates, decays: learning rate and weight decay of each of the S networks.
+
+    Raises InputError for an unknown optimizer.
     """
 
     def __init__(
@@ -85,7 +89,11 @@ class Decayed:
 
     @torch.no_grad()
     def step(self, gradients: Parameters) -> None:
-        """Take one step along the gradients of the losses; may change the gradients in place."""
+        """Take one step of the optimizer, in place.
+
+        gradients: gradients of the losses, without weight decay, by layer. They may be changed,
+        too.
+        """
         for name, W in self.own.parameters.items():
             along = self.decays.view(-1, *[1] * (W.ndim - 1))
             if self.decoupled:
@@ -103,12 +111,12 @@ def sharpness(
 ) -> Float[Tensor, " S"]:
     """Return the largest eigenvalue of the Hessian of each network's mean loss.
 
-    `LANCZOS` steps of the Lanczos iteration, from the gradient, give a lower bound. It is close if
-    the eigenvalue is isolated. It is nan if the gradient is not finite, and zero if the gradient is
-    zero.
+    The Hessian has the derivatives by all weights. `LANCZOS` steps of the Lanczos iteration, from
+    the gradient, give a lower bound. It is close if the eigenvalue is isolated. The result is nan
+    if the gradient is not finite, and zero if the gradient is zero.
 
-    x: n images for each of the R replicates. y (R, n): their labels. Raises InputError for an
-    unknown loss.
+    x: n images for each of the R replicates. y (R, n): their labels. loss_function:
+    `cross_entropy`, or a loss of the margin, as `logistic`. Raises InputError for an unknown loss.
     """
     leaves = [W.detach().requires_grad_() for W in parameters.values()]
     named = dict(zip(parameters, leaves, strict=True))

@@ -1,7 +1,8 @@
 """Additional claims: what gradient flow conserves in the layers that people use.
 
-An order of 1 means that the flow conserves a quantity, an order of 0 that the flow moves it. The
-bound is the middle of both.
+The convergence order is the exponent of a quantity's drift in the learning rate. An order of 1
+means that gradient flow conserves the quantity, an order of 0 that the flow moves it. The bound in
+the claims, 0.5, is the middle of both.
 """
 
 from runner.papers.training_invariances.practical_layers.quantities import exact_rate, order

@@ -11,7 +11,7 @@ NETWORKS = ("max_pooling", "average_pooling", "batch_norm", "transformer", "gate
 
 @dataclass(frozen=True)
 class PracticalLayers(StudyConfig):
-    """Parameters of a supplementary study: invariants of pooling, normalization and attention."""
+    """Parameters of study `practical_layers`: invariants of pooling, batch norm and attention."""
 
     study: ClassVar[str] = "practical_layers"
 
@@ -20,7 +20,7 @@ class PracticalLayers(StudyConfig):
     samples: int = parameter("n: number of digits", 128, minimum=2, maximum=1536)
     batch_size: int = parameter("number of digits in a minibatch", 16, minimum=2)
     optimizer: str = parameter(
-        "optimizer, one of torch",
+        "optimizer of torch that trains the networks",
         "sgd",
         choices=("sgd", "momentum", "adam"),
     )
@@ -36,5 +36,5 @@ class PracticalLayers(StudyConfig):
     )
 
     def purposes(self) -> tuple[str, ...]:
-        """Return the purposes by which the run names its random streams."""
+        """Return the names of the run's random streams, one for each kind of random numbers."""
         return ("images", "initialisation", "minibatches")

@@ -24,7 +24,11 @@ OPTIMIZERS = {METHODS["sgd"]: LOOKS["SGD"], DECAY: Look(BLUE, "s", hollow=True)}
 
 
 def say_practice(tables: Tables) -> str:
-    """Return the headline: how many quantities are conserved, and which optimizers respect them."""
+    """Return the headline of figure `invariants-in-practice`: how much gradient flow conserves.
+
+    It has the number of conserved quantities. Controls, which gradient flow moves, are not counted.
+    Raises NoRows if no quantity was measured.
+    """
     kept = shown(tables).query("not control")["label"].nunique()
     return (
         f"Gradient flow conserves {kept} quantities of layers that people use; SGD and momentum"
@@ -33,9 +37,12 @@ def say_practice(tables: Tables) -> str:
 
 
 def draw_practice(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the exact rates, and the convergence orders: a row for each quantity.
+    """Draw figure `invariants-in-practice`: a row for each quantity of small networks.
 
-    Returns the picture, and median and range of the orders.
+    The left panel has on its x-axis the exact rate of change under gradient flow, relative to the
+    largest possible rate. The right panel has the exponent of the drift in the learning rate, with
+    a mark for each optimizer. Returns the picture, and a table with median and range of the
+    exponents.
     """
     rates, fitted = shown(tables), orders(tables)
     options = {"height": 5.8, "left": 2.6, "top": 0.15, "ratios": [1, 1.4], "sharey": True}
@@ -63,6 +70,7 @@ def draw_practice(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     ticks(left.xaxis, powers, [*powers.values()])
     ticks(right.xaxis, [0, 1], ["0: moved", "1: conserved"])
     left.set_xlabel("exact rate of change")
+    QUIET.note(left, -1.13, -0.06, "D = W₂ᵀW₂ − W₁W₁ᵀ of two layers", va="top")
     right.set_xlabel("convergence order of the drift")
     return picture, spread(fitted, ["label", "method"], ["value"])
 
@@ -76,11 +84,12 @@ FIGURES = [
         "invariants-in-practice",
         draw_practice,
         whose="our experiment",
+        marks="left: networks; right: medians, bars: range",
         findings=[Finding(say_practice, holds=["practice-conserved", "practice-first-order"])],
-        caption="Left: exact rate of change of a quantity under gradient flow, relative to the"
-        " largest possible rate; dots are networks. Right: exponent of the drift in the learning"
-        " rate. Marks are medians, bars ranges. Blue quantities are conserved, orange ones are"
-        " controls. D compares the weights out of and into neurons. With weight decay λ,"
-        " D exp(2λT) is compared.",
+        caption="The left panel shows rates of change under gradient flow, relative to the"
+        " largest possible rate; the right panel shows the exponent of the drift in the learning"
+        " rate. Marks are medians, bars ranges. Blue quantities are conserved, orange ones"
+        " controls. D compares outgoing and incoming weights of neurons. With weight decay λ, D"
+        " exp(2λT) is compared (T: time).",
     ),
 ]

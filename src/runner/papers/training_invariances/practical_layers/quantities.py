@@ -1,4 +1,12 @@
-"""Exact rates of the quantities in `tables.SHOWN`, and how their drift depends on the step size."""
+"""Measure what gradient flow conserves in small networks with layers that people use.
+
+A quantity is a matrix D, a sum of Gram matrices of weights, see `modules.Quantity`. `tables.SHOWN`
+lists the quantities of the figure. Controls are quantities that gradient flow changes.
+
+The argument `where` is a condition on the columns `control`, `method` (the printed name of the
+optimizer) and `network`, as for `DataFrame.query`. An example is `not control and method !=
+'Adam'`. A function raises NoRows if no quantity of the figure was measured.
+"""
 
 import pandas as pd
 
@@ -16,13 +24,16 @@ PRINTED = {
 
 
 @quantity(
-    "rate of change under gradient flow / largest rate that the sizes of weights and gradients allow"
+    "rate of change under gradient flow / largest rate that the sizes of weights and gradients"
+    " allow"
 )
 def exact_rate(tables: Tables, where: str) -> pd.DataFrame:
-    """Return one row per network, replicate, learning rate and quantity D of the figure. `value` is
-    the rate at which gradient flow changes D, relative to the largest possible rate: it is zero up
-    to rounding if D is conserved. where: `control` for the quantities that gradient flow does
-    change, `not control` for the others. Raises NoRows if no quantity of the figure was measured.
+    """Return the rate at which gradient flow changes each quantity D, relative to the largest rate.
+
+    The largest rate is the one that the sizes of weights and gradients allow. There is a row for
+    each quantity of the figure, network, replicate and learning rate, with the rate in `value`. It
+    is zero up to rounding if gradient flow conserves D. where: a condition on the columns, as "not
+    control". Raises NoRows if no quantity of the figure was measured.
     """
     return shown(tables).query(where).rename(columns={"rate": "value"})
 
@@ -34,5 +45,11 @@ def exact_rate(tables: Tables, where: str) -> pd.DataFrame:
     needs={"learning_rate": 3},
 )
 def order(tables: Tables, where: str) -> pd.DataFrame:
-    """TODO"""
+    """Return the convergence order of each quantity: the drift's exponent in the learning rate.
+
+    A row is a quantity of the figure in one network, replicate and optimizer, with the exponent in
+    `value`. The exponent is 1 if gradient flow conserves the quantity, and 0 if the flow moves it.
+    where: a condition on the columns, as "control and method != 'Adam'". Raises NoRows if no
+    quantity of the figure was measured.
+    """
     return orders(tables).query(where)

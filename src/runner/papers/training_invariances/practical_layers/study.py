@@ -1,8 +1,9 @@
-"""Study `practical_layers`: exact rates and drifts of the invariants of small digit classifiers.
+"""Study `practical_layers`: what gradient flow conserves in small classifiers of digits.
 
-`modules.find_invariants` finds what gradient flow conserves in each network, before training. Then
-each network is trained on ten classes of digits at several learning rates, up to equal time T. What
-gradient flow conserves drifts in proportion to the learning rate.
+The function `modules.find_invariants` finds the conserved quantities of each network, before
+training. Then each network is trained on ten classes of digits at several learning rates, up to
+equal time T. The drift, the change of a conserved quantity in training, is proportional to the
+learning rate.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,7 +35,11 @@ METHODS: dict[str, Callable[..., torch.optim.Optimizer]] = {
 
 @dataclass(frozen=True)
 class InvariantDrift(Row):
-    """One row per network, replicate, learning rate, quantity D, and part of D."""
+    """A row of the table `metrics.csv`: rate and drift of a quantity D in one trained network.
+
+    D is a matrix. There is a row for each network, replicate, learning rate, quantity D, and part
+    of D.
+    """
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("network", "replicate", "learning_rate", "quantity", "part")
@@ -52,7 +57,7 @@ class InvariantDrift(Row):
 
 
 def run(config: PracticalLayers, context: Context) -> Iterator[InvariantDrift]:
-    """Measure the exact rates of each network, train it at each learning rate, yield the drifts."""
+    """Find what each network conserves, train it at each learning rate, and yield the drifts."""
     images = context.load_data("digits", config.seed).train
     total = len(config.networks) * config.replicates * len(config.learning_rates)
     with context.progress(total, "training", unit="networks") as bar:
@@ -80,7 +85,7 @@ def run(config: PracticalLayers, context: Context) -> Iterator[InvariantDrift]:
 def start(config: PracticalLayers, name: str, replicate: int) -> nn.Module:
     """Return a network with torch's initial weights.
 
-    name: of the network. Raises InputError for an unknown name.
+    name: name of the network, a key of `networks.NETWORKS`. Raises InputError for an unknown name.
     """
     stream = config.stream(replicate, "initialisation")
     with torch.random.fork_rng(devices=[]):
@@ -96,11 +101,15 @@ def train(
     rate: float,
     replicate: int,
 ) -> tuple[nn.Module, float]:
-    """Return the network after training on random minibatches, and the time T that it reaches.
+    """Train a copy of a network on random minibatches; return it with the reached time T.
 
-    x, y: images and labels. rate: learning rate. The given network does not change. T is the sum of
-    the learning rates, with momentum divided by 1 - momentum. Raises InputError for an unknown
-    optimizer.
+    - network: the network at its initialization, which does not change.
+    - x, y: images and labels.
+    - rate: learning rate.
+    - replicate: decides the random minibatches.
+
+    T is the sum of the learning rates; with momentum it is divided by 1 - momentum. Raises
+    InputError for an unknown optimizer.
     """
     trained, stream = deepcopy(network), config.stream(replicate, "minibatches")
     method = lookup("optimizer", config.optimizer, METHODS)

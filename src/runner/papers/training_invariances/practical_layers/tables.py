@@ -1,4 +1,4 @@
-"""Select the quantities that figure and claims of study `practical_layers` are about."""
+"""Select the quantities that the figure and the claims of study `practical_layers` are about."""
 
 import pandas as pd
 
@@ -32,8 +32,11 @@ DECAY = "SGD, weight decay"
 def shown(tables: Tables) -> pd.DataFrame:
     """Return the rows of the quantities in SHOWN, with three more columns.
 
-    `label` is the printed name, `method` the printed name of the optimizer, `control` whether
-    gradient flow moves the quantity. Raises NoRows if there are none.
+    - `label`: the printed name of the quantity.
+    - `method`: the printed name of the optimizer.
+    - `control`: whether gradient flow moves the quantity.
+
+    Raises NoRows if there are no rows.
     """
     rows = tables["metrics"]
     parts = []
@@ -46,9 +49,10 @@ def shown(tables: Tables) -> pd.DataFrame:
 
 
 def orders(tables: Tables) -> pd.DataFrame:
-    """Return the convergence order of each drift, `value`: its exponent in the learning rate.
+    """Return the convergence order of each quantity: the drift's exponent in the learning rate.
 
-    Raises NoRows if no quantity of SHOWN was measured.
+    There is a row for each quantity, network, optimizer and replicate, with the exponent in
+    `value`. Raises NoRows if no quantity of SHOWN was measured.
     """
     keys = ["label", "control", "network", "method", "quantity"]
     fitted = [

@@ -59,6 +59,11 @@ def test_a_run_that_figures_share_is_computed_once_and_what_is_current_is_left_a
     assert code == 0 and stderr.count("starts:") == 1  # a single run speaks for itself
 
 
+def test_a_dry_run_lists_the_runs_of_all_figures_and_computes_none(make, tmp_path):
+    code, stdout, _ = make("rank-fig8", "rank-fig3a", "--dry-run")
+    assert code == 0 and "3 runs, 0 of them complete" in stdout and not [*tmp_path.iterdir()]
+
+
 def test_a_failed_run_costs_its_own_figures_and_no_other(make, tmp_path):
     """The place of a run's configuration is taken by a folder."""
     code, *_ = make("rank-fig8")
@@ -91,7 +96,7 @@ def test_a_drawing_that_fails_is_said_and_the_others_are_made(make, monkeypatch)
 
 def test_a_key_that_one_figure_lacks_is_refused_before_anything_runs(make, tmp_path):
     code, _, stderr = make("rank-fig8", "fig4")
-    assert code == 2 and "layers is not a key" in stderr
+    assert code == 2 and "bn_only has no parameter layers" in stderr
     assert not list(tmp_path.glob("runs/*"))
 
 

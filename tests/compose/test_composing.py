@@ -236,6 +236,9 @@ def test_a_union_of_grids_is_typed_or_stands_in_an_experiment(own):
     typed = order_of(f"study={study}", "grids=[{seed: [1, 2]}, {seed: 7, grid: 3}]").jobs
     for jobs in (typed, order_of("experiment=pairs").jobs):
         assert [job.config.seed for job in jobs] == [1, 2, 7] and jobs[2].config.grid == 3
+    assert not any("grids" in str(job.run) for job in typed)
+    typed = order_of(f"study={study}", "grids=[{seed: [1, 2], grid: 3}]").jobs
+    assert all("grid=3" in str(job.run) for job in typed), "also what all runs share"
 
 
 def test_a_launcher_of_an_experiment_is_chosen(own):

@@ -16,6 +16,7 @@ from runner.networks.activations import activation_of
 from runner.papers.training_invariances.low_rank_training.config import LowRankTraining
 from runner.results.style import own_look
 from runner.runs.run import Run, functions_of, read_config
+from runner.training.optimizers import SGD
 
 
 def halved(Z):
@@ -24,6 +25,10 @@ def halved(Z):
 
 def doubled(Z):
     return Z * 2
+
+
+class Still(SGD):
+    """An optimizer."""
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +55,7 @@ def test_a_name_is_a_choice_in_checks_and_help_and_its_code_counts(monkeypatch, 
 
 
 def test_names_of_a_kind_can_be_joined_and_chosen():
-    register("optimizer", "halved", halved)
+    register("optimizer", "halved", Still)
     more, some = choices.OPTIMIZERS + ("adamw",), choices.OPTIMIZERS.only("sgd")
     assert [*more] == ["sgd", "momentum", "adam", "adamw", "halved"] and "halved" in more
     assert [*some] == ["sgd", "halved"] and "adam" not in some
@@ -78,6 +83,7 @@ def test_worker_processes_register_the_same():
         (("norm", "halved", halved), "norm cannot be registered: did you mean 'normalization'?"),
         (("normalization", "batch", halved), "batch is one of the program's: choose another name"),
         (("normalization", "a b", halved), "'a b' is no name"),
+        (("optimizer", "halved", halved), r"halved must be a class with step\(gradients, rates\)"),
         (("normalization", "halved", lambda Z: Z), "in a separate file"),
         (("normalization", "doubled", halved), r"doubled is \S+:doubled: choose another name"),
     ],
@@ -91,7 +97,7 @@ def test_what_cannot_be_registered_is_one_line(arguments, said):
 
 def test_engines_with_a_pass_of_their_own_refuse():
     register("law", "halved", halved)
-    register("optimizer", "halved", halved)
+    register("optimizer", "halved", Still)
     config = composed("study=rank_chain", "law=halved")[1]
     assert config.engine_on("cpu") == config.engine_on("cuda") == "direct"
     for word in ("engine=kernel", "engine=rotated"):
@@ -129,5 +135,5 @@ def test_a_stored_run_of_a_name_that_is_not_registered_says_where_names_come_fro
     (run.folder / "config.yaml").write_bytes(run.config_text())
     assert read_config(run.folder) == run.config
     choices.REGISTERED.clear()
-    with pytest.raises(InputError, match="config.yaml: .*halved is unknown.*: --config-dir"):
+    with pytest.raises(InputError, match="config.yaml: .*halved is unknown.*--config-dir"):
         read_config(run.folder)

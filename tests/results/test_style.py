@@ -194,9 +194,14 @@ def test_a_color_of_a_style_file_reaches_line_marker_and_name(tmp_path, axes, ca
         ("axes.linewidth: wide", "axes.linewidth: wide"),
         ("just words", "just words: a line must be `key: value`"),
         ("sgd: #d62728", "a line must be `key: value`"),
+        ("font.size: big", "font.size: big: points are needed, as in 8"),
+        ("font.size: 0", "points are needed"),
+        ("font.family: Nofont", "font.family: Nofont is not installed"),
+        ("text.usetex: true", "LaTeX is not installed"),
     ],
 )
-def test_a_wrong_line_of_a_style_file_is_named(text, message, tmp_path):
+def test_a_wrong_line_of_a_style_file_is_named(text, message, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "")  # without LaTeX
     path = tmp_path / "mine.yaml"
     path.write_text(text)
     with (

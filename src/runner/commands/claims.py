@@ -32,9 +32,10 @@ def plan(name: str, typed: list[str]) -> str:
     the arguments do not fit the figure.
     """
     figure = paper_figure(name, typed)
-    paper = paper_of(paper_folder(figure.study)).letter
+    letter = paper_of(paper_folder(figure.study)).letter
+    paper = f"paper {letter}, " * bool(letter)
     lines = [
-        f"{name}: paper {paper}, study {figure.study}, scale {figure.scale}",
+        f"{name}: {paper}study {figure.study}, scale {figure.scale}",
         f"  planned: {_runs_in_words([run.config for run in figure.runs])}",
     ]
     for claim in claims_of(name, figure.study):

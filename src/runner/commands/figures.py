@@ -2,7 +2,7 @@
 
 import argparse
 
-from runner.commands.compute import carry_out
+from runner.commands.compute import carry_out, tell
 from runner.compose import orders
 from runner.compose.composing import hydra_ready
 from runner.core import catalogue
@@ -22,12 +22,15 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("words", nargs="*", metavar="FIGURE | key=value")
     parser.add_argument("--redraw", action="store_true", help="draw again and compute nothing")
+    parser.add_argument("--dry-run", action="store_true", help="list the runs; compute nothing")
     options = parser.parse_intermixed_args(arguments)
     names, typed = catalogue.named_figures(options.words)
     names = names or catalogue.figure_names(catalogue.scale_in(typed))
     log_to_terminal(typed)
     with hydra_ready([f"figure={names[0]}"] if len(names) == 1 else []):
         order = orders.compose_figures(names, typed)
+        if options.dry_run:
+            return tell(order)
         if not options.redraw:
             return carry_out(order, redraw=False)
     failures = []

@@ -210,6 +210,8 @@ def explain(error: Exception) -> str:
     where = re.search(r"full_key: (\S+)", text)
     if where and (value := re.search(r"(Value '.*|.*could not be converted.*)", str(cause))):
         return f"{where[1]}: {value[1]}"
+    if where and "is not Optional" in text:
+        return f"{where[1]}=null: a value is needed"
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
     return "\n".join(lines[:2]) or type(error).__name__
 
@@ -229,6 +231,8 @@ def _explain_option(group: str, name: str, text: str) -> str:
         return f"conf/{group}.yaml has no scale {name}"
     if f"{group}={name}" == "hydra/launcher=joblib":
         return "hydra/launcher=joblib needs pip install 'theory-runner[scale-out]'"
+    if group.startswith("data/"):  # a path, as in data=images/stripes
+        group, name = "data", f"{group.removeprefix('data/')}/{name}"
     label = "scale" if group.startswith("size/") else group
     more = ", or your own images, as stripes.npz" if group == "data" else ""
     return f"{label}={name} is unknown: {nearest(name, options)}{more}"
@@ -246,9 +250,12 @@ def explain_key(key: str, class_name: str) -> str:
         choices = configs()[chosen].__dataclass_fields__["data"].metadata["choices"]
         return f"study={chosen} reads no files: data={' or data='.join(choices)}"
     hint = nearest(key, parameters | {item.name for item in fields(Settings)})
+    others = {name: study for study, names in keys.items() for name in names}
+    if chosen and key in others:
+        have = ", ".join(study for study, names in keys.items() if key in names)
+        return f"{chosen} has no parameter {key}. Studies with {key}: {have}"
     if hint.startswith("did"):
         return f"{key} is not a key: {hint}"
-    others = {name: study for study, names in keys.items() for name in names}
     if (close := nearest(key, others)).startswith("did"):
         name = close.split("'")[1]
         return f"{key} is not a key: did you mean {name!r} of study={others[name]}?"

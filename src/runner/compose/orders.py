@@ -77,6 +77,8 @@ def compose_order(words: list[str], multirun: bool = False) -> Order:
     keys = {word.partition("=")[0] for word in words}
     words = [*(f"{key}={text}" for key, text in preset.items() if key not in keys), *words]
     grids = _grids(composed)
+    if "grids" in keys:
+        keys = keys.union(*grids)
     jobs = _distinct(map(composer.job, composer.points(grids, with_quoted_paths(words))))
     alike = set.intersection(*(set(job.overrides) for job in jobs))
     untyped = frozenset(line for line in alike if line.partition("=")[0] not in keys)
@@ -121,7 +123,7 @@ def _grids(composed: DictConfig) -> list[dict[str, str]]:
     """
     given: Any = [{}] if composed.grids is None else composed.grids
     grids: Any = OmegaConf.to_object(given) if OmegaConf.is_config(given) else given
-    if isinstance(grids, dict):
+    if isinstance(grids, dict) and composed.figure is not None:
         if composed.scale not in grids:
             scales = ", ".join(grids)
             raise InputError(f"scale={composed.scale}: this figure is drawn at {scales} only")

@@ -47,13 +47,15 @@ def register(kind: str, name: str, function: Callable[..., Any]) -> None:
     """Register a user's function under a name, which parameters of this kind then accept.
 
     kind: one of `core.choices.KINDS`. Raises InputError for another kind, for a name that is not an
-    identifier or is taken, and as `place_of` does.
+    identifier or is taken, for an optimizer without a method `step`, and as `place_of` does.
     """
     if kind not in KINDS:
         raise InputError(f"{kind} cannot be registered: {nearest(kind, KINDS)}")
     place, own = place_of(function), REGISTERED.setdefault(kind, {})
     if not name.isidentifier():
         raise InputError(f"{name!r} is no name: letters, digits and underscores are needed")
+    if kind == "optimizer" and not hasattr(function, "step"):
+        raise InputError(f"optimizer={name}: {place} must be a class with step(gradients, rates)")
     if name in KINDS[kind] and (name not in own or place_of(own[name]) != place):
         taken = f"is {place_of(own[name])}" if name in own else "is one of the program's"
         raise InputError(f"{kind}={name} {taken}: choose another name for {place}")

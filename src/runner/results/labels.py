@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from runner.core.catalogue import package_of
+from runner.core.choices import names_images
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,12 @@ class Names:
         return label or name.replace("_", " ")
 
     def value(self, value: Any) -> str:
-        """Return the printed name of a value in a column, for example of a method."""
+        """Return the printed name of a value in a column, for example of a method.
+
+        The name of a file of images stays as it is.
+        """
+        if names_images(value):
+            return str(value)
         text = f"{value:g}" if isinstance(value, float) else str(value)
         words = text.replace("_", " ")
         return (self.values.get(text) or self.values.get(words, words)).replace("\n", " ")

@@ -12,6 +12,7 @@ series of a panel differ in two of lightness, width, dashes, marker and place.
 
 import logging
 import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -120,8 +121,13 @@ class Format:
 
     @cached_property
     def settings(self) -> dict[Any, Any]:
-        """Return the settings of matplotlib by key. Raises InputError for a wrong value."""
+        """Return the settings of matplotlib by key.
+
+        Raises InputError for a wrong value, and for a font or a program that is absent.
+        """
         settings: dict[Any, Any] = dict(STYLES.get(self.style, PAPER))
+        if not re.fullmatch(r"[1-9]\d?(\.\d*)?", size := self.lines.get("font.size", "8")):
+            raise InputError(f"{self.style}: font.size: {size}: points are needed, as in 8")
         validate: Any = matplotlib.RcParams
         for key in self.lines.keys() & matplotlib.rcParams.keys() - {"font.size"}:
             try:
@@ -129,6 +135,14 @@ class Format:
             except ValueError as error:
                 why = " ".join(str(error).split())
                 raise InputError(f"{self.style}: {key}: {self.lines[key]}: {why}") from error
+        if "font.family" in self.lines:
+            try:
+                findfont(FontProperties(family=settings["font.family"]), fallback_to_default=False)
+            except ValueError as error:
+                name = self.lines["font.family"]
+                raise InputError(f"{self.style}: font.family: {name} is not installed") from error
+        if settings.get("text.usetex") and not shutil.which("latex"):
+            raise InputError(f"{self.style}: text.usetex: LaTeX is not installed")
         return settings
 
     def colors(self, looks: Mapping[str, Any]) -> dict[str, str]:

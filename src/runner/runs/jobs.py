@@ -53,7 +53,7 @@ def is_shown(word: str) -> bool:
     return not key.startswith("hydra") and key not in UNSHOWN
 
 
-UNSHOWN = {item.name for item in fields(Settings)} - {"scale", "figure", "note"}
+UNSHOWN = {"grids", *(item.name for item in fields(Settings))} - {"scale", "figure", "note"}
 
 
 def _job(study: str, values: dict[str, Any], *others: Any) -> Job:

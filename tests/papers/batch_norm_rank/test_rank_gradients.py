@@ -7,7 +7,9 @@ from in_memory import tables_of
 from runner.papers.batch_norm_rank.measures import last_hidden
 from runner.papers.batch_norm_rank.mlp_training import drawn_stack
 from runner.papers.batch_norm_rank.rank_gradients.config import RankGradients
+from runner.papers.batch_norm_rank.rank_gradients.figures import overview
 from runner.papers.batch_norm_rank.rank_gradients.study import gaussian_batch
+from runner.results.drawing import draw
 from runner.training.backpropagation import gradients
 
 
@@ -46,3 +48,11 @@ def test_a_network_is_the_same_beside_others():
     alone = tables_of(RankGradients(depths=[3], widths=[6], samples=5, replicates=2))["metrics"]
     same = together["metrics"].query("width == 6 and depth == 3 and replicate < 2")
     assert same.reset_index(drop=True).equals(alone)
+
+
+def test_a_run_without_any_network_of_the_figure_has_an_empty_picture():
+    config = RankGradients(depths=[2], widths=[8], samples=8, activation="tanh", replicates=1)
+    rows = tables_of(config)["metrics"]
+    shared = {"activation": "tanh", "init": config.init, "samples": 8}
+    drawn = draw(overview, {"metrics": rows.assign(**shared)})[1]
+    assert drawn["absent"].tolist() == ["no network that this picture shows"]

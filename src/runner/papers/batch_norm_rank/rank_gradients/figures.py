@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from runner.papers.batch_norm_rank.looks import METHODS
 from runner.papers.batch_norm_rank.rank_gradients.tables import networks
 from runner.results.drawing import Drawing, Finding
-from runner.results.rows import Tables, select, spread
+from runner.results.rows import Tables, nonempty, select, spread
 from runner.results.style import GREEN, QUIET, SKY, Look, guide, name_ends, panel, sheet, ticks
 
 ORTHOGONAL = "linear, batch\nnorm, orthogonal"
@@ -43,12 +43,13 @@ def draw_gradients(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
     Depths are compared at the width that equals the batch size N, widths at the largest depth.
     Lines are medians, bands the range. Returns the picture, and a table with median and range for
-    each network, width and depth.
+    each network, width and depth. Raises NoRows if no network has a name in NETWORKS.
     """
     from runner.papers.batch_norm_rank.theory import RELU_GRADIENT_GROWTH  # late import of torch
 
     keys = ["network", "d", "L", "N"]
-    drawn = spread(networks(tables).sort_values(keys), keys, ["ratio", "rank_bound", "gap"])
+    named = nonempty(networks(tables), "network that this picture shows")
+    drawn = spread(named.sort_values(keys), keys, ["ratio", "rank_bound", "gap"])
     square, deepest = drawn[drawn["d"] == drawn["N"]], drawn[drawn["L"] == drawn["L"].max()]
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.62, right=1.55)
     for axes, column in ((left, "ratio"), (middle, "rank_bound")):

@@ -63,7 +63,7 @@ NO_CONFIG, NO_RESULT = "config.yaml cannot be read", "result.json"
 
 STATES = [
     # a configuration of another time
-    ("config.yaml", {"study": "bn_old"}, "no study 'bn_old' is known here"),
+    ("config.yaml", {"study": "bn_old"}, "the study 'bn_old' is unknown"),
     ("config.yaml", {"study": None}, "cannot be read (KeyError)"),
     ("config.yaml", {"version": None}, "cannot be read (KeyError)"),
     ("config.yaml", {"version": 7}, "version 7 of bn_only; the program has version 3"),
@@ -76,7 +76,7 @@ STATES = [
       for content in ("", "[1, 2", "[1, 2]", b"\xff\xfe", "null", "a: [b", "1: 2\n",
                       f"study: {600 * '['}", "study: bn_only\nseed: !!python/object:os.system x\n",
                       None, FOLDER, LOOP, DANGLING)),
-    ("config.yaml", {"study": ["bn_only"]}, "is known here"),
+    ("config.yaml", {"study": ["bn_only"]}, "is unknown"),
     ("config.yaml", {"version": [2]}, "version [2]"),
     ("config.yaml", {"methods": {"sgd": 1}}, "config.yaml"),
     ("config.yaml", {"seed": [1, 2]}, "config.yaml"),

@@ -10,6 +10,7 @@ from hydra.core.global_hydra import GlobalHydra
 from in_process import job_of, order_of
 
 from runner.compose.composing import Composer, hydra_ready
+from runner.compose.launching import Unchanged, launcher_of
 from runner.core import catalogue
 from runner.core.catalogue import CONF, configs, figure_study, sizes
 from runner.core.errors import InputError
@@ -258,3 +259,15 @@ def test_hydra_is_left_as_it_was_found():
         compose(overrides=[])
     job_of("study=example20")
     assert not GlobalHydra.instance().is_initialized()
+
+
+def test_only_callbacks_have_hydra_compose_each_job():
+    counted = "++hydra.callbacks.one._target_=collections.Counter"
+    for words, composes in (((), False), ((counted,), True)):
+        with hydra_ready():
+            composed = compose("config", ["study=example20", *words], return_hydra_config=True)
+            launcher = launcher_of(composed, print)
+        loader = launcher.hydra_context.config_loader
+        assert isinstance(loader, Unchanged) != composes
+        if not composes:
+            assert loader.load_sweep_config(composed, ["seed=7"]) == composed

@@ -161,7 +161,7 @@ def launcher_of(composed: DictConfig, task: Callable[[DictConfig], Any]) -> Laun
 
     task: the function that the launcher will call for each job.
     """
-    composes = bool(composed.hydra.callbacks)  # alone they read the configuration of each job
+    composes = bool(composed.hydra.callbacks)  # only callbacks read the configuration of a job
     loader = GlobalHydra.instance().config_loader() if composes else cast(ConfigLoader, Unchanged())
     context = HydraContext(loader, Callbacks(composed))
     return Plugins.instance().instantiate_launcher(

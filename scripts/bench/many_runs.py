@@ -1,6 +1,7 @@
-"""Benchmark of many complete runs: their jobs are composed, and their files are checked.
+"""Benchmark of many runs: their jobs are composed and launched, and their files are checked.
 
-The baseline composes each job with Hydra. It reads each run with PyYAML in Python and with pandas.
+The baseline composes each job with Hydra, and once more when it is launched, as Hydra's launchers
+do. It reads each run with PyYAML in Python and with pandas.
 """
 
 import dataclasses
@@ -12,10 +13,12 @@ from pathlib import Path
 
 import yaml
 from hydra import compose
+from hydra.core.global_hydra import GlobalHydra
 
 import runner
 from bench.timing import Comparison, median_seconds
 from runner.compose.composing import Composer, hydra_ready
+from runner.compose.launching import Unchanged
 from runner.runs.inventory import folders, problem
 from runner.runs.run import Run, read_config, read_result
 from runner.runs.tables import read_table
@@ -48,13 +51,25 @@ def check_all(paths: list[Path]) -> None:
 
 
 def compare() -> Iterator[Comparison]:
-    """Yield two comparisons: composing and checking. The floor is reading the files' bytes."""
+    """Yield three comparisons: composing, launching and checking.
+
+    The floor of checking is reading the files' bytes.
+    """
     jobs = [["study=example20", "scale=smoke", f"seed={seed}"] for seed in range(RUNS)]
     with hydra_ready(["study=example20"]):
         one_by_one = median_seconds(lambda: [compose("config", job) for job in jobs[:5]], 3)
         together = median_seconds(lambda: [*map(Composer().job, jobs)], 3)
+        whole = compose("config", jobs[0], return_hydra_config=True)
+        launched = [
+            median_seconds(lambda load=load: [load(whole, job) for job in jobs[:5]], 3)
+            for load in (
+                GlobalHydra.instance().config_loader().load_sweep_config,
+                Unchanged().load_sweep_config,
+            )
+        ]
     per_job = one_by_one / 5
     yield Comparison("sweep", "composing a job", per_job, together / RUNS, 0.0, dtype="")
+    yield Comparison("sweep", "launching a job", launched[0] / 5, launched[1] / 5, 0.0, dtype="")
     with tempfile.TemporaryDirectory() as outputs:
         paths = make_runs(Path(outputs))
         files = [file for path in paths for file in path.iterdir()]

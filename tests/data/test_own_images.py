@@ -68,6 +68,37 @@ def test_test_images_are_those_of_the_file_and_bytes_become_pixels_up_to_one(tmp
     assert len(data.test) == is_test.sum() and data.train.pixels.shape[1:] == (1, 1, 30)
 
 
+def test_classes_in_a_csv_file_may_be_called_na(tmp_path):
+    names = pd.Series(["NA", "null", "nan"])[LABELS].to_numpy()
+    table().assign(label=names).to_csv(tmp_path / "a.csv", index=False)
+    data = read(tmp_path / "a.csv")
+    assert data.classes == 3 and len(data.train) == 24
+    table(test=np.arange(N) > 20).assign(label=LABELS + 9.0).to_csv(tmp_path / "b.csv", index=False)
+    data = read(tmp_path / "b.csv")
+    assert data.classes == 3 and len(data.test) == 9, "9, 10, 11 are sorted as numbers"
+    assert data.train.labels.tolist() == LABELS[:21].tolist()
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "said"),
+    [
+        ("test", "", "test is blank in image 3: 0 or 1 is needed"),
+        ("test", "yes", "test is yes in image 3"),
+        ("test", "2", "test is 2 in image 3"),
+        ("label", "", "label is blank in image 3: a name or a whole number"),
+        ("label", " ", "label is   in image 3"),
+        ("pixel3", "", "images are (object|str): numbers are needed"),
+        ("label", "0.5", "labels are float64: whole numbers"),
+    ],
+)
+def test_a_wrong_cell_of_a_csv_file_is_refused(column, cell, said, tmp_path):
+    cells = table(test=(np.arange(N) > 20).astype(int)).astype(str)
+    cells.loc[2, column] = cell
+    cells.to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(InputError, match=said):
+        read(tmp_path / "a.csv")
+
+
 WITH_NAN = np.where(np.arange(30).reshape(6, 5) == 7, np.nan, IMAGES)
 
 
@@ -79,7 +110,8 @@ WITH_NAN = np.where(np.arange(30).reshape(6, 5) == 7, np.nan, IMAGES)
         ({"images": IMAGES.astype(str)}, "numbers are needed"),
         ({"labels": LABELS.astype(object)}, r"cannot be read as npz .*astype\(str\)"),
         ({"images": IMAGES.astype(object)}, "cannot be read as npz"),
-        ({"images": WITH_NAN}, "images has NaN"),
+        ({"images": WITH_NAN}, "npz: images has NaN"),
+        ({"images": np.where(np.arange(N)[:, None, None] < 15, IMAGES, np.nan)}, "npz: images has"),
         ({"images": IMAGES * 1e300}, "beyond float32"),
         ({"images": IMAGES[..., None, None]}, r"has the shape \(24, 6, 5, 1, 1\)"),
         ({"images": IMAGES[:, 0, 0]}, r"has the shape \(24,\)"),

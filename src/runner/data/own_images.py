@@ -56,7 +56,7 @@ def load(name: str, folder: str | Path | None, checksums: Sequence[str] | None) 
     if len(unknown := np.setdiff1d(tests[1], classes)):
         raise InputError(f"{path}: test_labels has {unknown[0]}, which no training image has")
     train = _labelled(path, "images", images, labels, classes)
-    test = _labelled(path, "test_images", tests[0], tests[1], classes)
+    test = _labelled(path, "test_images" if extra else "images", tests[0], tests[1], classes)
     if train.pixels.shape[1:] != test.pixels.shape[1:]:
         sizes = " but test_images ".join(str(tuple(p.pixels.shape[1:])) for p in (train, test))
         raise InputError(f"{path}: images have the shape {sizes}")
@@ -75,7 +75,9 @@ def _arrays(path: Path) -> Mapping[str, np.ndarray]:
         raise InputError(f"{path} is no whole npz file, which np.savez writes")
     try:
         if kind == ".csv":
-            return _of_table(path, pd.read_csv(path))
+            as_text = {"label": str, "test": str}
+            table = pd.read_csv(path, dtype=as_text, keep_default_na=False)  # a class may be NA
+            return _of_table(path, table)
         with np.load(path, allow_pickle=False) as file:
             return {key: file[key] for key in file.files if key in NAMES}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
@@ -86,16 +88,37 @@ def _arrays(path: Path) -> Mapping[str, np.ndarray]:
 
 
 def _of_table(path: Path, table: pd.DataFrame) -> dict[str, np.ndarray]:
-    """Return the arrays of a CSV file: images (n, pixels), labels, and test images if any."""
+    """Return the arrays of a CSV file: images (n, pixels), labels, and test images if any.
+
+    table: its columns `label` and `test` are text. Raises InputError if there is no column `label`,
+    if a label is blank, or if `test` has another value than 0, 1, False and True.
+    """
     if "label" not in table:
         raise InputError(f"{path} has no column label; its first column is {table.columns[0]}")
-    is_test = table.get("test", pd.Series(0, table.index)).astype(bool)
+    labels = table["label"]
+    is_test = table.get("test", pd.Series("0", table.index))
+    numbers = pd.to_numeric(is_test.replace({"False": "0", "True": "1"}), errors="coerce")
+    _require_cells(path, labels, labels.str.strip() != "", "a name or a whole number")
+    _require_cells(path, is_test, numbers.isin([0, 1]), "0 or 1")
+    if (whole := pd.to_numeric(labels, errors="coerce")).notna().all():
+        labels = whole
     pixels, arrays = table.drop(columns=["label", "test"], errors="ignore"), {}
-    for prefix, rows in (("", ~is_test), ("test_", is_test)):
+    for prefix, rows in (("", numbers == 0), ("test_", numbers == 1)):
         if rows.any():
             arrays[f"{prefix}images"] = pixels[rows].to_numpy()
-            arrays[f"{prefix}labels"] = table["label"][rows].to_numpy()
+            arrays[f"{prefix}labels"] = labels[rows].to_numpy()
     return arrays
+
+
+def _require_cells(path: Path, cells: pd.Series, are_right: pd.Series, needed: str) -> None:
+    """Raise InputError with the first wrong cell of a column of a CSV file.
+
+    cells: the column, as text. are_right: whether each cell can be used. needed: what a cell is.
+    """
+    if not are_right.all():
+        row = int(are_right.argmin())
+        what = f"{cells.name} is {cells.iloc[row] or 'blank'} in image {row + 1}"
+        raise InputError(f"{path}: {what}: {needed} is needed")
 
 
 def _array(path: Path, arrays: Mapping[str, np.ndarray], key: str) -> np.ndarray:

@@ -77,6 +77,10 @@ def test_a_picture_is_saved_with_its_header_and_without(made):
         longer = made()
         longer.add_header("Paper A", "a word and another " * 7, [("✓ 1 holds", "green")])
         assert size_of(longer)[1] - one[1] == pytest.approx(0.24 * 200, abs=2)
+        longest = made()
+        longest.add_header("Paper A · " * 20, "a word and another " * 7, [("✓ 1 holds", "green")])
+        assert size_of(longest)[1] - one[1] == pytest.approx(0.42 * 200, abs=2)
+        assert not ink(longest, 4.0 + longest.head + 0.02), "both lines of the source are shown"
 
 
 def ink(picture, above: float) -> bool:

@@ -269,12 +269,12 @@ class Picture(Figure):
     def add_header(self, what: str, finding: str, counts: Sequence[tuple[str, str]]) -> None:
         """Write a header of three lines above the body.
 
-        what: the first line: paper, figure, data and procedure. finding: a bold sentence, broken
-        into two lines if it is too long. counts: pairs of a text and its color, which make up the
-        last line.
+        what: the first line: paper, figure, data and procedure. finding: a bold sentence. counts:
+        pairs of a text and its color, which make up the last line. The first two are broken into
+        two lines if they are too long.
         """
         total, left = self.get_figheight(), 0.1 / self.get_figwidth()
-        lines = in_two(finding)
+        lines, first = in_two(finding), in_two(what, SMALL, "normal")
         heights = np.cumsum([0.1, 0.3, 0.24 * len(lines) + 0.03])
         layout: Any = {"xycoords": "figure fraction", "frameon": False, "box_alignment": (0, 0)}
         words = [TextArea(text, textprops={"color": ink, "size": SMALL}) for text, ink in counts]
@@ -283,8 +283,8 @@ class Picture(Figure):
         self.add_artist(AnnotationBbox(line, (left, y[0]), pad=0, **layout))
         bold: Any = {"size": LARGE, "weight": "bold", "linespacing": 1.25}
         self.text(left, y[1], "\n".join(lines), **bold)
-        self.text(left, y[2], what, color=GREY, size=SMALL)
-        self.head = heights[2] + 0.24
+        self.text(left, y[2], "\n".join(first), color=GREY, size=SMALL)
+        self.head = heights[2] + 0.06 + 0.18 * len(first)
 
 
 DATED = {"png": "Software", "pdf": "CreationDate", "svg": "Date"}
@@ -302,25 +302,26 @@ def as_bytes(picture: Figure, end: str = "png", **options: Any) -> bytes:
     return content.getvalue()
 
 
-def in_two(text: str, longest: float = 8.15) -> list[str]:
+def in_two(text: str, size: float = LARGE, weight: str = "bold") -> list[str]:
     """Return a sentence as a list: one line or, if it is too long, two lines of similar length.
 
     A break after a comma or semicolon is preferred. No break separates a number from its %, or the
-    two sides of an equation. longest: the largest length of a line in inches, as bold text.
+    two sides of an equation. size: the font size in points. weight: of the font.
     """
-    bold = get_font(findfont(FontProperties(family="DejaVu Sans", weight="bold")))
-    bold.set_size(LARGE, 72)
+    longest = WIDTH - 0.25
+    font = get_font(findfont(FontProperties(family="DejaVu Sans", weight=weight)))
+    font.set_size(size, 72)
     # matplotlib before 3.10 has another name for the flag
     flags = vars(getattr(ft2font, "LoadFlags", ft2font))
     unhinted = flags["NO_HINTING" if "NO_HINTING" in flags else "LOAD_NO_HINTING"]
 
     def inches(part: str) -> float:
-        bold.set_text(part, flags=unhinted)
-        return bold.get_width_height()[0] / 64 / 72
+        font.set_text(part, flags=unhinted)
+        return font.get_width_height()[0] / 64 / 72
 
-    text = " ".join(text.split())
-    if inches(text) <= longest:
-        return [text]
+    for whole in (text, text := " ".join(text.split())):
+        if inches(whole) <= longest:
+            return [whole]
 
     def cost(two: tuple[str, str]) -> tuple[bool, float]:
         width = max(map(inches, two))
@@ -516,8 +517,12 @@ def own_look(kind: str, name: str) -> Look:
     kind: the kind of method, as in `core.user_functions.register`. Several methods of a kind have
     different colors.
     """
+    return hollow_look([*REGISTERED.get(kind, {}), name].index(name))
+
+
+def hollow_look(index: int) -> Look:
+    """Return one of five looks with hollow markers, for methods that no figure of ours has."""
     colors = (GREEN, VERMILION, BROWN, NAVY, RUST)
-    index = [*REGISTERED.get(kind, {}), name].index(name)
     return Look(colors[index % 5], "Pphv<"[index % 5], hollow=True)
 
 

@@ -3,12 +3,14 @@
 import pytest
 import torch
 from in_memory import tables_of
+from matplotlib.text import Text
 
 from runner.papers.batch_norm_rank.measures import last_hidden
 from runner.papers.batch_norm_rank.mlp_training import drawn_stack
 from runner.papers.batch_norm_rank.rank_gradients.config import RankGradients
 from runner.papers.batch_norm_rank.rank_gradients.figures import overview
 from runner.papers.batch_norm_rank.rank_gradients.study import gaussian_batch
+from runner.papers.batch_norm_rank.rank_gradients.tables import network_name
 from runner.results.drawing import draw
 from runner.training.backpropagation import gradients
 
@@ -50,9 +52,12 @@ def test_a_network_is_the_same_beside_others():
     assert same.reset_index(drop=True).equals(alone)
 
 
-def test_a_run_without_any_network_of_the_figure_has_an_empty_picture():
+def test_networks_that_the_figure_does_not_have_are_drawn_with_their_names():
     config = RankGradients(depths=[2], widths=[8], samples=8, activation="tanh", replicates=1)
     rows = tables_of(config)["metrics"]
     shared = {"activation": "tanh", "init": config.init, "samples": 8}
-    drawn = draw(overview, {"metrics": rows.assign(**shared)})[1]
-    assert drawn["absent"].tolist() == ["no network that this picture shows"]
+    picture, drawn = draw(overview, {"metrics": rows.assign(**shared)})
+    assert drawn["network"].tolist() == ["tanh, batch norm", "tanh, plain"]
+    texts = {text.get_text() for text in picture.findobj(Text)}
+    assert {"tanh, batch norm", "tanh, plain"} <= texts
+    assert network_name("relu", "max_norm", "orthogonal") == "ReLU, max_norm, orthogonal weights"

@@ -1,5 +1,7 @@
 """Draw the figure of study `rank_gradients`."""
 
+from textwrap import fill
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -8,8 +10,19 @@ from matplotlib.figure import Figure
 from runner.papers.batch_norm_rank.looks import METHODS
 from runner.papers.batch_norm_rank.rank_gradients.tables import networks
 from runner.results.drawing import Drawing, Finding
-from runner.results.rows import Tables, nonempty, select, spread
-from runner.results.style import GREEN, QUIET, SKY, Look, guide, name_ends, panel, sheet, ticks
+from runner.results.rows import Tables, select, spread
+from runner.results.style import (
+    GREEN,
+    QUIET,
+    SKY,
+    Look,
+    guide,
+    hollow_look,
+    name_ends,
+    panel,
+    sheet,
+    ticks,
+)
 
 ORTHOGONAL = "linear, batch\nnorm, orthogonal"
 
@@ -19,7 +32,7 @@ NETWORKS = {
     "linear, batch norm": ("linear,\nbatch norm", Look(SKY, "^")),
     "linear, batch norm, orthogonal weights": (ORTHOGONAL, Look(GREEN, "D")),
 }
-"""Label and look of each network in the picture."""
+"""Label and look of each network in the paper's figure. All others have hollow markers."""
 
 LOOKS = {network: look for network, (_, look) in NETWORKS.items()}
 
@@ -30,8 +43,11 @@ def _lines(axes: Axes, drawn: pd.DataFrame, x: str, column: str) -> list[tuple[f
     x, column: columns on the x-axis and on the y-axis.
     """
     ends = []
+    others = [name for name in drawn["network"].unique() if name not in NETWORKS]
+    short = {name: fill(name.removesuffix(" weights"), 17) for name in others}
+    looks = {name: (short[name], hollow_look(index)) for index, name in enumerate(others)}
     for network, rows in drawn.groupby("network"):
-        name, look = NETWORKS[network]
+        name, look = (NETWORKS | looks)[network]
         look.band(axes, rows[x], rows[f"{column}_low"], rows[f"{column}_high"])
         look.line(axes, rows[x], rows[column])
         ends.append((rows[column].iloc[-1], name, look))
@@ -43,13 +59,12 @@ def draw_gradients(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
     Depths are compared at the width that equals the batch size N, widths at the largest depth.
     Lines are medians, bands the range. Returns the picture, and a table with median and range for
-    each network, width and depth. Raises NoRows if no network has a name in NETWORKS.
+    each network, width and depth.
     """
     from runner.papers.batch_norm_rank.theory import RELU_GRADIENT_GROWTH  # late import of torch
 
     keys = ["network", "d", "L", "N"]
-    named = nonempty(networks(tables), "network that this picture shows")
-    drawn = spread(named.sort_values(keys), keys, ["ratio", "rank_bound", "gap"])
+    drawn = spread(networks(tables).sort_values(keys), keys, ["ratio", "rank_bound", "gap"])
     square, deepest = drawn[drawn["d"] == drawn["N"]], drawn[drawn["L"] == drawn["L"].max()]
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.62, right=1.55)
     for axes, column in ((left, "ratio"), (middle, "rank_bound")):

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from runner.papers.batch_norm_rank.names import NAMES
 from runner.results.rows import Tables
 
 NETWORKS = {
@@ -10,14 +11,20 @@ NETWORKS = {
     ("linear", "batch", "gain"): "linear, batch norm",
     ("linear", "batch", "orthogonal"): "linear, batch norm, orthogonal weights",
 }
-"""Names of networks by activation, normalization and initialization.
-
-No figure and no claim uses other networks.
+"""Names of networks by activation, normalization and initialization. No claim uses other networks.
 """
 
 
+def network_name(activation: str, normalization: str, init: str) -> str:
+    """Return the name of a network in the figure, such as "ReLU, batch norm"."""
+    if name := NETWORKS.get((activation, normalization, init)):
+        return name
+    words = [NAMES.get(word, word).replace("\n", " ") for word in (activation, normalization)]
+    return ", ".join(words if init == "gain" else [*words, f"{init} weights"])
+
+
 def networks(tables: Tables) -> pd.DataFrame:
-    """Return the rows of the networks in NETWORKS, with added columns and the paper's symbols.
+    """Return the rows of all networks, with added columns and the paper's symbols.
 
     The symbols are the width `d`, the depth `L` and the number `N` of samples. The column `network`
     has the network's name. The column `ratio` is the gradient norm of the first hidden layer,
@@ -30,6 +37,6 @@ def networks(tables: Tables) -> pd.DataFrame:
     kinds = zip(rows["activation"], rows["normalization"], rows["init"], strict=True)
     gaps = map(orthogonality_gap, rows["rank_bound"], rows["samples"])
     ratio = rows["first_gradient"] / rows["last_gradient"]
-    rows = rows.assign(network=[*map(NETWORKS.get, kinds)], gap=[*gaps], ratio=ratio)
-    named = rows.dropna(subset="network")
-    return named.rename(columns={"width": "d", "depth": "L", "samples": "N"})
+    names = [network_name(*kind) for kind in kinds]
+    rows = rows.assign(network=names, gap=[*gaps], ratio=ratio)
+    return rows.rename(columns={"width": "d", "depth": "L", "samples": "N"})

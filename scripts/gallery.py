@@ -76,16 +76,10 @@ rate is chosen on two replicates instead of one.
 """
 
 HOURS_AT_PAPER = {
-    ("norm-classifier",): 0.02,
-    ("norm-start",): 0.15,
-    ("invariants-in-practice",): 0.3,
     ("norm-finetuning",): 43_000.0,
     ("bottleneck-symmetry",): 1.9,
     ("bottleneck-rates",): 2.5,
     ("rank-scale",): 14.0,
-    ("rank-gradients",): 0.02,
-    ("rank-norms",): 0.2,
-    ("rank-starts",): 0.01,
 }
 """Estimated hours on one core, for figures without similar results: steps times seconds per
 step."""
@@ -275,6 +269,22 @@ def not_computed(reference: Path) -> str:
             commands = ", ".join(code(command_of(name, "paper")) for name in missing)
             rows.append([commands, two_digits(HOURS_AT_PAPER.get(names, work))])
     return table(["commands", "hours of one core, estimated"], rows, right=1)
+
+
+def exploratory(reference: Path) -> str:
+    """Return a Markdown table of the stored figures with exploratory verdicts above scale `quick`.
+
+    It has the command of each figure, the number of these verdicts, and the computing time.
+    """
+    rows = []
+    for scale, name in ((scale, name) for scale in SCALES[1:] for name in figure_names()):
+        folder = reference / scale / name
+        if folder.exists():
+            standing = pd.read_csv(folder / "claims.csv")["standing"]
+            if number := int((standing == "exploratory").sum()):
+                of = f"{number} of {len(standing)}"
+                rows.append([code(command_of(name, scale)), of, time_of(folder)])
+    return table(["command", "exploratory verdicts", "computing time"], rows, right=2)
 
 
 def hours(folder: Path, names: Iterable[str]) -> float:
@@ -467,6 +477,7 @@ def main() -> int:
         write_between(RESULTS, "papers", papers(REFERENCE))
         write_between(RESULTS, "verdicts", summary(REFERENCE))
         write_between(RESULTS, "not computed", not_computed(REFERENCE))
+        write_between(RESULTS, "exploratory", exploratory(REFERENCE))
         write_between(RESULTS, "seeds", seeds.changes(REFERENCE))
         write_between(RESULTS, "times", times(REFERENCE))
         write_between(NOTES, "fails", fails(REFERENCE))

@@ -359,7 +359,7 @@ def summary(reference: Path) -> str:
         rows.append([code(scale), *map(str, numbers), f"{ERROR * count:.0f} of {count}"])
     kinds = ["paper's own", *(word.strip("*") for word in KINDS.values() if word)]
     heads = [f"{kind}: holds" if v == "holds" else v for kind, v in product(kinds, VERDICTS)]
-    heads = ["size", *heads, *STANDINGS, "by chance"]
+    heads = ["scale", *heads, *STANDINGS, "by chance"]
     note = (
         "The last column assumes that none of the papers' own statements is true. Then at most this"
         f" many of them would hold on average ({100 * ERROR:g} %)."

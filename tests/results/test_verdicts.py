@@ -24,7 +24,7 @@ def judged(*verdicts: str, kind: str = "paper", **columns) -> pd.DataFrame:
     [
         (judged("holds"), "quick", "✓ holds      statement 0   ", f"   {MEASURED}"),
         (judged("fails"), "quick", "✗ fails      statement 0   ", f"   {MEASURED}"),
-        (judged("undecided", kind="ours"), "quick", "? undecided  statement 0 (ours)   ",
+        (judged("undecided", kind="ours"), "quick", "? undecided  statement 0 (additional)   ",
          f"   {MEASURED}; a reason"),
         (judged("undecided", n=0, measured=""), "quick", "? undecided  ", "   a reason"),
         (judged("undecided", n=0, measured=""), "smoke", "? undecided  ", "  statement 0"),

@@ -110,7 +110,7 @@ def compare() -> Iterator[Comparison]:
         work = f"1e5 layers, d={width}"
         for what, theirs in (
             (work, plain),
-            (f"{work}, our torch version (used on GPUs)", in_torch),
+            (f"{work}, first column: our torch version (for GPUs)", in_torch),
         ):
             times = (LAYERS * theirs, LAYERS * ours, LAYERS * floor)
             yield Comparison("rank_chain", what, *times, dtype="float64")

@@ -156,6 +156,8 @@ def reason(row: Mapping[str, str]) -> str:
     """
     judged = bool(row["measured"]) and float(row["left_out"] or 0) <= MOST_LEFT_OUT
     is_open = row["verdict"] == "undecided" and judged
+    if is_open and "needed to decide" in row["note"]:
+        return "There are too few numbers to decide."
     return "The numbers exclude neither the statement nor its opposite." * is_open
 
 

@@ -38,8 +38,8 @@ PAGES = files("runner.commands") / "pages"
 VERDICTS = {verdict: sign for verdict, (sign, _, _) in MARKS.items()}
 KINDS = {
     "paper": "What the paper says",
-    "ours": "Ours: controls, and what goes beyond the paper",
-    "illustration": "Illustrations: statements that loose bounds, or these sizes, do not test",
+    "ours": "Additional: controls, and what goes beyond the paper",
+    "illustration": "Loose bounds: statements of the paper that a wide margin does not test",
 }
 """What the pages call each kind of claim. The paper's claims come first."""
 THUMBNAIL = 800

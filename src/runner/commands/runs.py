@@ -46,7 +46,9 @@ def main(arguments: list[str]) -> int:
     if action not in ACTIONS:
         raise InputError(f"runs {action} is unknown: {nearest(action, ACTIONS)}")
     carry_out, about, arguments_of, options = ACTIONS[action]
-    parser = argparse.ArgumentParser(prog=f"runner runs {action}", description=f"Show {about}.")
+    about = about if about.split()[0] in ("verify", "list") else f"show {about}"
+    description = f"{about[0].upper()}{about[1:]}."
+    parser = argparse.ArgumentParser(prog=f"runner runs {action}", description=description)
     parser.add_argument("words", nargs="*", metavar=f"{arguments_of} [outputs=...]".strip())
     for name in options:
         parser.add_argument(name, **OPTIONS[name])

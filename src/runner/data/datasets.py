@@ -137,7 +137,7 @@ def load(
     or checksums are missing or superfluous.
     """
     if name not in LABELLED:
-        raise InputError(f"data={name} holds no labelled images: {nearest(name, LABELLED)}")
+        raise InputError(f"data={name} holds no labeled images: {nearest(name, LABELLED)}")
     if name not in FROM_FILES and checksums is not None:
         raise InputError(f"data={name} has no files: leave checksums=null")
     if name == "random_pixels":

@@ -163,7 +163,9 @@ def _divided(
 def _require_equal(path: Path, what: str, images: np.ndarray, labels: np.ndarray) -> None:
     """Raise InputError if there are not as many labels as images."""
     if len(images) != len(labels):
-        raise InputError(f"{path}: {what} differ: {len(images)} images, {len(labels)} labels")
+        raise InputError(
+            f"{path}: the numbers of {what} differ: {len(images)} images, {len(labels)} labels"
+        )
 
 
 def _labelled(

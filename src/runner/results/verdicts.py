@@ -7,7 +7,7 @@ import pandas as pd
 
 from runner.results.style import GREY
 
-KINDS = {"paper": "", "ours": " (ours)", "illustration": " (an illustration)"}
+KINDS = {"paper": "", "ours": " (additional)", "illustration": " (a loose bound)"}
 
 MARKS = {
     "holds": ("✓", "hold", "#00664b"),

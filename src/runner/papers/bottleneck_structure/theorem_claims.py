@@ -79,8 +79,8 @@ THEOREMS = [
     ),
     inequality(
         "theorem-6",
-        "in networks of Jacobian rank k, weight matrices are close to products U Vᵀ of k"
-        " orthonormal columns each, within the bound of Theorem 6",
+        "if the Jacobian has rank k, each weight matrix is close to a matrix U Vᵀ, where U and V"
+        " have k orthonormal columns: the distance is below the bound of Theorem 6",
         "Theorem 6 (15)",
         note=f"{SIDES}; the inequality is Σₗ ‖Wₗ − Uₗ Vₗᵀ‖² ≤ ‖θ‖² − k L − 2 log |J f(x)|₊",
     ),
@@ -92,7 +92,8 @@ THEOREMS = [
         balanced=True,
         kind="illustration",
         note=f"{SIDES}; the inequality is Σₗ ‖αₗ₋₁(x)‖² ≤ c max(1, e^(c₁/k)) L"
-        " / (k |J f(x)|₊^(2/k)) (c L: trace of the tangent kernel; c₁ = ‖θ‖² − k L)",
+        " / (k |J f(x)|₊^(2/k)) (αₗ: activations of layer l; J: Jacobian; k: its rank; c L: trace"
+        " of the tangent kernel; c₁ = ‖θ‖² − k L)",
     ),
     inequality(
         "corollary-8",

@@ -189,7 +189,8 @@ def helps_against(name: str, others: str, network: str) -> Claim:
     compared networks.
     """
     statement = (
-        f"on every dataset the deepest plain networks learn faster after pre-training than {others}"
+        f"on each dataset of this figure the deepest plain networks learn faster after pre-training"
+        f" than {others}"
     )
     rule = loss_ratio(network).given(PRETRAINED).above(1)
     return ours(name, statement, f"{CONTROL}, figures 4 and 12", rule, needs={"depth": 3})

@@ -103,7 +103,7 @@ class RankChain(StudyConfig):
     dtype: str = parameter("floating-point precision", "float64", choices=("float64", "float32"))
     tau: float = parameter("threshold of the soft rank (0 to 1)", 0.5, minimum=0, maximum=1)
     centred: bool = parameter(
-        "whether batch normalization subtracts the mean (true: engine=direct only)", False
+        "whether batch normalization subtracts the mean; true needs engine=direct", False
     )
     samples: int | None = parameter("N: batch size (null: d)", None, minimum=1)
     columns: int | None = parameter(

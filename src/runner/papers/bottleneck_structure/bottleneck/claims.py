@@ -216,8 +216,8 @@ def spectra_as_trained(end: str) -> list[Claim]:
 
 
 BELOW = (
-    "{value.sum} of {fits.sum} networks that fit have such a rank; {loose.sum} others have it, with"
-    f" a training error from {CLOSE_FIT} to {FITTED}"
+    "{value.sum} of {fits.sum} networks that fit have a rank below the task's; {loose.sum} networks"
+    f" with a training error from {CLOSE_FIT} to {FITTED} have a rank below it"
 )
 """Printed numbers of networks below the rank of the task."""
 

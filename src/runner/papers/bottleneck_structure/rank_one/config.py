@@ -18,8 +18,8 @@ class RankOne(TrainingConfig):
     version: ClassVar[int] = 2  # all points have equal weight
 
     samples: list[int] = parameter(
-        "N: list of numbers of training points (2 or more); the networks of all N are trained"
-        " together",
+        "N: list of numbers of training points (2 or more); the networks for all values of N are"
+        " trained together",
         [4, 6, 8, 12, 24],
         minimum=2,
     )

@@ -277,7 +277,8 @@ FIGURES = [
         whose="as in the paper",
         findings=[Finding(say_orbits, holds=["true-rank", "summary-statistics"])],
         marks="drawn: first network; percentages: medians",
-        caption="A network predicts gradient descent; rotations about an axis w change nothing."
+        caption="A network predicts the losses of gradient descent; a rotation about the axis w"
+        " does not change them."
         " (a) shows singular values by layer (band: all but two), (b) two principal"
         f" components of layer {PCA_LAYER}, (c) distances to a point in layer"
         f" {DISTANCE_LAYER} (dashed: orbit). Large panels have weight decay λ"

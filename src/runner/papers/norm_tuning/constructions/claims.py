@@ -84,14 +84,14 @@ CLAIMS = {
         Claim(
             "sparse-probability",
             "if a fraction 2 √(log d/d) of the weights is nonzero, their Khatri-Rao product is"
-            " invertible with probability 1 − 1/d (d: target width)",
+            " invertible with a probability of at least 1 − 1/d (d: target width)",
             THEOREM_3,
             q.share_of_full_rank(2, 0.5).above("1 - 1 / d"),
         ),
         Claim(
             "sparse-exact",
             "if a fraction 2 √(log d/d) of the weights is nonzero, the construction equals its"
-            " target with probability 1 − 1/d (d: target width)",
+            " target with a probability of at least 1 − 1/d (d: target width)",
             THEOREM_3,
             q.share_of_exact(2, 0.5).above("1 - 1 / d"),
         ),

@@ -154,7 +154,7 @@ FIGURES = [
         caption="The figure shows the test accuracy if SGD trains only one part of a ResNet, at"
         " the best learning rate of a grid (chosen on a separate replicate). Pre-trained"
         " networks know half of the classes; now each learns the other half with a new last"
-        " layer. Dots are replicates, large marks medians; frames mark the headline's rows.",
+        " layer. Dots are replicates, large marks medians; frames mark the two compared rows.",
         shows={"arm": list(ARMS)},
     ),
 ]

@@ -46,7 +46,7 @@ def say_layers(tables: Tables) -> str:
     least = select(tables["metrics"], layer="layer_norm")["lower_bound"].min()
     return (
         "The construction is exact in BatchNorm with fixed statistics; in LayerNorm without biases"
-        f" no γ and β reach an error below {int(100 * least)} % in any network"
+        f" every choice of γ and β leaves an error of more than {int(100 * least)} %"
     )
 
 

@@ -36,7 +36,8 @@ class LowRankTraining(TrainingConfig):
         "SHA-256 of the content of each file of the dataset, as in conf/data/<data>.yaml", None
     )
     classes: int = parameter(
-        "K: number of classes, the first K of the dataset; two classes have one output",
+        "K: number of classes (the first K of the dataset); with two classes the network has one"
+        " output",
         2,
         minimum=2,
         maximum=CLASSES,

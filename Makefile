@@ -4,7 +4,7 @@ DEVICE ?= auto#         auto, cpu or cuda
 JOBS   ?= 2#            runs computed side by side
 OUTPUTS ?= outputs#     folder of runs and figures
 STYLE  ?= screen#       screen or paper: how figures are drawn
-PYTHON ?= python3#      Python 3.11 or newer, used once to make the virtual environment
+PYTHON ?= python3#      Python 3.11, 3.12 or 3.13, used once to make the virtual environment
 FIGURE ?=#              the figure that `make show` shows
 # Without a GPU torch's build for CPUs is enough; PyPI's for Linux brings CUDA with it.
 TORCH_INDEX ?= $(if $(wildcard /proc/driver/nvidia/version),,https://download.pytorch.org/whl/cpu)
@@ -29,8 +29,8 @@ setup: $(INSTALLED) ## make the virtual environment .venv and install what runni
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@test -x .venv/bin/python || $(PYTHON) -m venv .venv
-	@.venv/bin/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo 'Python 3.11 or newer is needed: make setup PYTHON=python3.11'; rm -rf .venv; exit 1; }
+	@.venv/bin/python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
+	  { echo 'Python 3.11, 3.12 or 3.13 is needed: make setup PYTHON=python3.11'; rm -rf .venv; exit 1; }
 	$(if $(strip $(TORCH_INDEX)),.venv/bin/python -m pip install --quiet --retries 1 --no-deps \
 	  --constraint constraints.txt --index-url $(strip $(TORCH_INDEX)) torch || echo "taking torch from PyPI")
 	$(INSTALL) --editable '.[scale-out]'

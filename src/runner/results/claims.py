@@ -272,7 +272,7 @@ def in_words(evidence: Evidence) -> str:
     Examples are `error of SGD: 0.61 (0.55 to 0.72), 8 networks, d = 5` and, for a fraction, `7 of 8
     networks, d = 5`.
     """
-    n, name, counted = evidence.n, evidence.quantity, evidence.of
+    n, name, counted = evidence.n, evidence.quantity.removesuffix(","), evidence.of
     if np.isnan(evidence.estimate):
         words = f"{name}: no finite number, {n} {counted}"
     elif evidence.unit == "share":

@@ -75,6 +75,14 @@ def _bars(axes: Axes, x: pd.Series, rows: pd.DataFrame, look: Look, **options) -
     look.line(axes, x, rows["median"], **{"markersize": 6} | options)
 
 
+def of_one_dataset(tables: Tables) -> Tables:
+    """Return the tables with only the rows of the dataset that is drawn, as in `tables.steady`."""
+    return {
+        name: rows[rows["data"] == rows["data"].min()] if "data" in rows else rows
+        for name, rows in tables.items()
+    }
+
+
 def two_classes(tables: Tables) -> pd.DataFrame:
     """Return the layers of `tables.by_gain` for two classes, with a new column `kept`.
 
@@ -390,6 +398,7 @@ FIGURES = [
         " singular values by width. Marks are medians, bars ranges, of digits networks without"
         " divergence.",
         shows={"data": ["digits", "fashion_mnist"]},
+        selects=of_one_dataset,
     ),
     Drawing(
         "beyond-gradient-flow",
@@ -406,5 +415,6 @@ FIGURES = [
             "data": ["digits", "fashion_mnist"],
             "optimizer": ["sgd", "momentum", "adam", "adamw"],
         },
+        selects=of_one_dataset,
     ),
 ]

@@ -213,12 +213,13 @@ class Drawing:
 def _listed(column: str, values: Iterable[str], study: str) -> str:
     """Return values of a column with their printed names, such as "data Fashion-MNIST".
 
-    The column's name is omitted if the names of the values begin with it, as "Theorem 3" does.
+    The column's name is omitted if all names of values begin with it, as "Theorem 3" does.
     study: the study whose printed names are written.
     """
     named = names_of(study).column(column)
-    text = ", ".join(value_named(value, study) for value in sorted(values))
-    return text if text.lower().startswith(f"{named} ") else f"{named} {text}"
+    texts = [value_named(value, study) for value in sorted(values)]
+    repeats = all(text.lower().startswith(f"{named} ") for text in texts)
+    return f"{named} " * (not repeats) + ", ".join(texts)
 
 
 def _counts(judged: pd.DataFrame) -> Iterator[tuple[str, str]]:

@@ -81,7 +81,7 @@ def test_losses_below_the_best_solution_are_on_a_rail_and_no_line_leaves_the_pan
     assert len(heights) > 20 and all(low < y < high for y in heights)
 
 
-def test_each_line_of_a_depth_or_a_rate_has_its_own_marker_which_stands_beside_its_name():
+def test_each_line_of_a_depth_or_a_rate_has_its_own_marker_which_stands_next_to_its_name():
     picture, _ = draw_rates(kept_tables("bottleneck-rates", "quick"))
     for axes, symbol in ((picture.axes[0], "L"), (picture.axes[2], "c")):
         named = [text for text in axes.texts if text.get_text().startswith(f"{symbol} = ")]

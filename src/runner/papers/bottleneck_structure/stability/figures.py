@@ -85,7 +85,7 @@ def _lines(axes: Axes, rows: pd.DataFrame, x: str, y: str) -> dict[str, Look]:
 
 
 def _key(axes: Axes, looks: dict[str, Look], x: float, y: float) -> None:
-    """Write the names of lines below each other, each beside its marker; (x, y): the lowest one."""
+    """Write the names of lines below each other, each next to its marker; (x, y): the lowest."""
     for row, (name, look) in enumerate(reversed(looks.items())):
         spot = {"transform": axes.transAxes, "clip_on": False}
         look.line(axes, x, y + 0.075 * row, markersize=6, **spot)

@@ -540,7 +540,8 @@ FIGURES = [
         caption="(a) shows the last inner layer's singular values by time t (tick 10⁸: t ="
         " 10^(10⁸); dashed: residual blocks; L: longest path), (b) 1 − |⟨v, u⟩| of adjacent"
         " leading singular vectors against ‖W‖², (c) ‖W‖₂²/‖W‖² where Eq. (14) is not"
-        " trivial, (d) how many weights change sign. Lines are medians (d: means) of networks separating their data.",
+        " trivial, (d) how many weights change sign. Lines are medians (d: means) of networks"
+        " separating their data.",
         shows={
             "architecture": ["linear", "relu_then_linear", "conv", "conv_free", "residual_free"],
             "data": ["gaussian", "digits"],

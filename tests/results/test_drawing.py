@@ -80,6 +80,21 @@ def test_the_first_line_says_what_it_is_with_its_data_and_what_was_changed():
     assert header("α: b", gaussian, judged(), whose="").what == "α", "a symbol has no capital"
 
 
+def test_header_and_caption_name_only_the_data_that_is_drawn():
+    rows = pd.DataFrame({"data": ["digits", "fashion_mnist"], "width": [8, 64], "rank": 1})
+
+    def first(tables):
+        return {name: rows.iloc[:1] for name, rows in tables.items()}
+
+    several = {"data": ["digits", "fashion_mnist"]}
+    drawn = {"caption": "Points.", "shows": several, "selects": first}
+    drawing = Drawing("rank-fig1", draw, **drawn)
+    assert drawing.header(HEADLINE, {"metrics": rows}, judged()).what.endswith("  ·  digits")
+    words = drawing.description({"metrics": rows}, "rank_collapse")
+    assert words == "Points. Not shown: data Fashion-MNIST."
+    assert len(drawing({"metrics": rows})[1]) == 1
+
+
 def counts_of(header: Header) -> str:
     return json.loads(header.as_json())["counts"]
 
@@ -89,6 +104,10 @@ def test_the_counts_separate_the_claims_of_the_paper_from_ours():
     both = "claims: ✓ 2 hold  ·  ? 1 undecided  ·  our claims: ✗ 2 fail"
     assert counts_of(above([], verdicts)) == both
     assert counts_of(above([], {"ours-1": "holds"})) == "our claims: ✓ 1 holds"
+    loose = judged(a="holds", b="holds").assign(kind=["paper", "illustration"])
+    assert counts_of(header(HEADLINE, TABLES, loose)) == (
+        "claims: ✓ 1 holds  ·  illustrations: ✓ 1 holds"
+    )
     assert counts_of(above([], {})) == ""
 
 

@@ -54,23 +54,26 @@ def caption(
     tables: Tables,
     scale: str | None = None,
     overrides: Sequence[str] = (),
+    drawn: Tables | None = None,
 ) -> str:
     """Return the caption of a figure, in lines of at most 100 characters.
 
     - headline: what the figure shows;
     - description: its panels and marks, as text or as a function of the tables;
     - study: the name of the study;
-    - tables: the tables that are drawn;
+    - tables: the tables of the figure;
     - scale: the scale of the runs, such as `quick`; None: it is not mentioned;
-    - overrides: the parameters `key=value` that the user typed.
+    - overrides: the parameters `key=value` that the user typed;
+    - drawn: the tables with only the drawn rows, whose data and sizes are named; None: `tables`.
     """
     try:
         words = description if isinstance(description, str) else description(Present(tables))
     except NoRows as absent:
         words = str(absent)
-    drawn = f"drawn with {', '.join(overrides)}" if overrides else ""
-    data = "; ".join([*facts(study, tables), *([f"scale: {scale}"] if scale else [])])
-    parts = (headline, drawn, words, columns_named(words, tables, study), data)
+    changed = f"drawn with {', '.join(overrides)}" if overrides else ""
+    shown = tables if drawn is None else drawn
+    data = "; ".join([*facts(study, shown), *([f"scale: {scale}"] if scale else [])])
+    parts = (headline, changed, words, columns_named(words, tables, study), data)
     text = " ".join(filter(None, map(_sentence, parts))).replace(" %", "\u00a0%")
     return fill(text, 100, break_on_hyphens=False) + "\n"
 
@@ -131,7 +134,7 @@ def facts(study: str, tables: Tables) -> Iterator[str]:
     parameters = {item.name for item in fields(config_of(study))}
     for column, name in SIZES.items():
         if {column, f"{column}s"} & parameters and (values := _values(tables, column)):
-            yield f"{name}: {_span(values)}"
+            yield f"{name}: {_span(values, study)}"
     if count := repeated(tables, parameters):
         yield count
     if seeds := _values(tables, "seed"):
@@ -149,17 +152,25 @@ def repeated(tables: Tables, among: Collection[str] = tuple(REPLICATES)) -> str:
     return ""
 
 
+def value_named(value: object, study: str) -> str:
+    """Return the printed name of a dataset, or of another value in a study's tables."""
+    return DATASETS.get(str(value)) or names_of(study).value(value)
+
+
 def _values(tables: Tables, column: str) -> list:
     """Return the sorted values of a column in the tables that have it."""
     columns = [rows[column] for rows in tables.values() if column in rows and len(rows)]
     return sorted(pd.concat(columns).dropna().unique()) if columns else []
 
 
-def _span(values: list) -> str:
-    """Return values as text: names, or numbers, or the range of many numbers."""
+def _span(values: list, study: str = "") -> str:
+    """Return values as text: names, or numbers, or the range of many numbers.
+
+    study: the study whose printed names are written; names need it.
+    """
     if isinstance(values[0], str):
         if len(values) > 3:
             return f"{len(values)} kinds"
-        return ", ".join(DATASETS.get(value, value) for value in values)
+        return ", ".join(value_named(value, study) for value in values)
     numbers = [f"{value:,}" if value % 1 else f"{int(value):,}" for value in map(float, values)]
     return " and ".join(numbers) if len(numbers) < 3 else f"{numbers[0]} to {numbers[-1]}"

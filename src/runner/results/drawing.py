@@ -35,7 +35,8 @@ from matplotlib.figure import Figure as MplFigure
 
 from runner.core.catalogue import package_of, part_of
 from runner.core.errors import InputError
-from runner.results.captions import Caption, dataset_in, repeated
+from runner.results.captions import Caption, dataset_in, repeated, value_named
+from runner.results.labels import names_of
 from runner.results.rows import NoRows, Present, Tables
 from runner.results.style import GREY, sheet
 from runner.results.verdicts import MARKS
@@ -45,6 +46,9 @@ Draw = Callable[[Tables], tuple[MplFigure, pd.DataFrame]]
 
 Shows = Mapping[str, Iterable[str]]
 """The values that are drawn, for example methods, by column."""
+
+KINDS = {"paper": "claims: ", "ours": "our claims: ", "illustration": "illustrations: "}
+"""What a header writes before the counts of each kind of claim."""
 
 DOT = "  ·  "
 
@@ -114,6 +118,8 @@ class Drawing:
     - marks: what lines and dots are, for a picture without a legend for them: "lines: medians,
       dots: replicates".
     - shows: the values that are drawn, by column; the caption lists all other values as not shown.
+    - selects: a function that returns the drawn rows of the tables, for a choice that `shows`
+      cannot express. Header and caption name only the data and sizes of drawn rows.
     - unread: tables that neither the drawing nor a claim reads. The reference does not store them.
     """
 
@@ -124,14 +130,15 @@ class Drawing:
     findings: Sequence[Finding] = ()
     marks: str = ""
     shows: Shows = field(default_factory=dict)
+    selects: Callable[[Tables], Tables] = Present
     unread: Sequence[str] = ()
 
     def __call__(self, tables: Tables) -> tuple[MplFigure, pd.DataFrame]:
         """Draw the tables; return the picture and a table of the drawn numbers.
 
-        If a column is in `shows`, only rows with the values there are drawn.
+        Only the rows that `shown` returns are drawn.
         """
-        return self.draw(self._shown(tables))
+        return self.draw(self.shown(tables))
 
     def header(
         self,
@@ -154,22 +161,26 @@ class Drawing:
         sentences = (finding.said(tables, verdicts) for finding in self.findings)
         finding = "" if scale == "smoke" else next(filter(None, sentences), "")
         changed = f"with {', '.join(overrides)}" if overrides else ""
-        what = filter(None, (source, dataset_in(tables), self.whose, changed, repeated(tables)))
+        shown = self.shown(tables)
+        what = filter(None, (source, dataset_in(shown), self.whose, changed, repeated(shown)))
         counts = [*_counts(judged)]
         if self.marks:
             counts.append((DOT * bool(counts) + self.marks, GREY))
         return Header(upper(DOT.join(what)), upper(finding or drawn or source), tuple(counts))
 
-    def description(self, tables: Tables) -> str:
-        """Return the description of panels and marks, followed by the values that are not drawn."""
+    def description(self, tables: Tables, study: str) -> str:
+        """Return the description of panels and marks, followed by the values that are not drawn.
+
+        study: the name of the figure's study, whose `names.py` has the printed names.
+        """
         caption = self.caption
-        words = caption if isinstance(caption, str) else caption(self._shown(tables))
-        names: dict[str, set[str]] = {column: set() for column in self.shows}
-        for rows in tables.values():
-            for column in {*names} & {*rows}:
-                names[column] |= {*rows[column].dropna().unique()}
-        absent = self.left_out(names)
-        return f"{words} Not shown: {absent}." if absent else words
+        words = caption if isinstance(caption, str) else caption(self.shown(tables))
+        names, drawn = self._names(tables), self._names(self.shown(tables))
+        absent = {column: names[column] - drawn[column] for column in names}
+        left_out = "; ".join(
+            _listed(column, some, study) for column, some in absent.items() if some
+        )
+        return f"{words} Not shown: {left_out}." if left_out else words
 
     def left_out(self, names: Shows) -> str:
         """Return as text which of these values the drawing leaves out; empty if it draws all.
@@ -181,22 +192,41 @@ class Drawing:
         }
         return "; ".join(f"{column} {', '.join(some)}" for column, some in absent.items() if some)
 
-    def _shown(self, tables: Tables) -> Tables:
-        """Return the tables with only the rows that are drawn, by `shows`."""
+    def _names(self, tables: Tables) -> dict[str, set[str]]:
+        """Return the values in some tables of each column in `shows`."""
+        names: dict[str, set[str]] = {column: set() for column in self.shows}
+        for rows in tables.values():
+            for column in {*names} & {*rows}:
+                names[column] |= {*rows[column].dropna().unique()}
+        return names
+
+    def shown(self, tables: Tables) -> Tables:
+        """Return the tables with only the rows that are drawn, by `shows` and `selects`."""
         shown = {}
         for table, rows in tables.items():
             for column in set(self.shows) & set(rows):
                 rows = rows[rows[column].isin(self.shows[column])]
             shown[table] = rows
-        return Present(shown)
+        return Present(self.selects(Present(shown)))
+
+
+def _listed(column: str, values: Iterable[str], study: str) -> str:
+    """Return values of a column with their printed names, such as "data Fashion-MNIST".
+
+    The column's name is omitted if all names of values begin with it, as "Theorem 3" does.
+    study: the study whose printed names are written.
+    """
+    named = names_of(study).column(column)
+    texts = [value_named(value, study) for value in sorted(values)]
+    repeats = all(text.lower().startswith(f"{named} ") for text in texts)
+    return f"{named} " * (not repeats) + ", ".join(texts)
 
 
 def _counts(judged: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """Yield the counts of the paper's claims, then the counts of our additional claims."""
-    ours = judged["kind"] == "ours"
+    """Yield the counts of the paper's claims, of our additional claims, and of illustrations."""
     before = ""
-    for label, rows in (("claims: ", judged[~ours]), ("our claims: ", judged[ours])):
-        counts = rows["verdict"].value_counts()
+    for kind, label in KINDS.items():
+        counts = judged.loc[judged["kind"] == kind, "verdict"].value_counts()
         for verdict, (sign, plural, color) in MARKS.items():
             if count := counts.get(verdict, 0):
                 yield before + label, GREY

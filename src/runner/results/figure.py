@@ -10,7 +10,7 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -139,8 +139,9 @@ class Figure:
         """Return the caption, the text below the picture in a paper."""
         drawing, tables = self.drawing, self.tables() if tables is None else tables
         read = {name: rows for name, rows in tables.items() if name not in drawing.unread}
-        about = (self.study, read, self.scale, self.overrides)
-        return caption(self.headline or self.name, drawing.description, *about)
+        about = (self.study, read, self.scale, self.overrides, drawing.shown(read))
+        words = partial(drawing.description, study=self.study)
+        return caption(self.headline or self.name, words, *about)
 
     def draw(
         self,

@@ -35,7 +35,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.offsetbox import AnnotationBbox, HPacker, TextArea
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
-from matplotlib.ticker import LogLocator, NullLocator
+from matplotlib.ticker import LogLocator, NullLocator, ScalarFormatter
 from matplotlib.transforms import Bbox
 
 from runner.core.choices import REGISTERED
@@ -634,7 +634,8 @@ def settle(picture: Figure) -> None:
 
     A logarithmic axis whose limits are not positive, finite and different becomes linear, since
     matplotlib cannot draw it. A logarithmic axis with fewer than two ticks in view gets ticks at 1,
-    2 and 5 times the powers of ten, unless its ticks were set by hand.
+    2 and 5 times the powers of ten, unless its ticks were set by hand. Labels of a linear axis get
+    a comma at thousands.
     """
     for axes in picture.axes:
         for axis, limits, change in (
@@ -648,4 +649,7 @@ def settle(picture: Figure) -> None:
             if isinstance(axis.get_major_locator(), LogLocator) and len(shown) < 2:
                 axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
                 axis.set_major_formatter("{x:,g}")
+            is_plain = isinstance(axis.get_major_formatter(), ScalarFormatter)
+            if axis.get_scale() == "linear" and is_plain and 1000 <= max(shown, default=0) < 1e6:
+                axis.set_major_formatter("{x:,.6g}")
             axis.set_minor_locator(NullLocator())

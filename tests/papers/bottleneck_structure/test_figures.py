@@ -81,13 +81,29 @@ def test_losses_below_the_best_solution_are_on_a_rail_and_no_line_leaves_the_pan
     assert len(heights) > 20 and all(low < y < high for y in heights)
 
 
-def test_each_line_of_a_depth_or_a_rate_has_its_own_marker_and_its_sign_in_the_name():
+def test_each_line_of_a_depth_or_a_rate_has_its_own_marker_which_stands_next_to_its_name():
     picture, _ = draw_rates(kept_tables("bottleneck-rates", "quick"))
-    for axes, symbol in zip(picture.axes, "Lc", strict=True):
-        names = [text.get_text() for text in axes.texts if f" {symbol} = " in text.get_text()]
-        names = [name for name in names if "Tr" not in name]
-        markers = {line.get_marker() for line in axes.lines} - {"", "None"}
-        assert len(names) == 5 == len(markers) == len({name[0] for name in names})
+    for axes, symbol in ((picture.axes[0], "L"), (picture.axes[2], "c")):
+        named = [text for text in axes.texts if text.get_text().startswith(f"{symbol} = ")]
+        heights = [text.get_position()[1] for text in named]
+        sizes = [float(text.get_text().partition("= ")[2]) for text in named]
+        rows = sorted(zip(heights, sizes, strict=True), reverse=True)
+        assert [size for _, size in rows] == sorted(sizes)
+        lines = [line for line in axes.lines if line.get_marker() not in ("", "None")]
+        keys = [line for line in lines if line.get_transform() == axes.transAxes]
+        looks = {(line.get_marker(), line.get_color()) for line in lines if line not in keys}
+        shown = {line.get_ydata()[0]: (line.get_marker(), line.get_color()) for line in keys}
+        assert looks == {*shown.values()}
+        assert len(named) == 5 == len({shown[height] for height in heights})
+
+
+def test_no_median_of_fewer_than_three_networks_is_drawn():
+    tables = kept_tables("bottleneck-rates", "quick")
+    rows = tables["metrics"].query("task == 'figure-1' and depth == 30 and rate == 0.2")
+    assert (rows["train_cost"] < 0.1).sum() == 1
+    curves = [line for line in draw_rates(tables)[0].axes[1].lines if len(line.get_xdata()) > 1]
+    ends = {curve.get_color(): curve.get_xydata()[-1] for curve in curves}
+    assert sum(x == 0.2 and y > 0 for x, y in ends.values()) == 4
 
 
 def test_labels_of_learning_rates_do_not_overlap():

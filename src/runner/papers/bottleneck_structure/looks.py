@@ -33,15 +33,15 @@ def rank_look(rank: int) -> Look:
 def draw_spectra(axes: Axes, spectrum: pd.DataFrame, rank: int, thick: float = 2.2) -> None:
     """Draw the singular values of every weight matrix W_l against the layer l.
 
-    Lines show the `rank` largest values where they are above 0.1. A grey band reaches up to the
-    next value. spectrum: rows of one network, with the columns layer, index (from 1 on) and
-    singular_value. thick: width of the lines.
+    Lines show the `rank` largest values. A grey band reaches up to the next value. spectrum: rows
+    of one network, with the columns layer, index (from 1 on) and singular_value. thick: width of
+    the lines.
     """
-    table = spectrum.pivot(index="layer", columns="index", values="singular_value").fillna(0)
+    table = spectrum.pivot(index="layer", columns="index", values="singular_value")
     if rank + 1 in table:
-        axes.fill_between(table.index, table[rank + 1], color=PALE, edgecolor=EDGE, linewidth=0.8)
-    large = [index for index in table if index <= rank]
-    shown = table[large].where(table[large] > 0.1)
+        following = table[rank + 1].fillna(0)
+        axes.fill_between(table.index, following, color=PALE, edgecolor=EDGE, linewidth=0.8)
+    shown = table[[index for index in table if index <= rank]]
     color = rank_look(rank).color
     axes.plot(table.index, shown, color=color, linewidth=thick)
     alone = shown.where(shown.shift().isna() & shown.shift(-1).isna())

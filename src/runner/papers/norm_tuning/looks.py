@@ -23,7 +23,7 @@ METHODS = {
     "sgd": Look(style.BLUE),
     "teacher construction": Look(style.GREEN, "s", width=3.4),
     "corrected construction": Look(style.OLIVE, "s", style.DASHED, hollow=True),
-    "adam again": Look(style.NAVY, "D", style.DASHED, 1.5, hollow=True),
+    "adam again": Look(style.NAVY, "s", style.DASHED, 1.5, hollow=True),
     "adam": Look(style.NAVY, "D", hollow=True),
     "adam from a shift": Look(style.PURPLE, "v", style.DASHED),
     "sgd, ReLUs kept on": Look(style.SKY, hollow=True),

@@ -29,6 +29,9 @@ COLUMNS = {
 }
 """Names of the columns of figure 1, by recipe."""
 
+ANNEALED = "weight decay 0 for 200 steps, up to 5 λ until 60 % of the steps, then λ"
+"""How annealed training changes the weight decay."""
+
 
 def _from_depth(metrics: pd.DataFrame) -> str:
     """Return words that name the smallest drawn depth, or an empty text if all depths are drawn."""
@@ -67,7 +70,7 @@ def _norms(axes: Axes, networks: pd.DataFrame, all_depths: pd.Series) -> None:
     axes.plot(failed["depth"], failed["parameter_norm"], "x", color=INK, ms=4, mew=1)
     for (replicate, rank), rows in fitting.sort_values("depth").groupby(["replicate", "rank"]):
         look, bold = rank_look(rank), replicate == first
-        size = {"markersize": 5.5} if bold else {"markersize": 2.2, "linewidth": 0.9, "alpha": 0.45}
+        size = {"markersize": 5.5} if bold else {"markersize": 3.5, "linewidth": 0.9, "alpha": 0.6}
         look.line(axes, rows["depth"], rows["parameter_norm"], zorder=3 + bold, **size)
     axes.set_xlim(shallow - 0.5 - 0.2 * (last - shallow), last + 0.5 + 0.04 * (last - shallow))
     _name_ranks(axes, fitting)
@@ -85,6 +88,19 @@ def _slopes(axes: Axes, norms: pd.Series, last: int) -> None:
         style.guide(axes, L, y)
         side = {"ha": "right" if slope == 2 else "left", "size": SMALL}
         QUIET.name(axes, L[1], y[0], f"slope {slope}", **side)
+
+
+def _ticks(shown: list[int], depths: pd.Series) -> list[int]:
+    """Return the depths on an axis of depths: the shown ones, the largest, and others between.
+
+    shown: the depths of the lower row. depths: all depths.
+    """
+    kept = {*shown, int(depths.max())}
+    apart = (depths.max() - depths.min()) / 7  # closer labels would overlap
+    for depth in sorted({*map(int, depths)}):
+        if min(abs(depth - other) for other in kept) >= apart:
+            kept.add(depth)
+    return sorted(kept)
 
 
 def _name_ranks(axes: Axes, networks: pd.DataFrame) -> None:
@@ -112,7 +128,7 @@ def _spectra(panels: np.ndarray, shown: list[int], task: pd.DataFrame, spectrum:
             rows = nonempty(task[task["depth"] == depth], "network of this depth")
             draw_spectra(axes, rows, int(ranks[depth]), thick=1.8)
             if not ranks[depth]:
-                QUIET.note(axes, 0.5, 0.5, "all\nzero", ha="center")
+                QUIET.note(axes, 0.5, 0.2, "all\nzero", ha="center")
     drawn = task[task["depth"].isin(shown)]["singular_value"]
     for axes in panels:
         axes.set_ylim(0, 1.08 * np.nanmax([drawn.max(), 1.25]))
@@ -142,7 +158,7 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         norm.set_ylim(-0.03 * top, top)
         if recipe == "minimum" and len(common) > 2:
             _slopes(norm, rows["parameter_norm"], rows["depth"].max())
-        style.ticks(norm.xaxis, shown)
+        style.ticks(norm.xaxis, _ticks(shown, every["depth"]))
         norm.set_title(" ")
         style.panel(norm, "abc"[number], f"{COLUMNS[recipe]}: ‖θ‖²", "depth $L$")
         widths = [depth + 4 for depth in shown]
@@ -154,7 +170,9 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         letter = "abcdef"[number + len(present)]
         style.panel(panels[0], letter, "singular values by layer", panels[0].get_xlabel())
         if not number:
-            QUIET.note(panels[-1], 0.02, 0.98, "grey:\nall others", va="top")
+            QUIET.note(panels[-1], 0.02, 0.98, "grey: others\ndotted: 1", va="top")
+            words = f"bold: task of ({letter})\npale: other tasks"
+            QUIET.note(norm, 0.98, 0.98, words, ha="right", va="top")
     return picture, metrics
 
 
@@ -186,16 +204,16 @@ def collapsed(metrics: pd.DataFrame) -> pd.DataFrame:
 def say_above(tables: Tables) -> str:
     """Return the headline: how far annealed training's loss is above the best loss, in percent.
 
-    Its numbers are the smallest and the largest median over depths. The headline also says that
-    ordinary training collapses. Raises NoRows if a recipe was not run or ordinary training does not
-    collapse.
+    Its numbers are the smallest and the largest median over depths, or only the largest if some
+    median is below the best loss. The headline also says that ordinary training collapses. Raises
+    NoRows if a recipe was not run or ordinary training does not collapse.
     """
     rows = deep(losses_above(tables["metrics"]))
     medians = select(rows, recipe="annealed").groupby("depth")["above"].median()
     nonempty(collapsed(rows), "depth from which ordinary training collapses")
-    least = f"{medians.min():.0f}".replace("-", "−")
+    least = f"{medians.min():.0f} to" if medians.min() >= 0 else "up to"
     return (
-        f"The loss of annealed training is {least} to {medians.max():.0f} % above the best solution"
+        f"The loss of annealed training is {least} {medians.max():.0f} % above the best solution"
         " found; ordinary training of deep networks collapses"
     )
 
@@ -244,7 +262,7 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         place = style.rail(right, low, high, "≤ 0.1\u00a0%") if is_off else np.asarray
         steps = (1,) if high / low > 1000 else (1, 2, 5)
         percents = [y * k for y in (0.1, 1, 10, 100, 1000) for k in steps if low <= y * k <= high]
-        style.ticks(right.yaxis, percents, [f"{y:g}\u00a0%" for y in percents])
+        style.ticks(right.yaxis, percents, [f"{y:,g}\u00a0%" for y in percents])
         _by_recipe(right, above, "above", place)
         zero = collapsed(above)
         if len(zero):
@@ -269,6 +287,23 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 STATISTIC = ""
 """No statistic in the picture of a sweep: each replicate is drawn."""
 
+
+def caption_bottleneck(tables: Tables) -> str:
+    """Return the caption of figure 1, which names the columns that are drawn."""
+    metrics = tables["metrics"]
+    words = {
+        "minimum": f"best solutions{_from_depth(metrics)}",
+        "annealed": f"annealed training ({ANNEALED})",
+        "plain": "ordinary training (λ)",
+    }
+    columns = [text for recipe, text in words.items() if (metrics["recipe"] == recipe).any()]
+    return (
+        f"Columns are {'; '.join(columns)}. The upper row shows ‖θ‖² by depth; colors are ranks,"
+        " crosses networks without fit, bold is the task of the lower row. The lower row shows the"
+        " first k singular values (k: rank) by layer; bands are the others."
+    )
+
+
 HEADLINE = ["parameter_norm", "train_cost", "test_cost", "rank"]
 
 LOOKS = {recipe: look for recipe, (_, look) in RECIPES.items()}
@@ -280,13 +315,7 @@ FIGURES = [
         draw_bottleneck,
         whose="as in the paper",
         findings=[Finding(say_slope, holds=["slope-tends-to-rank", "singular-values"])],
-        marks="bold: task of the lower row",
-        caption=lambda tables: (
-            f"Columns are best solutions{_from_depth(tables['metrics'])}, annealed training (weight"
-            " decay 0 for 200 steps, to 5 λ until 60 %, then λ), and ordinary training (λ). The"
-            " upper row shows ‖θ‖² by depth; colors are ranks, crosses networks without fit. The"
-            " lower row shows the first k singular values (k: rank) by layer; bands are the others."
-        ),
+        caption=caption_bottleneck,
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),
     Drawing(
@@ -297,9 +326,9 @@ FIGURES = [
         marks="lines: medians, dots: tasks",
         caption=lambda tables: (
             f"(a) shows the middle layer's rank by depth{_from_depth(tables['metrics'])} (dotted:"
-            " the task's rank). (b) shows the loss in percent above the best solution found."
-            " Ordinary training has weight decay λ; annealed training has none for 200 steps, up to"
-            " five times λ until 60 % of the steps, then λ."
+            " the task's rank). (b) shows the loss in percent above the best solution found;"
+            " smaller losses than the best are at ≤ 0.1 %. Ordinary training has"
+            f" weight decay λ; annealed training has {ANNEALED}."
         ),
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),

@@ -57,6 +57,8 @@ def draw_linear(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     formula = r"circle: formula $L\,\|A\|_{2/L}^{2/L}$"
     words = f"filled: trained network\n{formula}\n(difference below {_worst(metrics)})"
     QUIET.note(left, 0.03, 0.98, f"{words}\ndotted: k L", va="top", linespacing=1.4)
+    words = "A: product of all W\n|A|₊: product of\nits σ > 0"
+    QUIET.note(right, 0.03, 0.03, words, va="bottom")
     right.set(xscale="log", yscale="log")
     alive = nonempty(metrics[metrics["rank"] > 0], "network that is not zero")
     drawn = spread(alive, ["depth"], REMAINDERS).sort_values("depth")

@@ -18,7 +18,6 @@ from runner.results.style import (
     SKY,
     Look,
     guide,
-    name_ends,
     panel,
     shades,
     sheet,
@@ -26,8 +25,14 @@ from runner.results.style import (
 )
 
 BEFORE = Look(GREY, "o", DASHED, hollow=True)
-MARKERS = {"o": "●", "s": "■", "D": "◆", "^": "▲", "v": "▼"}
-"""Markers of the lines, with their signs in the names of the lines."""
+MARKERS = "osD^v"
+"""Markers of the lines, from the smallest depth or rate on."""
+
+FEWEST = 3
+"""Smallest number of networks whose median is drawn."""
+
+
+SYMBOLS = {"depth": "L", "rate": "c"}
 
 
 def _fitting(tables: Tables) -> pd.DataFrame:
@@ -55,56 +60,77 @@ def say_bounded(tables: Tables) -> str:
     )
 
 
-def _lines(axes: Axes, rows: pd.DataFrame, x: str, y: str) -> None:
+def _lines(axes: Axes, rows: pd.DataFrame, x: str, y: str) -> dict[str, Look]:
     """Draw medians of a column divided by L, a line for each depth or each rate.
 
-    x: "rate" or "depth", on the x-axis; the other one has the lines. y: the column.
+    A line is interrupted where fewer than FEWEST networks have a finite value above zero. x: "rate"
+    or "depth", on the x-axis; the other one has the lines. y: the column. Returns the names of the
+    lines with their looks, by depth or rate.
     """
     other = {"rate": "depth", "depth": "rate"}[x]
     rows = rows.assign(height=rows[y] / rows["depth"])
-    rows = rows[np.isfinite(rows["height"]) & (rows["height"] > 0)]
-    colors, ends = shades(sorted({*rows[other]} - {0}), SKY, BLUE, INK), []
-    markers = dict(zip(colors, cycle(MARKERS.items()), strict=False))
+    rows = rows.assign(
+        height=rows["height"].where(np.isfinite(rows["height"]) & (rows["height"] > 0))
+    )
+    colors = shades(sorted({*rows[other]} - {0}), SKY, BLUE, INK)
+    markers = dict(zip(colors, cycle(MARKERS), strict=False))
+    looks = {}
     for value, networks in rows.groupby(other):
-        marker, sign = markers.get(value, ("o", ""))
-        look = Look(colors[value], marker) if value else BEFORE
-        median = networks.groupby(x)["height"].median()
-        look.line(axes, median.index, median)
-        name = f"{sign} { {'depth': 'L', 'rate': 'c'}[other] } = {value:g}" if value else "before"
-        ends.append((median.iloc[-1], name, look))
+        look = Look(colors[value], markers[value], width=1.8) if value else BEFORE
+        heights = networks.groupby(x)["height"]
+        look.line(axes, [*heights.groups], heights.median().where(heights.count() >= FEWEST))
+        looks[f"{SYMBOLS[other]} = {value:g}" if value else "before"] = look
     axes.set_yscale("log")
-    name_ends(axes, ends)
+    return looks
+
+
+def _key(axes: Axes, looks: dict[str, Look], x: float, y: float) -> None:
+    """Write the names of lines below each other, each next to its marker; (x, y): the lowest."""
+    for row, (name, look) in enumerate(reversed(looks.items())):
+        spot = {"transform": axes.transAxes, "clip_on": False}
+        look.line(axes, x, y + 0.075 * row, markersize=6, **spot)
+        look.note(axes, x + 0.06, y + 0.075 * row, name)
 
 
 def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the curvature by rate on figure 1's task (a), and the kernel by depth in Example 20 (b).
+    """Draw curvature (a), kernel (b) by rate on figure 1's task; Example 20's kernel by depth (c).
 
     Curvature and tangent kernel are divided by L. Lines are medians. Returns the picture and the
     table `metrics`.
     """
     metrics = tables["metrics"]
-    picture, ((left, right),) = sheet(gap=1.3, right=1.1)
+    picture, ((left, middle, right),) = sheet(1, 3, gap=0.6, right=1.05, left=0.5)
     rates = np.array(sorted({*metrics["rate"]} - {0}))
-    first = rates[0] / 2.2  # place of the networks before gradient descent
+    first = rates[0] / 3  # place of the networks before gradient descent
     places = metrics["rate"].replace(0, first)
-    with or_empty(left):
-        fitting = metrics.assign(rate=places).query("train_cost < 0.1")
-        _lines(left, select(fitting, task="figure-1"), "rate", "curvature")
-        left.set(xscale="log", xlim=(first / 1.3, 1.3 * rates[-1]))
-        apart = rates[np.append(rates[1:] > 1.4 * rates[:-1], True)]  # labels would overlap
-        ticks(left.xaxis, [first, *apart], ["before", *map("{:g}".format, apart)])
-        guide(left, rates, 2 / rates)
-        QUIET.name_at(left, rates, 2 / rates, "edge: 2/c", rates[-2], (10, 4), ha="left")
+    apart = np.append(rates[1:] > 1.4 * rates[:-1], True)  # labels would overlap
+    labels = [
+        "before",
+        *(f"{rate:g}" if far else "" for rate, far in zip(rates, apart, strict=True)),
+    ]
+    for axes, column in ((left, "curvature"), (middle, "ntk_trace")):
+        with or_empty(axes):
+            fitting = metrics.assign(rate=places).query("train_cost < 0.1")
+            looks = _lines(axes, select(fitting, task="figure-1"), "rate", column)
+            axes.set(xscale="log", xlim=(first / 1.5, 1.3 * rates[-1]))
+            ticks(axes.xaxis, [first, *rates], labels)
+            if axes is left:
+                axes.set_ylim(axes.get_ylim())  # the guide may leave the panel
+                guide(axes, rates, 2 / rates)
+                QUIET.note(axes, 0.99, 0.8, "edge:\n2/c", ha="right")
+                _key(axes, looks, 0.09, 0.06)
+    with or_empty(middle):
         by = _fitting(tables).groupby("rate")["kernel"].median()
         if 0 in by.index and len(by) > 1:
             words = f"{by[0]:.0f} before,\n{by.iloc[-1]:.0f} at c = {by.index[-1]:g}"
-            QUIET.note(left, 0.04, 0.03, f"median Tr Θ / L:\n{words}", va="bottom")
+            QUIET.note(middle, 0.04, 0.03, f"median of all:\n{words}", va="bottom")
     with or_empty(right):
         rows = select(metrics, task="example-20")
-        _lines(right, rows, "depth", "ntk_trace")
+        _key(right, _lines(right, rows, "depth", "ntk_trace"), 1.1, 0.3)
         ticks(right.xaxis, sorted(rows["depth"].unique()))
-    panel(left, "a", "figure 1's task: curvature / L", "c of the learning rate c/L")
-    panel(right, "b", "Example 20: Tr Θ / L", "depth L")
+    panel(left, "a", "figure 1: curvature / L", "c  (learning rate c/L)")
+    panel(middle, "b", "figure 1: Tr Θ / L", "c  (learning rate c/L)")
+    panel(right, "c", "Example 20: Tr Θ / L", "depth L")
     return picture, metrics
 
 
@@ -115,12 +141,13 @@ FIGURES = [
         "bottleneck-rates",
         draw_rates,
         whose="supplementary",
-        marks="lines: medians; not drawn: no fit, zero networks",
+        marks="lines: medians of 3 or more networks",
         findings=[Finding(say_bounded, holds=["large-rate-small-kernel"])],
         caption="Gradient descent with learning rate c/L begins from trained networks of figure"
-        " 1's task (a) and from networks of Example 20 (b). (a) shows the curvature 2 ‖Θ(X, X)‖"
+        " 1's task (a, b) and from networks of Example 20 (c). (a) shows the curvature 2 ‖Θ(X, X)‖"
         " / N, divided by L, of networks that fit; descent is unstable above the dotted line."
-        " (b) shows Tr Θ / L, without zero networks.",
+        " (b) shows Tr Θ / L of the same networks, (c) of Example 20 without zero networks. Lines"
+        f" are medians; fewer than {FEWEST} networks are not drawn.",
     ),
 ]
 

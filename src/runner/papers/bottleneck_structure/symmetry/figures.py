@@ -17,7 +17,7 @@ from runner.papers.bottleneck_structure.symmetry.tables import (
 )
 from runner.results import style
 from runner.results.drawing import Drawing, Finding, or_empty
-from runner.results.rows import Present, Tables, select
+from runner.results.rows import NoRows, Present, Tables, select
 from runner.results.style import DASHED, GREEN, GREY, INK, PLAIN, QUIET, SMALL, VERMILION, Look
 
 RANK = 2
@@ -34,10 +34,10 @@ def _crossing(embedding: pd.DataFrame) -> str:
     return f"{crossing(xy)} of {len(xy) * (len(xy) - 1) // 2:,} pairs of paths cross"
 
 
-def _paths(axes: Axes, embedding: pd.DataFrame, thick: float) -> None:
+def _paths(axes: Axes, embedding: pd.DataFrame, thick: float, aspect: str = "equal") -> None:
     """Draw every path of gradient descent with a dot at its beginning, lighter near the axis.
 
-    thick: width of the lines.
+    thick: width of the lines. aspect: `equal`, or `auto` to fill a panel that is low.
     """
     xy = paths(embedding)
     pieces = np.stack([xy[:, :-1], xy[:, 1:]], 2).reshape(-1, 2, 2)
@@ -47,7 +47,7 @@ def _paths(axes: Axes, embedding: pd.DataFrame, thick: float) -> None:
     axes.plot(*xy[:, 0].T, ".", color=INK, ms=2.6 * thick)
     axes.set_ymargin(0.1)
     axes.autoscale_view()
-    axes.set_aspect("equal", adjustable="datalim")
+    axes.set_aspect(aspect, adjustable="datalim")
     axes.set(xticks=[], yticks=[])
     axes.set_xlabel("component 1", size=SMALL)
     axes.set_ylabel("component 2", size=SMALL)
@@ -117,6 +117,39 @@ def say_orbits(tables: Tables) -> str:
     )
 
 
+def say_annealed(tables: Tables) -> str:
+    """Return the headline of figure 2 if only annealed training was run, with the same two numbers.
+
+    Raises NoRows if networks were trained with weight decay throughout.
+    """
+    (_, _, trained), (_, _, before) = _shown(tables)[:2]
+    if set(trained["metrics"]["recipe"]) != {"annealed"}:
+        raise NoRows("annealed training is not in the large panels")
+    return (
+        f"After annealed training distances within an orbit are {_within(trained)} of the distances"
+        f" between orbits ({_within(before, 'untrained')} before training)"
+    )
+
+
+def caption_symmetry(tables: Tables) -> str:
+    """Return the caption of figure 2, which says how the networks of the panels were trained."""
+    parts = [rows["metrics"]["recipe"].iloc[0] for _, _, rows in _shown(tables)]
+    large, others = parts[0], parts[2:]
+    annealed = "weight decay 0 at first, then up to 5 λ, then λ"
+    training = {
+        "constant": "Large panels have weight decay λ throughout.",
+        "annealed": f"Large panels show annealed training ({annealed}).",
+    }[large]
+    return (
+        "A network predicts the losses of gradient descent; a rotation about the axis w"
+        " does not change them. (a) shows singular values by layer (band: all but two), (b) two principal"
+        f" components of layer {PCA_LAYER}, (c) distances to a point in layer"
+        f" {DISTANCE_LAYER} (dashed: orbit). {training}"
+        + f" Annealed training has {annealed}."
+        * bool(others)
+    )
+
+
 def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw figure 2 of paper D for the first replicate, with a row of panels for each network.
 
@@ -141,7 +174,7 @@ def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             style.ticks(a.xaxis, [1, int(spectrum["layer"].max())])
             a.set_xlabel(r"layer $\ell$", size=SMALL)
         with or_empty(b):
-            _paths(b, first("embedding"), thick / 2)
+            _paths(b, first("embedding"), thick / 2, "auto" if title else "equal")
             if title:
                 b.set_xlabel(_crossing(first("embedding")), size=SMALL)
                 b.set_ylabel("")
@@ -275,14 +308,12 @@ FIGURES = [
         "bottleneck-fig2",
         draw_symmetry,
         whose="as in the paper",
-        findings=[Finding(say_orbits, holds=["true-rank", "summary-statistics"])],
+        findings=[
+            Finding(say_orbits, holds=["true-rank", "summary-statistics"]),
+            Finding(say_annealed, holds=["orbits-collapse-annealed"]),
+        ],
         marks="drawn: first network; percentages: medians",
-        caption="A network predicts the losses of gradient descent; a rotation about the axis w"
-        " does not change them."
-        " (a) shows singular values by layer (band: all but two), (b) two principal"
-        f" components of layer {PCA_LAYER}, (c) distances to a point in layer"
-        f" {DISTANCE_LAYER} (dashed: orbit). Large panels have weight decay λ"
-        " throughout. Annealed training begins with none, then has up to 5 λ, then λ.",
+        caption=caption_symmetry,
     ),
     Drawing(
         "bottleneck-symmetry",

@@ -14,7 +14,11 @@ from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.rows import Tables, nonempty, select, spread
 from runner.results.style import QUIET, Look, guide, name_ends, panel, rail, shades, sheet, ticks
 
-NAMES = {"low_rank": "Corollary 1, low rank", "wide": "Theorem 1, wide", "deep": "Theorem 2, deep"}
+NAMES = {
+    "low_rank": "○ Corollary 1, low rank",
+    "wide": "Theorem 1, wide",
+    "deep": "Theorem 2, deep",
+}
 
 FLOOR, TOP = 1e-16, 10.0
 """Ends of the axis of errors."""
@@ -63,7 +67,7 @@ def draw_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     with or_empty(right):
         drawn.append(_by_block(right, tables["metrics"], position).assign(panel="block size"))
     panel(left, "a", "largest error, double precision", "error that rounding can cause")
-    panel(right, "b", "largest error of Theorem 2", "block size k  (layers of width d k)")
+    panel(right, "b", "largest error of Theorem 2", "block size k  (layers: d k; target: d)")
     return picture, pd.concat(drawn)
 
 
@@ -76,9 +80,14 @@ def _against_rounding(axes: Axes, rows: pd.DataFrame) -> pd.DataFrame:
     QUIET.name(axes, 2 * FLOOR, 1e-3, "more than\nrounding", ha="left", path_effects=None)
     for number, (theorem, look) in enumerate(THEOREMS.items()):
         errors = rows[rows["theorem"] == theorem]
-        look.each(axes, errors["rounding"].clip(FLOOR, 1), errors["max_abs_error"].clip(FLOOR, TOP))
+        x, y = errors["rounding"].clip(FLOOR, 1), errors["max_abs_error"].clip(FLOOR, TOP)
+        if theorem == "low_rank":  # few networks, among many others
+            ring = {"markersize": 4.5, "markeredgewidth": 1.0, "markerfacecolor": "none"}
+            look.line(axes, x, y, linestyle="", markeredgecolor=look.color, **ring)
+        else:
+            look.each(axes, x, y)
         look.name(axes, 0.7, 10 ** (1.15 * number - 15.25), NAMES[theorem], ha="right")
-    style.PLAIN.note(axes, 0.03, 0.93, "a dot: a network", path_effects=None)
+    style.PLAIN.note(axes, 0.03, 0.93, "a dot or ring: a network", path_effects=None)
     keys = ["theorem", "target_width", "width", "block", "rank", "depth", "sparsity"]
     return spread(rows, keys, ["max_abs_error", "rounding"])
 
@@ -176,6 +185,7 @@ def draw_sparse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     if between:
         style.PLAIN.note(right, 0.895, 0.62, f"between:\nd = {', '.join(between)}", ha="right")
     marks = "squares: measured\nlines: probability\nthat no hidden\nunit is cut off"
+    marks += "\n(d: target width,\ncolors as in b)"
     style.PLAIN.note(left, 0.05, 0.72, marks)
     left.set(xlim=(0, 4.4), ylim=(-0.03, 1.05))
     right.set_xlim(0, 2.2)

@@ -30,10 +30,11 @@ def draw_copies(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for axes, letter, (column, name) in zip(panels, "ab", MEASURES.items(), strict=True):
         for height, (method, (_, look)) in enumerate(ROWS.items()):
             strip(axes, select(metrics, method=method)[column], height, look)
-        panel(axes, letter, "digits, 64 → d → 10", name)
+        widths = ", ".join(f"{d:.0f}" for d in sorted(metrics["target_width"].unique()))
+        panel(axes, letter, name, f"networks 64 → {widths} → 10")
     panels[0].set_xscale("log")
     ticks(panels[0].yaxis, range(len(ROWS)), [name for name, _ in ROWS.values()])
-    panels[0].invert_yaxis()
+    panels[0].set_ylim(len(ROWS) - 0.5, -0.5)
     ticks(panels[0].xaxis, [0.01, 0.03, 0.1])
     return picture, spread(metrics, ["method", "target_width"], [*MEASURES, "agreement"])
 

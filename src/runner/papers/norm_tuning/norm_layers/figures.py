@@ -66,10 +66,10 @@ def series(rows: pd.DataFrame, kind: str) -> Iterator[tuple[str, Look, pd.Series
         yield "with biases", biases, _errors(biased, batch_size=0)
         return
     set_by_formula, fitted = {"batch_size": 0, "mode": "evaluation"}, {"mode": "fitted"}
+    yield "least possible,\nno biases", looks.LEAST, _errors(plain, "lower_bound", **set_by_formula)
     yield "◆ construction", looks.LAYER_NORM, _errors(plain, **set_by_formula)
     biases = replace(looks.LAYER_NORM, hollow=True, dashes=DASHED)
     yield "◇ construction,\nwith biases", biases, _errors(biased, **set_by_formula)
-    yield "least possible,\nno biases", looks.LEAST, _errors(plain, "lower_bound", **set_by_formula)
     yield "fitted,\nwith biases", looks.FITTED, _errors(biased, **fitted)
 
 
@@ -98,8 +98,7 @@ def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     panels, is_first = panels[::2], True
     for axes, letter, (kind, name) in zip(panels, "abc", KINDS.items(), strict=True):
         lines, ends = list(series(metrics, kind)), []
-        if letter == "a" or min(errors.min() for _, _, errors in lines) < FLOOR:
-            position = rail(axes, FLOOR, TOP, "≈ 0" * (letter == "a"), lanes=2)
+        position = rail(axes, FLOOR, TOP, "≈ 0" * (letter == "a"), lanes=2)
         axes.spines["left"].set_bounds(FLOOR, TOP)
         for number, (text, look, errors) in enumerate(lines):
             heights = pd.Series(position(errors, number % 2), errors.index)

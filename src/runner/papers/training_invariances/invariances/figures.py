@@ -355,10 +355,10 @@ def draw_what_grows(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     Returns the picture, and the drawn numbers of all panels with the column `panel`.
     """
     parts = [
-        (_growth, "squared singular values", "number of digits of the time t"),
-        (_alignment, "misalignment of adjacent layers", "squared norm ‖W‖² of the layer"),
+        (_growth, "squared singular values", "log₁₀ of the time t"),
+        (_alignment, "misalignment 1 − |⟨v, u⟩|", "squared norm ‖W‖² of the layer"),
         (_bounds, "largest σ² / sum of all σ²", "‖W‖₂² / ‖W‖²"),
-        (_signs, "weights that change sign", "length of the path"),
+        (_signs, "weights that change sign", "length of the training path"),
     ]
     return four_panels(tables, parts, height=8.4, gap=1.4, left=1.75, right=0.9)
 
@@ -394,7 +394,7 @@ def _growth(axes: Axes, tables: Tables) -> pd.DataFrame:
         if not free:
             names.append((line["remainder"].iloc[-1], "all others", SQUARES["remainder"]))
     name_ends(axes, names)
-    QUIET.note(axes, 0.98, 0.33, "dotted:\n" + r"$(\log t)^{2/L}$", ha="right")
+    QUIET.note(axes, 0.98, 0.33, "dotted: " + r"$(\log t)^{2/L}$" + "\nL: longest path", ha="right")
     ticks_within(axes.yaxis, 1, 3, 10, 30, 100, 300, 1000)
     powers = [power for power in range(2, 20, 2) if 10.0**power < axes.get_xlim()[1]]
     labels = ["100", *(f"$10^{{{power}}}$" for power in powers[1:])]
@@ -436,8 +436,10 @@ def _bounds(axes: Axes, tables: Tables) -> pd.DataFrame:
         text += f", layer {layer:.0f}"
         layout = {"transform": axes.get_yaxis_transform(), "ha": "right", "size": SMALL}
         KINDS[kind].name(axes, -0.03, row, text, **layout)
-    axes.set(ylim=(row + 0.6, -0.75 - 0.26 * (row + 2)), yticks=[])
+    axes.set(ylim=(row + 0.6, -0.75 - 0.38 * (row + 2)), yticks=[])
     QUIET.note(axes, 0.98, 1, MARKS, ha="right", va="top")
+    for number, kind in enumerate(sorted(set(end["kind"]))):
+        KINDS[kind].note(axes, 0.98, 0.78 - 0.07 * number, NAMES[kind], ha="right")
     ticks_within(axes.xaxis, 0.003, 0.01, 0.03, 0.1, 0.3, 1)
     return end
 
@@ -535,10 +537,11 @@ FIGURES = [
         unread=("metrics",),
         findings=[Finding(say_what_grows, holds=["weights-diverge", "rank-one", "alignment"])],
         marks="lines: medians, in d means",
-        caption="(a) shows the last inner layer's singular values by time t (dashed: residual"
-        " blocks; L: longest path), (b) 1 − |⟨v, u⟩| of adjacent leading singular vectors"
-        " against ‖W‖², (c) ‖W‖₂²/‖W‖² where Eq. (14) is not trivial, (d) how many weights"
-        " change sign. Lines are medians (d: means) of networks separating their data.",
+        caption="(a) shows the last inner layer's singular values by time t (tick 10⁸: t ="
+        " 10^(10⁸); dashed: residual blocks; L: longest path), (b) 1 − |⟨v, u⟩| of adjacent"
+        " leading singular vectors against ‖W‖², (c) ‖W‖₂²/‖W‖² where Eq. (14) is not"
+        " trivial, (d) how many weights change sign. Lines are medians (d: means) of networks"
+        " separating their data.",
         shows={
             "architecture": ["linear", "relu_then_linear", "conv", "conv_free", "residual_free"],
             "data": ["gaussian", "digits"],

@@ -75,6 +75,14 @@ def _bars(axes: Axes, x: pd.Series, rows: pd.DataFrame, look: Look, **options) -
     look.line(axes, x, rows["median"], **{"markersize": 6} | options)
 
 
+def of_one_dataset(tables: Tables) -> Tables:
+    """Return the tables with only the rows of the dataset that is drawn, as in `tables.steady`."""
+    return {
+        name: rows[rows["data"] == rows["data"].min()] if "data" in rows else rows
+        for name, rows in tables.items()
+    }
+
+
 def two_classes(tables: Tables) -> pd.DataFrame:
     """Return the layers of `tables.by_gain` for two classes, with a new column `kept`.
 
@@ -116,7 +124,7 @@ def draw_without_decay(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     Returns the picture, and the drawn numbers of all panels with the column `panel`.
     """
     parts = [
-        (_ratio_by_epoch, "largest σ² / sum of all σ²", "epoch"),
+        (_ratio_by_epoch, "last inner layer: largest σ² / sum", "epoch"),
         (_remainder_by_epoch, "sum of all other σ² / initial sum", "epoch"),
         (_ratio_by_kind, "other networks: ○ before, ● after", "leading σ² / sum of all σ²"),
         (_by_width, f"σ² after training{_gain_of_widths(tables)}", "width"),
@@ -165,6 +173,8 @@ def _ratio_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
     usual = (100 * drawn[drawn["gain"] == 1].set_index("epoch")["median"]).sort_index()
     words = f":\n{usual.iloc[0]:.0f} % to {usual.iloc[-1]:.0f} %" if len(usual) else ""
     _by_epoch(axes, drawn, words)
+    note = "gain: initial size / usual size\nσ: singular values of the layer"
+    QUIET.note(axes, 0.03, 0.86, note, va="top")
     return drawn
 
 
@@ -208,7 +218,7 @@ def _ratio_by_kind(axes: Axes, tables: Tables) -> pd.DataFrame:
     axes.set(xlim=(0, 1.02), ylim=(len(KINDS) - 0.5, -0.75))
     names = [*KINDS][:-1] + ["ten classes,\nnine leading"]
     axes.set_yticks(range(len(KINDS)), [name.replace(" loss", "\nloss") for name in names])
-    QUIET.note(axes, 0.98, 0.97, "color: gain, bar: range", ha="right")
+    QUIET.note(axes, 0.98, 0.97, "color: gain, as in a; bar: range", ha="right")
     return pd.concat(drawn)
 
 
@@ -259,9 +269,13 @@ def draw_beyond_the_flow(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """
     picture, (panels,) = sheet(1, 3, height=4.2, left=0.8, right=0.2, gap=0.8, top=0.65)
     parts = [
-        (_against_decay, "all σ² but the largest:\ndecay / no decay", "2 × decay λ × time T"),
+        (
+            _against_decay,
+            "last inner layer: all σ²\nbut the largest: decay / none",
+            "2 × decay λ × time T",
+        ),
         (_drift_by_rate, "no decay: change of\nD = W₂ᵀW₂ − W₁W₁ᵀ", "learning rate"),
-        (_spectra, "singular values", "index (ten classes)"),
+        (_spectra, "last inner layer: σ", "index (ten classes)"),
     ]
     drawn = [pd.DataFrame({"panel": []})]
     for letter, axes, (part, title, x) in zip("abc", panels, parts, strict=True):
@@ -343,6 +357,7 @@ def _spectra(axes: Axes, tables: Tables) -> pd.DataFrame:
         text = f"SGD, decay λ = {decay:g}" if decay else "SGD, no decay"
         look.note(axes, 0.98, 0.84 + 0.09 * number, text, ha="right")
     axes.set_ylim(bottom=0)
+    ticks_within(axes.xaxis, 1, 5, 10, 15, 20, 30, 40)
     return drawn
 
 
@@ -390,6 +405,7 @@ FIGURES = [
         " singular values by width. Marks are medians, bars ranges, of digits networks without"
         " divergence.",
         shows={"data": ["digits", "fashion_mnist"]},
+        selects=of_one_dataset,
     ),
     Drawing(
         "beyond-gradient-flow",
@@ -406,5 +422,6 @@ FIGURES = [
             "data": ["digits", "fashion_mnist"],
             "optimizer": ["sgd", "momentum", "adam", "adamw"],
         },
+        selects=of_one_dataset,
     ),
 ]

@@ -4,7 +4,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from runner.papers.training_invariances.looks import INVARIANT, NOT_INVARIANT
-from runner.papers.training_invariances.looks import METHODS as LOOKS
 from runner.papers.training_invariances.practical_layers.tables import (
     CONTROLS,
     DECAY,
@@ -15,10 +14,13 @@ from runner.papers.training_invariances.practical_layers.tables import (
 )
 from runner.results.drawing import Drawing, Finding
 from runner.results.rows import Tables, spread
-from runner.results.style import BLUE, QUIET, Look, sheet, ticks
+from runner.results.style import GREEN, GREY, INK, PURPLE, QUIET, Look, sheet, ticks
 
-OPTIMIZERS = {METHODS["sgd"]: LOOKS["SGD"], DECAY: Look(BLUE, "s", hollow=True)} | {
-    name: LOOKS[name] for name in (METHODS["momentum"], METHODS["adam"])
+OPTIMIZERS = {
+    METHODS["sgd"]: Look(INK, "s"),
+    DECAY: Look(GREY, "s", hollow=True),
+    METHODS["momentum"]: Look(PURPLE, "^"),
+    METHODS["adam"]: Look(GREEN, "D"),
 }
 """Looks of the optimizers, from the highest mark of a row to the lowest."""
 
@@ -69,8 +71,8 @@ def draw_practice(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     powers = {1e-16: "10⁻¹⁶", 1e-12: "10⁻¹²", 1e-8: "10⁻⁸", 1e-4: "10⁻⁴", 1: "1"}
     ticks(left.xaxis, powers, [*powers.values()])
     ticks(right.xaxis, [0, 1], ["0: moved", "1: conserved"])
-    left.set_xlabel("exact rate of change")
-    QUIET.note(left, -1.13, -0.06, "D = W₂ᵀW₂ − W₁W₁ᵀ of two layers", va="top")
+    left.set_xlabel("rate of change / largest possible")
+    QUIET.note(left, -1.13, -0.06, "D = W₂ᵀW₂ − W₁W₁ᵀ\nof two layers", va="top")
     right.set_xlabel("convergence order of the drift")
     return picture, spread(fitted, ["label", "method"], ["value"])
 
@@ -86,10 +88,10 @@ FIGURES = [
         whose="our experiment",
         marks="left: networks; right: medians, bars: range",
         findings=[Finding(say_practice, holds=["practice-conserved", "practice-first-order"])],
-        caption="The left panel shows rates of change under gradient flow, relative to the"
-        " largest possible rate; the right panel shows the exponent of the drift in the learning"
-        " rate. Marks are medians, bars ranges. Blue quantities are conserved, orange ones"
-        " controls. D compares outgoing and incoming weights of neurons. With weight decay λ, D"
-        " exp(2λT) is compared (T: time).",
+        caption="The left panel shows exact rates of change under gradient flow, divided by the"
+        " largest possible rate; dots are networks. The right panel shows the exponent of the drift"
+        " in the learning rate; marks are medians, bars ranges. Blue quantities are conserved,"
+        " orange ones controls. D compares outgoing and incoming weights of neurons. With weight"
+        " decay λ, D exp(2λT) is compared (T: time).",
     ),
 ]

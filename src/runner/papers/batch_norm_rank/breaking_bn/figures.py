@@ -16,7 +16,7 @@ from runner.papers.batch_norm_rank.names import MEASURES, NAMES
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.evidence import ERROR
 from runner.results.rows import Tables, last_epoch, nonempty, select, spread
-from runner.results.style import QUIET, Look, level, name_ends, panel, sheet, ticks
+from runner.results.style import PLAIN, QUIET, Look, level, name_ends, panel, sheet, ticks
 
 COLUMNS = ["train_accuracy", "test_accuracy", "rank", "rank_bound", "gradient_alignment"]
 
@@ -28,6 +28,9 @@ CENTRED = ["batch_norm", "batch_norm_no_mean", "batch_norm_asymmetric"]
 
 NEAR_CHANCE = 1.5
 """Accuracies below this multiple of chance level count as near it."""
+
+SAME = 0.02
+"""Lines whose ends differ by at most this alignment have one name."""
 
 ARCHITECTURES = {"vgg19": "VGG-19", "resnet50": "ResNet-50"}
 
@@ -68,6 +71,7 @@ def _lines(
     top = max(top, 1.0) if "accuracy" in column else top
     axes.set(xlim=(0, 1.03 * max(1, drawn[x].max())), ylim=(0, 1.05 * top))
     axes.xaxis.get_major_locator().set_params(integer=True, nbins=4)
+    axes.xaxis.set_major_formatter("{x:,g}")
     if column == "rank" and np.log2(top) % 1 == 0:
         ticks(axes.yaxis, np.linspace(0, top, 5))
     if column == "train_accuracy":
@@ -105,6 +109,8 @@ def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     drawn, training, chance = curves(tables), tables["training"], chance_level(tables)
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.75, right=1.15, sharex=True)
     _lines(left, "a", drawn, "train_accuracy", chance, text="")
+    if "vanilla_100x" in set(drawn["method"]):
+        METHODS["vanilla_100x"].note(left, 0.04, 0.39, "broken: plain, 100 ×\nlearning rate")
     without = drawn[drawn["method"] != "batch_norm"]["train_accuracy_high"]
     if without.max() < NEAR_CHANCE * chance:
         QUIET.note(left, 0.04, 0.08, "without batch norm\nall are at chance")
@@ -129,8 +135,21 @@ def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         middle.yaxis.get_major_locator().set_params(nbins=5)
         middle.xaxis.get_major_locator().set_params(integer=True, nbins=4)
     panel(middle, "b", "plain, enlarged", "epoch")
-    name_ends(right, _lines(right, "c", drawn, "gradient_alignment", chance))
+    name_ends(right, _together(_lines(right, "c", drawn, "gradient_alignment", chance)))
     return picture, drawn
+
+
+def _together(ends: list[tuple[float, str, Look]]) -> list[tuple[float, str, Look]]:
+    """Return height, name and look at each line's end, with one name for all plain networks.
+
+    The names stay as they are if the lines of plain networks end at different heights.
+    """
+    plain = [end for end in ends if end[1].startswith(NAMES["vanilla"])]
+    heights = [height for height, _, _ in plain]
+    if len(plain) < 2 or np.ptp(heights) > SAME:
+        return ends
+    words = f"all plain\nnetworks: {np.mean(heights):.1f}"
+    return [(heights[0], words, PLAIN), *(end for end in ends if end not in plain)]
 
 
 def with_rates(panels: str, tables: Tables) -> str:

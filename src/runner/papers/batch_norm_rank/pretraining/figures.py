@@ -31,12 +31,13 @@ from runner.papers.batch_norm_rank.pretraining.tables import (
     through_training,
 )
 from runner.results.captions import DATASETS
-from runner.results.drawing import Drawing, Finding, or_empty
+from runner.results.drawing import DOT, Drawing, Finding, or_empty
 from runner.results.rows import Tables, nonempty, spread
 from runner.results.style import (
     GREY,
     PALE,
     QUIET,
+    SHADE,
     SMALL,
     Look,
     frame,
@@ -133,7 +134,7 @@ def draw_by_depth(
     converged = set(group[first])
     ends = [(y, text + f":\nend {y:.2f}" * (y in converged), rows) for y, text, rows in ends]
     name_ends(rows[0][-1], ends)
-    cut: list[str] = []
+    cut, has_arrows = [], False
     for number, (row, column) in enumerate(zip(rows[1:], columns, strict=True), 1):
         with or_empty(row[0]):
             ahead = advantages(tables, columns)
@@ -142,8 +143,9 @@ def draw_by_depth(
                 level(axes, 0)
                 group = ahead[ahead["depth"] == depth]
                 ends = _lines(axes, group, column)
-                if _widen(axes, group, column):
-                    cut.append(letter)
+                is_cut, arrows = _widen(axes, group, column)
+                cut += [letter] * is_cut
+                has_arrows |= arrows
             leads = _mean_leads(tables, column)
             name_ends(
                 row[-1], [(y, f"over\n{text}:\n{leads[text]}", rows) for y, text, rows in ends]
@@ -152,7 +154,8 @@ def draw_by_depth(
     ends_at = low.y0 - 0.58 * inch, rows[0, -1].get_position().y1 + 0.4 * inch
     frame(rows[-1, -1], low.x0 - 0.073, 0.995, *ends_at, picture.transFigure)
     if cut:
-        words = f"bands are cut at the panel's edge in {', '.join(cut)}"
+        words = f"bands are cut at the edge in {', '.join(cut)}"
+        words += f"{DOT}↑ ↓: median of epoch {trained['epoch'].min():.0f}" * has_arrows
         QUIET.note(rows[-1, 0], 0.012, 0.08 * inch, words, transform=picture.transFigure)
     return picture, drawn
 
@@ -170,10 +173,11 @@ def _mean_leads(tables: Tables, column: str) -> dict[str, str]:
     return {name: f"mean {lead:+z.2f}".replace("-", "−") for name, lead in leads.items()}
 
 
-def _widen(axes: Axes, rows: pd.DataFrame, column: str) -> bool:
-    """Set limits that include the medians and most of the bands; return whether bands are cut.
+def _widen(axes: Axes, rows: pd.DataFrame, column: str) -> tuple[bool, bool]:
+    """Set limits that include the medians and most of the bands.
 
-    First epochs that would stretch the axis are excluded. An arrow above the axis has their median.
+    First epochs that would stretch the axis are excluded. An arrow at the edge has their median.
+    Returns whether bands are cut and whether there are arrows.
     """
     epochs = rows["epoch"]
     first = rows[epochs == epochs.min()]
@@ -191,13 +195,13 @@ def _widen(axes: Axes, rows: pd.DataFrame, column: str) -> bool:
     axes.set_ylim(low, top)
     axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     outside = first[~first[column].between(low, top)]
-    for number, (_, row) in enumerate(outside.iterrows()):
-        words = f"{'↑' if row[column] > top else '↓'} {row[column]:.2g}".replace("-", "−")
-        height: dict = {"xytext": (0, 24 + 13 * number), "textcoords": "offset points"}
-        height |= {"xycoords": "axes fraction", "annotation_clip": False, "size": SMALL}
-        height |= {"ha": "right", "color": look(row["method"], row["pretraining_steps"]).ink}
-        axes.annotate(f"epoch {row['epoch']:.0f}: {words}", (1.12, 1), **height)
-    return bool((rows[edges[0]] < low).any() or (rows[edges[1]] > top).any())
+    for is_high, beyond in outside.groupby(outside[column] > top):
+        for number, (_, row) in enumerate(beyond.iterrows()):
+            words = f"{'↑' if is_high else '↓'} {row[column]:.2g}".replace("-", "−")
+            drawn_as, height = look(row["method"], row["pretraining_steps"]), 0.05 + 0.09 * number
+            drawn_as.note(axes, 0.12, 1 - height if is_high else height, words)
+    is_cut = (rows[edges[0]] < low).any() or (rows[edges[1]] > top).any()
+    return bool(is_cut), len(outside) > 0
 
 
 def _scale(row: Sequence[Axes], values: pd.Series) -> Callable:
@@ -445,9 +449,9 @@ STARTS = {
     ("authors", "batch_norm_asymmetric"): ("batch norm, asymmetric", ""),
     ("authors", "vanilla"): ("plain", ""),
     ("authors", "pretrained"): ("pre-trained, {M} steps", ""),
-    ("authors", "scale_matched"): ("random, same size", ""),
+    ("authors", "scale_matched"): ("random, size of {M} steps", ""),
     ("text", "pretrained"): ("pre-trained, Algorithm 1", "X"),
-    ("text", "scale_matched"): ("random, same size", "X"),
+    ("text", "scale_matched"): ("random, size of Algorithm 1", "X"),
     ("ours", "pretrained"): ("pre-trained by rotations", "P"),
     ("authors", "unit_scale"): ("random, unit size", ""),
     ("authors", "he"): ("random, He", ""),
@@ -478,9 +482,10 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     rows, keys = ordered(tables), ["protocol", *VARIANT]
     groups = {key: group for way in STARTS for key, group in rows.groupby(keys) if key[:2] == way}
     twins = _twins([*groups])
+    most = max((ours[2] for ours, _ in twins if ours[0] == IN_HEADLINE), default=0)
     bold = [key for pair in twins for key in pair if key[0] == IN_HEADLINE]
     nonempty(pd.Series(list(groups), dtype=object), "networks")
-    picture, panels = sheet(1, 2, height=4.7, gap=0.65, right=2.75, beside=True)
+    picture, panels = sheet(1, 2, height=4.7, gap=0.65, right=3.05, beside=True)
     top = max(4.0, 1.4 * np.nanmax([rows["rank_bound"].max(), 1]))
     best, middles = rows["train_accuracy"].max(), rows.groupby(keys)["train_accuracy"].median()
     in_pairs = [groups[key]["train_accuracy"] for pair in twins for key in pair]
@@ -499,9 +504,9 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             # A dot at the lower end of the axis would be cut in half.
             inside = accuracy.where(accuracy > heights[0] + 0.02 * (heights[1] - heights[0]))
             drawn_as.each(axes, r, inside, alpha=0.6 if in_pair else 0.2)
-            label = name.format(M=steps) + (f": {accuracy.median():.2f}" if in_pair else "")
+            label = name.format(M=steps or most) + (f": {accuracy.median():.2f}" if in_pair else "")
             options = {"linestyle": "", "markersize": SIZES.get(method, 8), "label": label}
-            options |= {"alpha": 1.0, "zorder": 4} if in_pair else {"alpha": 0.45}
+            options |= {"alpha": 1.0, "zorder": 4} if in_pair else {"alpha": 0.6}
             if (protocol, method, steps) in bold:
                 options |= {"markersize": 10, "zorder": 5}
             if drawn_as.hollow:
@@ -517,6 +522,8 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             )
             width = 3.0 if ours in bold else 1.0
             axes.plot(x, y, color=look(*ours[1:]).color, linewidth=width, zorder=3)
+        if letter == "a":
+            axes.axhspan(least - 0.1 * room, best + 0.1 * room, color=SHADE, linewidth=0, zorder=0)
         level(axes, chance_level(tables), "chance", at=0.6)
         axes.set(xscale="log", xlim=(0.7, top), ylim=heights)
         ticks(axes.xaxis, [4**power for power in range(5) if 4**power <= top])
@@ -524,12 +531,11 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     left, right = (axes.get_position() for axes in panels[0])
     words = "r, lower bound of the rank of the last hidden layer, before training"
     picture.text((left.x0 + right.x1) / 2, 0.22 * left.y0, words, ha="center")
-    words = "line: weights\nof equal size\n(bold: the headline)"
-    QUIET.note(panels[0, 0], 0.36, 0.4, words)
-    key = panels[0, 1].legend(loc="center left", bbox_to_anchor=(1.02, 0.5), handletextpad=0.2)
+    words = "line: weights\nof equal size\n(bold: the headline)\ngrey: enlarged in b"
+    QUIET.note(panels[0, 0], 0.3, 0.4, words)
+    key = panels[0, 1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handletextpad=0.2)
     for text, kind in zip(key.get_texts(), groups, strict=True):
-        faded = not any(kind in pair for pair in twins)
-        text.set(color=look(*kind[1:]).ink, fontsize=SMALL, alpha=0.7 if faded else 1.0)
+        text.set(color=look(*kind[1:]).ink, fontsize=SMALL)
         text.set_fontweight("bold" if kind in bold else "normal")
     return picture, spread(rows, keys, ["rank_bound", "train_accuracy", "train_loss"])
 
@@ -754,8 +760,9 @@ FIGURES = [
         marks="large marks: medians, dots: networks",
         caption="(a) shows the final training accuracy against r before training, the lower"
         " bound of the last hidden layer's rank. (b) enlarges the best networks. Large marks are"
-        " medians, dots networks, hollow if not pre-trained. Lines join pre-trained and random"
-        " networks of equal root mean square in each layer. Diverged networks have chance level.",
+        " medians, dots networks; hollow marks are random or orthogonalized weights. Lines join"
+        " pre-trained and random networks of equal root mean square in each layer. Diverged"
+        " networks have chance level.",
         shows={"method": [method for _, method in STARTS]},
     ),
     Drawing(

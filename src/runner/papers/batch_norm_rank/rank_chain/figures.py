@@ -139,6 +139,19 @@ def _key(axes: Axes, rows: pd.DataFrame, y: float) -> None:
     QUIET.note(axes, 0.04, y - 0.07 * len(skips), BRANCH)
 
 
+def _signs(axes: Axes, names: dict[str, Look], sizes: dict[str, float], **place) -> None:
+    """Write a key with the sign of each look, as it is drawn, before its name.
+
+    sizes: sizes of markers by name, 7 by default. place: options for `Axes.legend`.
+    """
+    for name, look in names.items():
+        look.line(axes, [], [], label=name, markersize=sizes.get(name, 7))
+    options = {"fontsize": style.SMALL, "borderaxespad": 0.2, "handlelength": 1.8} | place
+    key = axes.legend(**options)
+    for text, look in zip(key.get_texts(), names.values(), strict=True):
+        text.set_color(look.ink)
+
+
 def _exponents(rows: pd.DataFrame, by: list[str], x: str, y: str) -> pd.Series:
     """Return for each group the slope of y against x on logarithmic axes.
 
@@ -173,20 +186,23 @@ def draw_fig3a(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     shown = nonempty(powers_of_two(metrics), "width that is a power of two")
     shown = shown.assign(ratio=shown["soft_rank"] / shown["width"] ** 0.5)
     picture, ((left, right),) = sheet(gap=0.75)
-    without, near, far = shown[shown["skip"] == inf], SKIPS[inf], SKIPS[0.1]
+    without, near = shown[shown["skip"] == inf], SKIPS[inf]
     for axes, column, power in ((left, "soft_rank", 0), (right, "ratio", 0.5)):
         _by_gamma(axes, shown, column, SKIPS)
         sd = without["soft_rank_sd"] / without["width"] ** power
         near.band(axes, without["width"], without[column] - sd, without[column] + sd)
     _doubling(left.yaxis)
     _root(left, shown["width"], 0.5, "√d, slope 0.5", 60, (10, -12))
-    _root(right, shown["width"], 0, "√d", 100, (0, -11))
+    _root(right, shown["width"], 0, "1 (slope 0.5)", 100, (0, -11))
     with or_empty(left):
         powers = _exponents(shown, ["skip"], "width", "soft_rank")
         slopes_of = f"every γ: slopes\n{powers.min():.2f} to {powers.max():.2f}"
         _name(left, without, "soft_rank", near, slopes_of, 60, (-9, 12))
-    _name(right, without, "ratio", near, "no skip (γ = ∞),\nγ = 0.5 and 1", 44, (9, -14))
-    _name(right, shown[shown["skip"] == 0.1], "ratio", far, "γ = 0.1", 24, (-7, 8))
+    skips = sorted(set(shown["skip"]), reverse=True)
+    words = {skip: f"γ = {skip:g}" for skip in skips} | {inf: "no skip (γ = ∞), with band"}
+    looks = {words[skip]: SKIPS.get(skip, OTHER) for skip in skips}
+    sizes = {words[skip]: SIZES.get(skip, 7) for skip in skips}
+    _signs(right, looks, sizes, loc="upper left")
     QUIET.note(left, 0.45, 0.08, BRANCH)
     panel(left, "a", "soft rank, mean over the layers", "width d")
     panel(right, "b", "soft rank / √d", "width d")
@@ -278,7 +294,10 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         QUIET.name(left, d, (ends[0] * ends[1]) ** 0.5, f"× {times} or more", **spot)
     _root(left, metrics["width"], 0.5, "√d", 40, (6, -9))
     _name(left, bound, "bound", QUIET, "bound of\nTheorem 14", 24, (6, -13))
-    _name(left, without, "soft_rank", LAWS["gaussian"], "all distributions", 40, (-9, 16))
+    left.set_ylim(top=1.5 * metrics["soft_rank"].max())
+    SMALL_SKIPS["gaussian"].note(left, 0.04, 0.94, "light: with skips")
+    LAWS["uniform"].note(left, 0.04, 0.88, "dark: without skips")
+    QUIET.note(left, 0.04, 0.82, "distributions overlap")
     with or_empty(right):
         relative = _relative_to_gaussian(metrics)
         _by_law(right, relative)
@@ -286,8 +305,10 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         plain, small = relative[relative["skip"] == inf], relative[in_lemma_5(relative)]
         if len(small):
             words = "with skips: weight γ of the branch\n1/(8d) or 1/(16d), mean of both"
-            words += "\n◆ Gaussian, ▲ ±1, ○ uniform"
-            SMALL_SKIPS["gaussian"].note(right, 0.99, 0.9, words, ha="right")
+            SMALL_SKIPS["gaussian"].note(right, 0.99, 0.93, words, ha="right")
+            names = {"gaussian": "Gaussian", "rademacher": "±1", "uniform": "uniform"}
+            looks = {name: SMALL_SKIPS[law] for law, name in names.items()}
+            _signs(right, looks, {}, loc="upper right", bbox_to_anchor=(1, 0.88))
         for rows, looks, law, text, at, away in (
             (plain, LAWS, "gaussian", "Gaussian", 40, (0, -11)),
             (plain, LAWS, "uniform", "uniform", 11, (0, -11)),
@@ -617,7 +638,7 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     expansions = tables["expansions"]
     smallest = expansions[expansions["skip"] == expansions["skip"].min()]
     colors = shades(sorted(expansions["width"].unique()), *BY_WIDTH)
-    picture, ((left, right),) = sheet(gap=0.95, right=1.0)
+    picture, ((left, right),) = sheet(gap=1.2, right=0.95)
 
     def draw(axes: Axes, rows: pd.DataFrame, x: str, y: str, **options) -> list:
         """Draw a line for each width and distribution; return their names in the order of d."""
@@ -653,9 +674,11 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         ticks(right.xaxis, gammas)
         ticks(right.yaxis, [1e-4, 1e-3, 1e-2, 0.1, 1], ["0.0001", "0.001", "0.01", "0.1", "1"])
         name_ends(right, ends)
-    ROOT.note(left, 0.04, 0.9, "a dot: a matrix M = HHᵀ/N\nwhite: uniform weights")
+    ROOT.note(left, 0.04, 0.9, "a dot: a matrix M = HHᵀ/N\nwhite: uniform weights\nd: width")
     promised = r"predicted by Lemma 7: $\delta_F(M)$ / d²"
     panel(left, "a", "change of ‖M‖² / (γd)², measured", promised)
+    least = expansions["skip"].min()
+    right.set_ylabel(f"minus its value at γ = {least:g}")
     panel(right, "b", "error of the prediction / (γd)²", "weight γ of the branch")
     columns = ["width", "law", "replicate", "skip", "predicted", "change", "change_se"]
     return picture, expansions[columns]
@@ -755,8 +778,8 @@ FIGURES = [
             "(a) shows the soft rank of the hidden layers, averaged over {layers}, against the"
             " width d; the dashed line is √d. (b) shows the soft rank divided by √d, against d."
             " γ is the weight of the random branch (∞: no skip connection)."
-            " The band is one standard deviation over the layers; errors of the means are"
-            " smaller than the markers."
+            " The band is one standard deviation over the layers of networks without skip"
+            " connections; errors of the means are smaller than the markers."
         ),
     ),
     Drawing(
@@ -815,9 +838,9 @@ FIGURES = [
         marks="points: means over the layers",
         caption=over_layers(
             "(a) shows the regularity constant α (figure 8), (b) the mean of ‖M‖² (figure 9),"
-            " against the width d. The dashed line is d^1.5, the grey line Lemma 13's bound at γ"
-            " = 1. Points are means over {layers}; errors are smaller than markers. γ is the"
-            " residual weight (circles: 1, diamonds: 0.1)."
+            " against the width d. The dashed line is d^1.5, the dotted line in (b) Lemma 13's"
+            " bound at γ = 1. Points are means over {layers}; errors are smaller than markers. γ is"
+            " the residual weight (circles: 1, diamonds: 0.1)."
         ),
     ),
     Drawing(
@@ -855,9 +878,9 @@ FIGURES = [
         marks="points in b: root mean squares",
         caption="(a) shows the measured against the predicted change of ‖M‖² over one layer at"
         " the smallest residual weight γ; each dot is a matrix. (b) shows the root mean square"
-        " error of the prediction, minus its value at the smallest γ, against γ. Dotted lines have"
-        " the slopes 1 and 2. Wider networks are darker; hollow markers have uniform, others"
-        " Gaussian weights.",
+        " error of the prediction, divided by (γd)² and minus its value at the smallest γ (not"
+        " drawn), against γ. Dotted lines have the slopes 1 and 2. Wider networks are darker;"
+        " hollow markers have uniform, others Gaussian weights.",
         shows={"law": ["gaussian", "uniform"]},
     ),
     Drawing(

@@ -12,6 +12,7 @@ from runner.papers.batch_norm_rank.rank_gradients.tables import networks
 from runner.results.drawing import Drawing, Finding
 from runner.results.rows import Tables, select, spread
 from runner.results.style import (
+    DASHED,
     GREEN,
     QUIET,
     SKY,
@@ -24,13 +25,13 @@ from runner.results.style import (
     ticks,
 )
 
-ORTHOGONAL = "linear, batch\nnorm, orthogonal"
+ORTHOGONAL = "linear, batch\nnorm, orthogonal\nweights"
 
 NETWORKS = {
     "ReLU, batch norm": ("ReLU,\nbatch norm", METHODS["batch_norm"]),
     "ReLU, plain": ("ReLU, plain", METHODS["vanilla"]),
-    "linear, batch norm": ("linear,\nbatch norm", Look(SKY, "^")),
-    "linear, batch norm, orthogonal weights": (ORTHOGONAL, Look(GREEN, "D")),
+    "linear, batch norm": ("linear,\nbatch norm", Look(SKY, "^", DASHED)),
+    "linear, batch norm, orthogonal weights": (ORTHOGONAL, Look(GREEN, "D", width=4.4)),
 }
 """Label and look of each network in the paper's figure. All others have hollow markers."""
 
@@ -46,7 +47,7 @@ def _lines(axes: Axes, drawn: pd.DataFrame, x: str, column: str) -> list[tuple[f
     others = [name for name in drawn["network"].unique() if name not in NETWORKS]
     short = {name: fill(name.removesuffix(" weights"), 17) for name in others}
     looks = {name: (short[name], hollow_look(index)) for index, name in enumerate(others)}
-    for network, rows in drawn.groupby("network"):
+    for network, rows in reversed([*drawn.groupby("network")]):  # the green line lies below
         name, look = (NETWORKS | looks)[network]
         look.band(axes, rows[x], rows[f"{column}_low"], rows[f"{column}_high"])
         look.line(axes, rows[x], rows[column])
@@ -78,6 +79,7 @@ def draw_gradients(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     right.set(xscale="log", ylim=(0, 1.05))
     ticks(right.xaxis, sorted(deepest["d"].unique()))
     name_ends(right, _lines(right, deepest, "d", "gap"))
+    QUIET.note(right, 0.04, 0.8, "0: samples are\northogonal")
     panel(left, "a", "first / last gradient", "depth L")
     panel(middle, "b", "r of the last layer", "depth L")
     panel(right, "c", f"orthogonality gap, L = {drawn['L'].max()}", "width d")

@@ -142,8 +142,8 @@ def caption_symmetry(tables: Tables) -> str:
     }[large]
     return (
         "A network predicts the losses of gradient descent; a rotation about the axis w"
-        " does not change them. (a) shows singular values by layer (band: all but two), (b) two principal"
-        f" components of layer {PCA_LAYER}, (c) distances to a point in layer"
+        " does not change them. (a) shows singular values by layer (band: all but two), (b) two"
+        f" principal components of layer {PCA_LAYER}, (c) distances to a point in layer"
         f" {DISTANCE_LAYER} (dashed: orbit). {training}"
         + f" Annealed training has {annealed}."
         * bool(others)

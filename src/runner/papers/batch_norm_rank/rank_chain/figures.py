@@ -295,7 +295,8 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     _root(left, metrics["width"], 0.5, "√d", 40, (6, -9))
     _name(left, bound, "bound", QUIET, "bound of\nTheorem 14", 24, (6, -13))
     left.set_ylim(top=1.5 * metrics["soft_rank"].max())
-    SMALL_SKIPS["gaussian"].note(left, 0.04, 0.94, "light: with skips")
+    if in_lemma_5(metrics).any():
+        SMALL_SKIPS["gaussian"].note(left, 0.04, 0.94, "light: with skips")
     LAWS["uniform"].note(left, 0.04, 0.88, "dark: without skips")
     QUIET.note(left, 0.04, 0.82, "distributions overlap")
     with or_empty(right):

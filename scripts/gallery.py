@@ -77,6 +77,7 @@ rate is chosen on two replicates instead of one.
 
 HOURS_AT_PAPER = {
     ("norm-finetuning",): 43_000.0,
+    ("bottleneck-fig2",): 1.4,
     ("bottleneck-symmetry",): 1.9,
     ("bottleneck-rates",): 2.5,
     ("rank-scale",): 14.0,

@@ -101,12 +101,12 @@ def counts_of(header: Header) -> str:
 
 def test_the_counts_separate_the_claims_of_the_paper_from_ours():
     verdicts = {"a": "holds", "b": "holds", "c": "undecided", "ours-1": "fails", "ours-2": "fails"}
-    both = "claims: ✓ 2 hold  ·  ? 1 undecided  ·  our claims: ✗ 2 fail"
+    both = "claims: ✓ 2 hold  ·  ? 1 undecided  ·  additional: ✗ 2 fail"
     assert counts_of(above([], verdicts)) == both
-    assert counts_of(above([], {"ours-1": "holds"})) == "our claims: ✓ 1 holds"
+    assert counts_of(above([], {"ours-1": "holds"})) == "additional: ✓ 1 holds"
     loose = judged(a="holds", b="holds").assign(kind=["paper", "illustration"])
     assert counts_of(header(HEADLINE, TABLES, loose)) == (
-        "claims: ✓ 1 holds  ·  illustrations: ✓ 1 holds"
+        "claims: ✓ 1 holds  ·  loose bounds: ✓ 1 holds"
     )
     assert counts_of(above([], {})) == ""
 

@@ -47,7 +47,7 @@ Draw = Callable[[Tables], tuple[MplFigure, pd.DataFrame]]
 Shows = Mapping[str, Iterable[str]]
 """The values that are drawn, for example methods, by column."""
 
-KINDS = {"paper": "claims: ", "ours": "our claims: ", "illustration": "illustrations: "}
+KINDS = {"paper": "claims: ", "ours": "additional: ", "illustration": "loose bounds: "}
 """What a header writes before the counts of each kind of claim."""
 
 DOT = "  ·  "
@@ -223,7 +223,7 @@ def _listed(column: str, values: Iterable[str], study: str) -> str:
 
 
 def _counts(judged: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """Yield the counts of the paper's claims, of our additional claims, and of illustrations."""
+    """Yield the counts of the paper's claims, of additional claims, and of loose bounds."""
     before = ""
     for kind, label in KINDS.items():
         counts = judged.loc[judged["kind"] == kind, "verdict"].value_counts()

@@ -119,7 +119,7 @@ def test_a_missing_part_is_named_before_anything_is_computed(
     [
         (["new", "study", "distance"], "tests/test_distance.py is there already"),
         (["new", "study", "bn_only"], "there is already a study bn_only"),
-        (["new", "study", "3a"], "cannot be the name of a Python package"),
+        (["new", "study", "3a"], "cannot be used as a name here"),
         (["--config-dir"], "argument --config-dir/-cd: expected one argument"),
         (["--config-dir", "json", "study=distance"], "another module's name"),
     ],

@@ -52,7 +52,7 @@ def write(study: str, package: str, folder: Path) -> list[Path]:
     for name in (study, package):
         if not name.isidentifier() or keyword.iskeyword(name) or name == "conf":
             raise InputError(
-                f"{name!r} cannot be the name of a Python package: choose a name like my_study"
+                f"{name!r} cannot be used as a name here: choose a Python name such as my_study"
             )
     if study in studies():
         raise InputError(f"there is already a study {study}: choose another name")

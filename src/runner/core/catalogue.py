@@ -137,7 +137,7 @@ def _at(folder: Path) -> Package:
         raise InputError(f"--config-dir {folder}: there is no such folder")
     if any(folder.glob("*/config.py")) or (folder / METHODS).exists():
         if not folder.name.isidentifier():
-            raise InputError(f"{folder} holds studies: its name must be a Python package's name")
+            raise InputError(f"{folder} has studies, so its name must be a Python name: rename it")
         if str(folder.parent) not in sys.path:
             sys.path.append(str(folder.parent))
         imported = _installed(folder.name)
@@ -178,7 +178,9 @@ def _found_studies() -> tuple[dict[str, str], dict[str, str]]:
             name = path.parent.name
             try:
                 if name in known:
-                    raise InputError(f"{path}: there is a study {name} already, {known[name]}")
+                    raise InputError(
+                        f"{path}: there is a study {name} already ({known[name]}): rename this one"
+                    )
                 if package.conf is not None:
                     _config_of(f"{package.name}.{name}")
                 known[name] = f"{package.name}.{name}"

@@ -283,8 +283,9 @@ FIGURES = [
         marks="lines: medians, bands: range",
         caption=partial(
             with_rates,
-            "(a) shows the training accuracy, (b) the accuracy of plain networks, (c) the alignment"
-            " of different images' gradients.",
+            "(a) shows the training accuracy, (b) the training accuracy of plain networks,"
+            " enlarged, with a line for each network, (c) the alignment of different images'"
+            " gradients.",
         ),
         shows={"method": ["batch_norm", "vanilla", "vanilla_100x", "vanilla_random_pixels"]},
     ),

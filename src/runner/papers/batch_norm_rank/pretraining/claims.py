@@ -73,8 +73,8 @@ LOSS = [
     ),
     Claim(
         "rank-order-stays",
-        "among plain, pre-trained and batch-norm networks of one depth, SGD keeps the order of"
-        " the initial rank (its bound r) at every epoch",
+        "of two networks of one depth (plain, pre-trained or with batch norm), the network with the"
+        " larger r before training has the larger r at every epoch (r: lower bound of the rank)",
         f"{ORDER}, the networks of figures 4 and 12",
         order_kept("r of the last layer").above(0),
     ),

@@ -840,8 +840,8 @@ FIGURES = [
         caption=over_layers(
             "(a) shows the regularity constant α (figure 8), (b) the mean of ‖M‖² (figure 9),"
             " against the width d. The dashed line is d^1.5, the dotted line in (b) Lemma 13's"
-            " bound at γ = 1. Points are means over {layers}; errors are smaller than markers. γ is"
-            " the residual weight (circles: 1, diamonds: 0.1)."
+            " bound at γ = 1. Points are means over {layers}; standard errors are smaller than the"
+            " markers. γ is the residual weight (circles: 1, diamonds: 0.1)."
         ),
     ),
     Drawing(

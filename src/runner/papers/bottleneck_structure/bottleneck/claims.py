@@ -52,8 +52,8 @@ FIGURE_1 = [
         " squared parameter norm of figure 1's best solutions",
         CAPTION,
         q.slope_over_rank().given("fit").within(0.1, of=1),
-        note="slopes {slope.min:.2f} to {slope.max:.2f}; in searches from separate"
-        " initializations a further layer adds {own.median:.2f} λ to the loss (median; λ:"
+        note="the slopes are {slope.min:.2f} to {slope.max:.2f}; in searches from separate"
+        " initializations each further layer adds {own.median:.2f} λ to the loss (median; λ:"
         f" weight decay); {DOUBT}",
     ),
     Claim(

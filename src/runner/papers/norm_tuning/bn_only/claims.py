@@ -201,8 +201,8 @@ CLAIMS = {
         ),
         ours(
             "shift-helps",
-            "Adam on all γ and β ends at a smaller error from β = 4 in the first layer than from"
-            " β = 0, at target widths 5 and 10",
+            "if β in the first layer is initially 4 instead of 0, Adam on all γ and β ends at a"
+            " smaller error, at target widths 5 and 10",
             QUESTION,
             q.ratio(t.ADAM, SHIFTED, JUDGED).above(1),
             needs={"target_width": 2},

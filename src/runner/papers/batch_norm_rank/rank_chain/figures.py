@@ -221,7 +221,7 @@ SMALL_SKIPS["gaussian"] = Look(style.SKY, "D", DASHED)
 """Looks by the distribution of the weights, for γ = 1 / (8 d) and 1 / (16 d)."""
 
 
-ASIDE = {"rademacher": 0.94, "uniform": 1.06}
+ASIDE = {"rademacher": 0.92, "uniform": 1.08}
 """Positions of points that would cover one another, as multiples of their width."""
 
 

@@ -119,6 +119,7 @@ FIGURES = [
         marks="lines: medians, bands: range, r: lower bound of the rank",
         caption="(a) shows the gradient norm of the first hidden layer / the last (dotted:"
         " √(π / (π − 1)) per layer), (b) r of the last layer, both at width N, (c) its"
-        " orthogonality gap at the largest depth (0: orthogonal samples). Lines are medians, bands the range.",
+        " orthogonality gap at the largest depth (0: orthogonal samples). Lines are medians,"
+        " bands the range.",
     ),
 ]

@@ -231,8 +231,8 @@ def say_by_depth(tables: Tables, first: str) -> str:
     return (
         f"The top row shows the {MEASURES[first]} by epoch. Rows below show differences to the"
         " pre-trained network with the same random draws; above 0 pre-training is better. Lines"
-        " are medians; each mean is the mean of a line. Bands are the range; some leave a panel."
-        f" Learning rate: {_rates(tables)}."
+        " are medians; a mean is the mean of its line over the epochs. Bands are the range; some"
+        f" leave a panel. Learning rate: {_rates(tables)}."
     )
 
 

@@ -88,7 +88,7 @@ def paper_c(axes: Axes, tables: Tables) -> None:
         look.band(axes, moved.index, moved[0.05], moved[0.95])
         look.line(axes, moved.index, moved[0.5])
         look.name(axes, 10, y, f"{name} layers", **BOLD)
-    OTHERS.note(axes, 0.98, 0.1, "band: middle 90 %", ha="right")
+    OTHERS.note(axes, 0.98, 0.125, "linear: error of finite steps\nbands: middle 90 %", ha="right")
     panel(axes, "C", "conserved by linear, not by ReLU layers", "time of gradient flow")
     invariant = r"$W_{2}^{T} W_{2} - W_{1} W_{1}^{T}$"
     axes.set(yscale="log", ylim=(3e-7, 1), xlim=(0, 20), ylabel=f"relative change of\n{invariant}")

@@ -153,15 +153,15 @@ def _together(ends: list[tuple[float, str, Look]]) -> list[tuple[float, str, Loo
 
 
 def with_rates(panels: str, tables: Tables) -> str:
-    """Return a caption: sentences about panels, lines and bands, and each method's learning rate.
+    """Return a caption: sentences about panels and lines, and each method's learning rate.
 
-    A learning rate at an end of its grid is marked. panels: sentences about the panels.
+    A learning rate at an end of its grid is marked. panels: sentences about the panels and lines.
     """
     rates = [
         f"{named(method)} {rate:g}{END_OF_GRID[end]}"
         for method, rate, end in chosen_rates(tables).itertuples(index=False, name=None)
     ]
-    return f"{panels} Lines are medians, bands the range. Learning rates: {'; '.join(rates)}."
+    return f"{panels} Learning rates: {'; '.join(rates)}."
 
 
 def _network(tables: Tables) -> str:
@@ -246,7 +246,8 @@ FIGURE_5 = Drawing(
     marks="lines: medians, bands: range",
     caption=partial(
         with_rates,
-        "(a) shows the training accuracy and (b) the rank of the last hidden layer, by epoch.",
+        "(a) shows the training accuracy and (b) the rank of the last hidden layer, by epoch. Lines"
+        " are medians, bands the range.",
     ),
     shows={"method": CENTRED},
 )
@@ -265,7 +266,7 @@ FIGURES = [
         caption=partial(
             with_rates,
             "(a) shows the training accuracy and (b) r, the lower bound of the rank of the last"
-            " hidden layer, by iteration of SGD.",
+            " hidden layer, by iteration of SGD. Lines are medians, bands the range.",
         ),
         shows={"method": ["batch_norm", "batch_norm_no_mean"]},
     ),
@@ -280,12 +281,12 @@ FIGURES = [
                 holds=["gradients-align", "vanilla-untrainable", "same-path-on-random-pixels"],
             )
         ],
-        marks="lines: medians, bands: range",
+        marks="a, c: medians and range",
         caption=partial(
             with_rates,
-            "(a) shows the training accuracy, (b) the training accuracy of plain networks,"
-            " enlarged, with a line for each network, (c) the alignment of different images'"
-            " gradients.",
+            "(a) shows the training accuracy, (b) the training accuracy of each plain network, (c)"
+            " the alignment of different images' gradients. Lines in (a) and (c) are medians, bands"
+            " the range.",
         ),
         shows={"method": ["batch_norm", "vanilla", "vanilla_100x", "vanilla_random_pixels"]},
     ),

@@ -123,7 +123,7 @@ def draw_by_depth(
     size = {"height": 3.4 + 2.55 * len(columns), "left": 1.25, "right": 1.3, "between": 1.0}
     picture, rows = sheet(1 + len(columns), len(depths), gap=0.85, beside=True, **size)
     for number, column in enumerate((first, *columns)):
-        words = "advantage of pre-training:\n{}\n(above 0: better)" if number else "{}"
+        words = "advantage of pre-training:\n{}\n(in pairs; above 0: better)" if number else "{}"
         rows[number, 0].set_ylabel(words.format(MEASURES[column]))
         for axes, depth in zip(rows[number], depths, strict=True):
             panel(axes, next(letters), f"depth {depth}", "epoch" * (number == len(columns)))
@@ -146,9 +146,9 @@ def draw_by_depth(
                 is_cut, arrows = _widen(axes, group, column)
                 cut += [letter] * is_cut
                 has_arrows |= arrows
-            leads = _mean_leads(tables, column)
+            means = _means(group, column)
             name_ends(
-                row[-1], [(y, f"over\n{text}:\n{leads[text]}", rows) for y, text, rows in ends]
+                row[-1], [(y, f"over\n{text}:\n{means[text]}", rows) for y, text, rows in ends]
             )
     low, inch = rows[-1, -1].get_position(), 1 / picture.get_figheight()
     ends_at = low.y0 - 0.58 * inch, rows[0, -1].get_position().y1 + 0.4 * inch
@@ -160,17 +160,14 @@ def draw_by_depth(
     return picture, drawn
 
 
-def _mean_leads(tables: Tables, column: str) -> dict[str, str]:
-    """Return in words the mean difference of the deepest pre-trained networks to each other
-    network.
+def _means(drawn: pd.DataFrame, column: str) -> dict[str, str]:
+    """Return in words the mean of each drawn line over the epochs, by the name of the network.
 
-    The difference is that of the medians of a column, averaged over the epochs. The keys are the
-    printed names of the other networks.
+    drawn: rows of `advantages` at one depth.
     """
-    medians = deepest(through_training(tables)).groupby("method")[column].median().rename(NAMES)
-    leads = medians[NAMES["pretrained"]] - medians
-    leads = -leads if "loss" in column else leads
-    return {name: f"mean {lead:+z.2f}".replace("-", "−") for name, lead in leads.items()}
+    means = drawn.groupby("method")[column].mean().rename(NAMES)
+    signed = {name: f"{mean:+z.2f}".replace("-", "−") for name, mean in means.items()}
+    return {name: f"mean {mean.replace('+0.00', '0.00')}" for name, mean in signed.items()}
 
 
 def _widen(axes: Axes, rows: pd.DataFrame, column: str) -> tuple[bool, bool]:
@@ -234,7 +231,8 @@ def say_by_depth(tables: Tables, first: str) -> str:
     return (
         f"The top row shows the {MEASURES[first]} by epoch. Rows below show differences to the"
         " pre-trained network with the same random draws; above 0 pre-training is better. Lines"
-        f" are medians, bands the range; some leave a panel. Learning rate: {_rates(tables)}."
+        " are medians; a mean is the mean of its line over the epochs. Bands are the range; some"
+        f" leave a panel. Learning rate: {_rates(tables)}."
     )
 
 
@@ -555,7 +553,7 @@ def _twins(kinds: list[Kind]) -> list[tuple[Kind, Kind]]:
 
 
 def say_scale(tables: Tables, verdict: str) -> str:
-    """Return the headline: whether a higher rank helps networks with weights of equal norm.
+    """Return the headline: whether pre-trained weights beat random weights of equal norm.
 
     Its numbers are median training accuracies at the last epoch, after 75 pre-training steps and
     from random weights. verdict: the verdict of claim `rank-beyond-scale`. Raises NoRows if a
@@ -563,14 +561,18 @@ def say_scale(tables: Tables, verdict: str) -> str:
     """
     ends = last_epochs(tables)
     ours, same = (f"{middle(ends, n, 'train_accuracy'):.2f}" for n in ("M = 75", "scale_matched"))
-    if verdict == "holds":
-        return f"A higher rank helps at equal size of the weights (accuracy {ours} against {same})"
-    if ours == same:
-        return f"Pre-trained and random weights of the same size reach the same accuracy ({ours})"
-    return (
-        f"No gain from rank is found at equal size of the weights (accuracy {ours} against {same})"
-    )
+    return f"{AFTER_75[verdict]} (final training accuracy {ours} against {same})"
 
+
+AFTER_75 = {
+    "holds": "After 75 steps of pre-training networks learn faster than from random weights of the"
+    " same size",
+    "fails": "After 75 steps of pre-training networks do not learn faster than from random weights"
+    " of the same size",
+    "undecided": "It is undecided whether 75 steps of pre-training beat random weights of the same"
+    " size",
+}
+"""The headline of `say_scale` without its numbers, by verdict."""
 
 AGAINST = ("batch_norm", "vanilla", "scale_matched")
 """Networks to which pre-training is compared, from left to right at each depth."""

@@ -221,6 +221,10 @@ SMALL_SKIPS["gaussian"] = Look(style.SKY, "D", DASHED)
 """Looks by the distribution of the weights, for γ = 1 / (8 d) and 1 / (16 d)."""
 
 
+ASIDE = {"rademacher": 0.92, "uniform": 1.08}
+"""Positions of points that would cover one another, as multiples of their width."""
+
+
 def _relative_to_gaussian(metrics: pd.DataFrame) -> pd.DataFrame:
     """Return soft ranks, divided by the soft rank of Gaussian weights without skips at the same
     width.
@@ -232,15 +236,18 @@ def _relative_to_gaussian(metrics: pd.DataFrame) -> pd.DataFrame:
     return metrics.assign(**ranks.div(metrics["width"].map(plain), axis=0))
 
 
-def _by_law(axes: Axes, metrics: pd.DataFrame) -> None:
+def _by_law(axes: Axes, metrics: pd.DataFrame, apart: bool = False) -> None:
     """Draw soft ranks against the width for each distribution, with bands of two standard errors.
 
     Networks without skips and networks with a small gamma have separate lines, means over gammas.
+    apart: whether single points with a small gamma are drawn beside their width.
     """
     for (is_small, law), rows in metrics.groupby([in_lemma_5(metrics), "law"]):
         by_width, looks = rows.groupby("width"), SMALL_SKIPS if is_small else LAWS
         look = looks.get(law) or own_look("law", law)
         mean = by_width["soft_rank"].mean()
+        if apart and is_small and len(mean) == 1:
+            look, mean.index = replace(look, dashes=""), mean.index * ASIDE.get(law, 1)
         two = by_width["soft_rank_se"].apply(
             lambda errors: 2 * np.hypot.reduce(errors) / len(errors)
         )
@@ -301,14 +308,20 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     QUIET.note(left, 0.04, 0.82, "distributions overlap")
     with or_empty(right):
         relative = _relative_to_gaussian(metrics)
-        _by_law(right, relative)
+        _by_law(right, relative, apart=True)
         right.set_ylim(0.985, None)
         plain, small = relative[relative["skip"] == inf], relative[in_lemma_5(relative)]
         if len(small):
             words = "with skips: weight γ of the branch\n1/(8d) or 1/(16d), mean of both"
             SMALL_SKIPS["gaussian"].note(right, 0.99, 0.93, words, ha="right")
             names = {"gaussian": "Gaussian", "rademacher": "±1", "uniform": "uniform"}
-            looks = {name: SMALL_SKIPS[law] for law, name in names.items()}
+            looks = {}
+            for law, name in names.items():
+                widths = small.loc[small["law"] == law, "width"].unique()
+                look, words = SMALL_SKIPS[law], name
+                if len(widths) == 1:
+                    look, words = replace(look, dashes=""), f"{name}, d = {widths[0]}"
+                looks |= {words: look} if len(widths) else {}
             _signs(right, looks, {}, loc="upper right", bbox_to_anchor=(1, 0.88))
         for rows, looks, law, text, at, away in (
             (plain, LAWS, "gaussian", "Gaussian", 40, (0, -11)),
@@ -679,7 +692,7 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     promised = r"predicted by Lemma 7: $\delta_F(M)$ / d²"
     panel(left, "a", "change of ‖M‖² / (γd)², measured", promised)
     least = expansions["skip"].min()
-    right.set_ylabel(f"minus its value at γ = {least:g}")
+    right.set_ylabel(f"error − error at γ = {least:g}")
     panel(right, "b", "error of the prediction / (γd)²", "weight γ of the branch")
     columns = ["width", "law", "replicate", "skip", "predicted", "change", "change_se"]
     return picture, expansions[columns]
@@ -881,7 +894,7 @@ FIGURES = [
         " the smallest residual weight γ; each dot is a matrix. (b) shows the root mean square"
         " error of the prediction, divided by (γd)² and minus its value at the smallest γ (not"
         " drawn), against γ. Dotted lines have the slopes 1 and 2. Wider networks are darker;"
-        " hollow markers have uniform, others Gaussian weights.",
+        " white markers have uniform, others Gaussian weights.",
         shows={"law": ["gaussian", "uniform"]},
     ),
     Drawing(

@@ -132,7 +132,7 @@ def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         QUIET.note(left, 0.835, 0.5, f"deeper\nthan {DEEP}", ha="center")
     panel(left, "a", "rank before training", "depth L")
     panel(middle, "b", "its lower bound r", "depth L")
-    panel(right, "c", f"accuracy, epoch {epochs}", "depth L")
+    panel(right, "c", f"training accuracy, epoch {epochs}", "depth L")
     return picture, by_depth(tables)
 
 
@@ -227,7 +227,7 @@ def draw_norms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     name_ends(right, _by_depth(right, ends, "train_accuracy", chance, "chance", "median"))
     if ends["depth"].max() > DEEP:
         QUIET.note(right, 0.44, 0.44, f"deeper\nthan {DEEP}", ha="center")
-    panel(right, "c", f"accuracy, epoch {ends['epoch'].max()}", "depth L")
+    panel(right, "c", f"training accuracy, epoch {ends['epoch'].max()}", "depth L")
     return picture, drawn
 
 
@@ -239,7 +239,7 @@ def say_norms(tables: Tables) -> str:
     accuracy = select(trained(tables), normalization="layer", depth=16)["train_accuracy"]
     return (
         "Networks with layer norm or RMS norm lose the rank, but learn: at depth 16 layer norm"
-        f" ends at an accuracy of {accuracy.median():.2f}"
+        f" ends at a training accuracy of {accuracy.median():.2f}"
     )
 
 

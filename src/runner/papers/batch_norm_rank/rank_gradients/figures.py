@@ -80,8 +80,9 @@ def draw_gradients(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     ticks(right.xaxis, sorted(deepest["d"].unique()))
     name_ends(right, _lines(right, deepest, "d", "gap"))
     QUIET.note(right, 0.04, 0.8, "0: samples are\northogonal")
-    panel(left, "a", "first / last gradient", "depth L")
-    panel(middle, "b", "r of the last layer", "depth L")
+    depth = f"depth L (width {drawn['N'].max()})"
+    panel(left, "a", "first / last gradient", depth)
+    panel(middle, "b", "r of the last layer", depth)
     panel(right, "c", f"orthogonality gap, L = {drawn['L'].max()}", "width d")
     return picture, drawn
 
@@ -116,8 +117,9 @@ FIGURES = [
             )
         ],
         marks="lines: medians, bands: range, r: lower bound of the rank",
-        caption="(a) shows the gradient norm of the first hidden layer / the last at width N"
-        " (dotted: √(π / (π − 1)) per layer), (b) r of the last layer, (c) its orthogonality gap"
-        " (0: orthogonal samples). Lines are medians, bands the range.",
+        caption="(a) shows the gradient norm of the first hidden layer / the last (dotted:"
+        " √(π / (π − 1)) per layer), (b) r of the last layer, both at width N, (c) its"
+        " orthogonality gap at the largest depth (0: orthogonal samples). Lines are medians,"
+        " bands the range.",
     ),
 ]

@@ -292,7 +292,7 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     style.level(left, RANK)
     label_style: dict[str, Any] = {"textcoords": "offset points", "size": SMALL}
     words = f"task: rank {RANK}"
-    QUIET.name(left, depths[0], RANK, words, xytext=(-10, -13), ha="left", **label_style)
+    QUIET.name(left, depths[0], RANK, words, xytext=(-6, -13), ha="left", **label_style)
     _by_recipe(left, networks, "rank")
     with or_empty(right):
         above = deep(losses_above(metrics))
@@ -308,7 +308,9 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         for depth, value in below_best(metrics).items():
             words = f"{value:.1f} %: below the best".replace("-", "−")
             aside = {"xytext": (9, 0), "ha": "left"}
-            RECIPES["annealed"][1].name(right, depth, place(value), words, **label_style | aside)
+            RECIPES["annealed"][1].name(
+                right, depth, float(place(value)), words, **label_style | aside
+            )
         zero = collapsed(above)
         if len(zero):
             label_style |= {"xytext": (0, 13), "ha": "right"}

@@ -53,8 +53,8 @@ def draw_practice(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     left.set(xscale="log", xlim=(1e-17, 3), ylim=(len(SHOWN) - 0.4, -2.3), yticks=[])
     right.set_xlim(-0.6, 1.5)
     right.fill_between([MIDDLE, 1.5], -0.6, len(SHOWN), color=SHADE, linewidth=0, zorder=0)
-    words = f"shaded, above {MIDDLE}:\ncounted as conserved"
-    QUIET.name(right, (MIDDLE + 1.5) / 2, len(SHOWN) - 2, words, size=SMALL)
+    words = f"above {MIDDLE}:\ncounted as\nconserved"
+    QUIET.name(right, 0.75, len(SHOWN) - 2, words, size=SMALL)
     for x in (0, 1):
         right.vlines(x, -0.6, len(SHOWN), QUIET.color, QUIET.dashes, linewidth=1.2, zorder=1)
     for row, label in enumerate(SHOWN):

@@ -51,10 +51,10 @@ def draw_practice(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     options = {"height": 5.8, "left": 2.6, "top": 0.15, "ratios": [1, 1.4], "sharey": True}
     picture, ((left, right),) = sheet(1, 2, **options, beside=True)
     left.set(xscale="log", xlim=(1e-17, 3), ylim=(len(SHOWN) - 0.4, -2.3), yticks=[])
-    right.set_xlim(-0.6, 1.5)
-    right.fill_between([MIDDLE, 1.5], -0.6, len(SHOWN), color=SHADE, linewidth=0, zorder=0)
+    right.set_xlim(-0.6, 1.6)
+    right.fill_between([MIDDLE, 1.6], -0.6, len(SHOWN), color=SHADE, linewidth=0, zorder=0)
     words = f"above {MIDDLE}:\ncounted as\nconserved"
-    QUIET.name(right, 0.75, len(SHOWN) - 2, words, size=SMALL)
+    QUIET.name(right, 1.03, len(SHOWN) - 2, words, size=SMALL, ha="left")
     for x in (0, 1):
         right.vlines(x, -0.6, len(SHOWN), QUIET.color, QUIET.dashes, linewidth=1.2, zorder=1)
     for row, label in enumerate(SHOWN):

@@ -1,5 +1,6 @@
 """Draw figure 1 of paper D, the comparison of training procedures, and the preview of one run."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from runner.papers.bottleneck_structure.bottleneck.tables import RANK, ZERO, at_ridge, deep, fitted
+from runner.papers.bottleneck_structure.bottleneck.tables import (
+    RANK,
+    ZERO,
+    at_ridge,
+    deep,
+    with_ranges,
+)
 from runner.papers.bottleneck_structure.looks import draw_spectra, rank_look
 from runner.results import style
 from runner.results.drawing import Drawing, Finding, or_empty
@@ -62,22 +69,36 @@ def say_slope(tables: Tables) -> str:
 def _norms(axes: Axes, networks: pd.DataFrame, all_depths: pd.Series) -> None:
     """Draw ‖θ‖² by depth, one task in bold; crosses are networks that do not fit the data.
 
-    networks: those of one recipe. all_depths: the depths of all recipes.
+    Colored lines join the networks of a range of equal rank, grey ones the ranges of a task. Marks
+    below the task's rank are moved to the left. networks: those of one recipe. all_depths: the
+    depths of all recipes.
     """
     first, shallow, last = networks["replicate"].min(), all_depths.min(), all_depths.max()
-    fitting = fitted(networks)
+    fitting = with_ranges(networks)
     failed = networks.drop(fitting.index)
     axes.plot(failed["depth"], failed["parameter_norm"], "x", color=INK, ms=4, mew=1)
-    for (replicate, rank), rows in fitting.sort_values("depth").groupby(["replicate", "rank"]):
+    points = fitting[["depth", "parameter_norm"]]
+    for before, after in pairwise(fitting.index):
+        replicate = fitting["replicate"][after]
+        if fitting["replicate"][before] == replicate and (
+            fitting["range"][before] != fitting["range"][after]
+        ):
+            width = 2.0 if replicate == first else 0.7
+            axes.plot(*points.loc[[before, after]].to_numpy().T, color=GREY, lw=width, zorder=1.5)
+    for (replicate, rank, _), rows in fitting.groupby(["replicate", "rank", "range"]):
         look, bold = rank_look(rank), replicate == first
         size = {"markersize": 5.5} if bold else {"markersize": 3.5, "linewidth": 0.9, "alpha": 0.6}
-        look.line(axes, rows["depth"], rows["parameter_norm"], zorder=3 + bold, **size)
+        depths = rows["depth"] - 0.3 * (rank < RANK)
+        look.line(axes, depths, rows["parameter_norm"], zorder=3 + bold, **size)
     axes.set_xlim(shallow - 0.5 - 0.2 * (last - shallow), last + 0.5 + 0.04 * (last - shallow))
     _name_ranks(axes, fitting)
-    if len(failed):
-        spot = failed[["depth", "parameter_norm"]].max()
-        near = {"textcoords": "offset points", "size": SMALL, "xytext": (0, 8), "ha": "right"}
-        PLAIN.name(axes, *spot, "no fit", **near)
+    words, named = "no fit:\n", -np.inf
+    for depth, rows in failed.groupby("depth"):
+        if depth - named > (last - shallow) / 4:  # closer labels would overlap
+            text = f"{words}{len(rows)} of {(networks['depth'] == depth).sum()}"
+            near = {"textcoords": "offset points", "size": SMALL, "xytext": (0, 6), "va": "bottom"}
+            PLAIN.name(axes, depth, rows["parameter_norm"].max(), text, **near)
+            words, named = "", depth
 
 
 def _slopes(axes: Axes, norms: pd.Series, last: int) -> None:
@@ -146,7 +167,7 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     by = {recipe: deep(select(metrics, recipe=recipe)) for recipe in present}
     every = pd.concat(by.values())
     common = set.intersection(*(set(rows["depth"]) for rows in by.values())) or {every["depth"][0]}
-    three = np.quantile(sorted(common), np.linspace(0, 0.8, 3), method="nearest")
+    three = np.quantile(sorted(common), np.linspace(0, 1, 3), method="nearest")
     shown = sorted(set(map(int, three)))
     picture = style.canvas(5.2)
     columns = np.atleast_1d(picture.subfigures(1, len(present)))
@@ -174,6 +195,10 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             words = f"bold: task of ({letter})\npale: other tasks"
             QUIET.note(norm, 0.98, 0.98, words, ha="right", va="top")
     return picture, metrics
+
+
+LEAST = 0.1
+"""Losses up to this percentage above the best solution's loss are below the axis."""
 
 
 def losses_above(metrics: pd.DataFrame) -> pd.DataFrame:
@@ -204,18 +229,33 @@ def collapsed(metrics: pd.DataFrame) -> pd.DataFrame:
 def say_above(tables: Tables) -> str:
     """Return the headline: how far annealed training's loss is above the best loss, in percent.
 
-    Its numbers are the smallest and the largest median over depths, or only the largest if some
-    median is below the best loss. The headline also says that ordinary training collapses. Raises
-    NoRows if a recipe was not run or ordinary training does not collapse.
+    Its numbers are the smallest and the largest median over depths. Depths up to the last one at
+    which the median is below the best loss are excluded. The headline also says that ordinary
+    training collapses. Raises NoRows if a recipe was not run, if no depth remains, or if ordinary
+    training does not collapse.
     """
     rows = deep(losses_above(tables["metrics"]))
     medians = select(rows, recipe="annealed").groupby("depth")["above"].median()
     nonempty(collapsed(rows), "depth from which ordinary training collapses")
-    least = f"{medians.min():.0f} to" if medians.min() >= 0 else "up to"
+    better = medians.index[medians < 0]
+    medians = medians[medians.index > better.max()] if len(better) else medians
+    first = nonempty(medians.reset_index(), "depth with a larger loss")["depth"][0]
+    start = f"From depth {first} on the" if len(better) else "The"
     return (
-        f"The loss of annealed training is {least} {medians.max():.0f} % above the best solution"
-        " found; ordinary training of deep networks collapses"
+        f"{start} median loss of annealed training is {medians.min():.0f} to"
+        f" {medians.max():.0f} % above the best solution found; ordinary training of deep networks"
+        " collapses"
     )
+
+
+def below_best(metrics: pd.DataFrame) -> pd.Series:
+    """Return by depth the medians of annealed training that are below the best solution's loss.
+
+    They are in percent of this loss, and negative.
+    """
+    rows = deep(losses_above(metrics))
+    medians = rows[rows["recipe"] == "annealed"].groupby("depth")["above"].median()
+    return medians[medians < 0]
 
 
 def _by_recipe(axes: Axes, metrics: pd.DataFrame, column: str, place=np.asarray) -> None:
@@ -251,26 +291,33 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     left.yaxis.set_major_locator(MaxNLocator(7, integer=True))
     style.level(left, RANK)
     label_style: dict[str, Any] = {"textcoords": "offset points", "size": SMALL}
-    QUIET.name(left, depths[0], RANK, "the task", xytext=(0, -13), ha="left", **label_style)
+    words = f"task: rank {RANK}"
+    QUIET.name(left, depths[0], RANK, words, xytext=(-6, -13), ha="left", **label_style)
     _by_recipe(left, networks, "rank")
     with or_empty(right):
         above = deep(losses_above(metrics))
-        shown = above.loc[above["above"] > 0.1, "above"]
-        low, high = shown.min() / 2, 5 * shown.max()
-        right.set(yscale="log", ylim=(low, high))
+        shown = above.loc[above["above"] > LEAST, "above"]
         is_off = len(shown) < above["above"].notna().sum()  # as good as the best solution
-        place = style.rail(right, low, high, "≤ 0.1\u00a0%") if is_off else np.asarray
+        low, high = LEAST if is_off else shown.min() / 2, 5 * shown.max()
+        right.set(yscale="log", ylim=(low, high))
+        place = style.rail(right, low, high, f"≤ {LEAST:g}\u00a0%") if is_off else np.asarray
         steps = (1,) if high / low > 1000 else (1, 2, 5)
         percents = [y * k for y in (0.1, 1, 10, 100, 1000) for k in steps if low <= y * k <= high]
         style.ticks(right.yaxis, percents, [f"{y:,g}\u00a0%" for y in percents])
         _by_recipe(right, above, "above", place)
+        for depth, value in below_best(metrics).items():
+            words = f"{value:.1f} %: below the best".replace("-", "−")
+            aside = {"xytext": (9, 0), "ha": "left"}
+            RECIPES["annealed"][1].name(
+                right, depth, float(place(value)), words, **label_style | aside
+            )
         zero = collapsed(above)
         if len(zero):
             label_style |= {"xytext": (0, 13), "ha": "right"}
             words = "median: " * bool((zero["parameter_norm"] >= ZERO).any()) + "all weights zero"
             QUIET.name(right, zero["depth"].max(), zero["above"].max(), words, **label_style)
     style.panel(left, "a", "rank of the middle layer", "depth L")
-    style.panel(right, "b", "loss above the best solution", "depth L")
+    style.panel(right, "b", "loss above best solution found", "depth L")
     return picture, metrics
 
 
@@ -298,10 +345,22 @@ def caption_bottleneck(tables: Tables) -> str:
     }
     columns = [text for recipe, text in words.items() if (metrics["recipe"] == recipe).any()]
     return (
-        f"Columns are {'; '.join(columns)}. The upper row shows ‖θ‖² by depth; colors are ranks,"
-        " crosses networks without fit, bold is the task of the lower row. The lower row shows the"
+        f"Columns are {'; '.join(columns)}. The upper row shows ‖θ‖² by depth; colors are ranks"
+        " (grey lines: the rank changes), crosses networks without fit, bold is the task of the"
+        " lower row. The lower row shows the"
         " first k singular values (k: rank) by layer; bands are the others."
     )
+
+
+def _better(tables: Tables) -> str:
+    """Return a sentence that names the depths at which annealed training is better than the best.
+
+    It is empty if there are none.
+    """
+    depths = ", ".join(map(str, below_best(tables["metrics"]).index))
+    if not depths:
+        return ""
+    return f" At depth {depths} annealed training ends below the best solution found (median)."
 
 
 HEADLINE = ["parameter_norm", "train_cost", "test_cost", "rank"]
@@ -327,8 +386,8 @@ FIGURES = [
         caption=lambda tables: (
             f"(a) shows the middle layer's rank by depth{_from_depth(tables['metrics'])} (dotted:"
             " the task's rank). (b) shows the loss in percent above the best solution found;"
-            " smaller losses than the best are at ≤ 0.1 %. Ordinary training has"
-            f" weight decay λ; annealed training has {ANNEALED}."
+            f" smaller losses than the best are at ≤ {LEAST:g} %.{_better(tables)} Ordinary"
+            f" training has weight decay λ; annealed training has {ANNEALED}."
         ),
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),

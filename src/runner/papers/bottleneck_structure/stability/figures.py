@@ -32,6 +32,9 @@ FEWEST = 3
 """Smallest number of networks whose median is drawn."""
 
 
+HEIGHTS = (5, 7, 10, 15, 20, 30, 40, 50, 70, 100, 150, 200, 300)
+"""Values at which the y-axes of figure 1's task have ticks."""
+
 SYMBOLS = {"depth": "L", "rate": "c"}
 
 
@@ -45,12 +48,24 @@ def _fitting(tables: Tables) -> pd.DataFrame:
     return rows.assign(kernel=rows["ntk_trace"] / rows["depth"])
 
 
+def _compared(tables: Tables) -> pd.DataFrame:
+    """Return the networks that fit, at depths with FEWEST of them at the first and the last rate.
+
+    Raises NoRows if there is no such depth.
+    """
+    rows = _fitting(tables)
+    counts = rows.groupby("depth")["rate"].value_counts().unstack(fill_value=0)
+    many = (counts.iloc[:, [0, -1]] >= FEWEST).all(axis=1)
+    return nonempty(rows[rows["depth"].map(many)], "depth with enough networks that fit")
+
+
 def say_bounded(tables: Tables) -> str:
     """Return the headline: the median Tr Θ / L before gradient descent, and at the largest rate.
 
-    The networks fit figure 1's task. Raises NoRows if no network fits.
+    The networks fit figure 1's task, at depths with FEWEST of them at both rates. Raises NoRows if
+    there are none.
     """
-    rows = _fitting(tables)
+    rows = _compared(tables)
     by = rows.groupby("rate")["kernel"].median()
     rate = by.index[-1]
     return (
@@ -60,12 +75,13 @@ def say_bounded(tables: Tables) -> str:
     )
 
 
-def _lines(axes: Axes, rows: pd.DataFrame, x: str, y: str) -> dict[str, Look]:
+def _lines(axes: Axes, rows: pd.DataFrame, x: str, y: str, apart: float = 0.0) -> dict[str, Look]:
     """Draw medians of a column divided by L, a line for each depth or each rate.
 
     A line is interrupted where fewer than FEWEST networks have a finite value above zero. x: "rate"
-    or "depth", on the x-axis; the other one has the lines. y: the column. Returns the names of the
-    lines with their looks, by depth or rate.
+    or "depth", on the x-axis; the other one has the lines. y: the column. apart: distance in x
+    between the marks of neighboring lines. Returns the names of the lines with their looks, by
+    depth or rate.
     """
     other = {"rate": "depth", "depth": "rate"}[x]
     rows = rows.assign(height=rows[y] / rows["depth"])
@@ -78,7 +94,9 @@ def _lines(axes: Axes, rows: pd.DataFrame, x: str, y: str) -> dict[str, Look]:
     for value, networks in rows.groupby(other):
         look = Look(colors[value], markers[value], width=1.8) if value else BEFORE
         heights = networks.groupby(x)["height"]
-        look.line(axes, [*heights.groups], heights.median().where(heights.count() >= FEWEST))
+        aside = apart * ([*colors].index(value) - (len(colors) - 1) / 2) if value else 0.0
+        places = np.array([*heights.groups]) + aside
+        look.line(axes, places, heights.median().where(heights.count() >= FEWEST))
         looks[f"{SYMBOLS[other]} = {value:g}" if value else "before"] = look
     axes.set_yscale("log")
     return looks
@@ -114,20 +132,28 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             looks = _lines(axes, select(fitting, task="figure-1"), "rate", column)
             axes.set(xscale="log", xlim=(first / 1.5, 1.3 * rates[-1]))
             ticks(axes.xaxis, [first, *rates], labels)
+            low, high = axes.get_ylim()
+            ticks(axes.yaxis, [y for y in HEIGHTS if low <= y <= high])
             if axes is left:
                 axes.set_ylim(axes.get_ylim())  # the guide may leave the panel
                 guide(axes, rates, 2 / rates)
                 QUIET.note(axes, 0.99, 0.8, "edge:\n2/c", ha="right")
                 _key(axes, looks, 0.09, 0.06)
     with or_empty(middle):
-        by = _fitting(tables).groupby("rate")["kernel"].median()
+        compared = _compared(tables)
+        by = compared.groupby("rate")["kernel"].median()
         if 0 in by.index and len(by) > 1:
             words = f"{by[0]:.0f} before,\n{by.iloc[-1]:.0f} at c = {by.index[-1]:g}"
-            QUIET.note(middle, 0.04, 0.03, f"median of all:\n{words}", va="bottom")
+            depths = f"L = {compared['depth'].min()} to {compared['depth'].max()}"
+            QUIET.note(middle, 0.04, 0.03, f"median of\n{depths}:\n{words}", va="bottom")
     with or_empty(right):
         rows = select(metrics, task="example-20")
-        _key(right, _lines(right, rows, "depth", "ntk_trace"), 1.1, 0.3)
-        ticks(right.xaxis, sorted(rows["depth"].unique()))
+        depths = sorted(rows["depth"].unique())
+        looks = _lines(right, rows, "depth", "ntk_trace", apart=(depths[-1] - depths[0]) / 40)
+        _key(right, looks, 1.1, 0.3)
+        ticks(right.xaxis, depths)
+        if (rows["ntk_trace"] == 0).any():
+            QUIET.note(right, 1.06, 0.02, "no mark:\nnetworks\nare zero", va="bottom")
     panel(left, "a", "figure 1: curvature / L", "c  (learning rate c/L)")
     panel(middle, "b", "figure 1: Tr Θ / L", "c  (learning rate c/L)")
     panel(right, "c", "Example 20: Tr Θ / L", "depth L")
@@ -140,14 +166,13 @@ FIGURES = [
     Drawing(
         "bottleneck-rates",
         draw_rates,
-        whose="supplementary",
         marks="lines: medians of 3 or more networks",
         findings=[Finding(say_bounded, holds=["large-rate-small-kernel"])],
         caption="Gradient descent with learning rate c/L begins from trained networks of figure"
         " 1's task (a, b) and from networks of Example 20 (c). (a) shows the curvature 2 ‖Θ(X, X)‖"
         " / N, divided by L, of networks that fit; descent is unstable above the dotted line."
         " (b) shows Tr Θ / L of the same networks, (c) of Example 20 without zero networks. Lines"
-        f" are medians; fewer than {FEWEST} networks are not drawn.",
+        f" are medians, in (c) moved apart; fewer than {FEWEST} networks are not drawn.",
     ),
 ]
 

@@ -16,7 +16,11 @@ ROWS = {
 }
 """Names and looks of the methods, from the highest row to the lowest."""
 
-MEASURES = {"train_loss": "training loss (cross-entropy)", "test_accuracy": "test accuracy"}
+MEASURES = {
+    "train_loss": ("training loss", "cross-entropy"),
+    "test_accuracy": ("test accuracy", "fraction of test images"),
+}
+"""Title and x-axis of each panel, by column."""
 
 
 def draw_copies(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -27,16 +31,26 @@ def draw_copies(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """
     metrics = tables["metrics"]
     picture, (panels,) = sheet(height=3.3, left=1.35, sharey=True)
-    for axes, letter, (column, name) in zip(panels, "ab", MEASURES.items(), strict=True):
+    for axes, letter, (column, words) in zip(panels, "ab", MEASURES.items(), strict=True):
         for height, (method, (_, look)) in enumerate(ROWS.items()):
             strip(axes, select(metrics, method=method)[column], height, look)
-        widths = ", ".join(f"{d:.0f}" for d in sorted(metrics["target_width"].unique()))
-        panel(axes, letter, name, f"networks 64 → {widths} → 10")
+        panel(axes, letter, *words)
     panels[0].set_xscale("log")
     ticks(panels[0].yaxis, range(len(ROWS)), [name for name, _ in ROWS.values()])
     panels[0].set_ylim(len(ROWS) - 0.5, -0.5)
     ticks(panels[0].xaxis, [0.01, 0.03, 0.1])
     return picture, spread(metrics, ["method", "target_width"], [*MEASURES, "agreement"])
+
+
+def caption_copies(tables: Tables) -> str:
+    """Return the caption of figure `norm-classifier`, with the widths of the classifiers."""
+    widths = ", ".join(f"{d:.0f}" for d in sorted(tables["metrics"]["target_width"].unique()))
+    return (
+        f"Frozen random layers copy a classifier of digits (64 → {widths} → 10): γ and β are set by"
+        " the construction, or trained on the labels. (a) shows the training loss, (b) the test"
+        " accuracy. Active ReLUs have the shifts of Lemma 7. Adam takes 300 steps on all images;"
+        " its learning rate falls from 0.1 to 0 along a cosine (classifier: constant, 0.01)."
+    )
 
 
 def say_labels(tables: Tables) -> str:
@@ -62,9 +76,6 @@ FIGURES = [
         whose="our experiment",
         findings=[Finding(say_labels, holds=["classifier-copied", "labels-beat-target"])],
         marks="dots: replicates, strokes: medians",
-        caption="Frozen random layers copy a classifier of digits: γ and β are set by the"
-        " construction, or trained on the labels. (a) shows the training loss, (b) the test"
-        " accuracy. Active ReLUs have the shifts of Lemma 7. Adam takes 300 steps on all images;"
-        " its learning rate falls from 0.1 to 0 along a cosine (classifier: constant, 0.01).",
+        caption=caption_copies,
     ),
 ]

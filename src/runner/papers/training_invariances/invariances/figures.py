@@ -392,7 +392,7 @@ def _growth(axes: Axes, tables: Tables) -> pd.DataFrame:
             SQUARES["top"].name(axes, x.iloc[-1], top, f"largest,\nlinear:\n{law}", **aside)
         drawn.append(line.assign(architecture=architecture, power=power))
         if not free:
-            names.append((line["remainder"].iloc[-1], "all others", SQUARES["remainder"]))
+            names.append((line["remainder"].iloc[-1], "sum of\nall others", SQUARES["remainder"]))
     name_ends(axes, names)
     QUIET.note(axes, 0.98, 0.33, "dotted: " + r"$(\log t)^{2/L}$" + "\nL: longest path", ha="right")
     ticks_within(axes.yaxis, 1, 3, 10, 30, 100, 300, 1000)
@@ -461,6 +461,8 @@ def _signs(axes: Axes, tables: Tables) -> pd.DataFrame:
         look.line(axes, line["time"], line["sign_changes"])
         if integrator == "euler":
             names.append((f"step {rate:g}", look))
+    between = drawn.groupby(keys[:2])["time"].diff().median()
+    QUIET.note(axes, 0.04, 0.04, f"per {between:.2g} of the path", va="bottom")
     for number, (text, look) in enumerate([("dashed: Runge–Kutta", QUIET), *names]):
         look.note(axes, 0.97, 0.94 - 0.08 * number, text, ha="right")
     values = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1)
@@ -537,11 +539,11 @@ FIGURES = [
         unread=("metrics",),
         findings=[Finding(say_what_grows, holds=["weights-diverge", "rank-one", "alignment"])],
         marks="lines: medians, in d means",
-        caption="(a) shows the last inner layer's singular values by time t (tick 10⁸: t ="
-        " 10^(10⁸); dashed: residual blocks; L: longest path), (b) 1 − |⟨v, u⟩| of adjacent"
-        " leading singular vectors against ‖W‖², (c) ‖W‖₂²/‖W‖² where Eq. (14) is not"
-        " trivial, (d) how many weights change sign. Lines are medians (d: means) of networks"
-        " separating their data.",
+        caption="(a) shows the last inner layer's largest σ² and the sum of all others by time t"
+        " (tick 10⁸: t = 10^(10⁸); dashed: residual blocks; L: longest path), (b) 1 − |⟨v, u⟩| of"
+        " adjacent leading singular vectors against ‖W‖², (c) ‖W‖₂²/‖W‖² where Eq. (14) is not"
+        " trivial, (d) how many weights change sign in a piece of the path. Lines are medians"
+        " (d: means) of networks separating their data.",
         shows={
             "architecture": ["linear", "relu_then_linear", "conv", "conv_free", "residual_free"],
             "data": ["gaussian", "digits"],

@@ -32,6 +32,7 @@ from runner.results.evidence import slopes
 from runner.results.rows import NoRows, Tables, nonempty
 from runner.results.style import (
     BLUE,
+    DASHED,
     NAVY,
     QUIET,
     SKY,
@@ -148,17 +149,17 @@ def _gains(rows: pd.DataFrame) -> dict[float, str]:
     return shades(sorted(set(rows["gain"])), SKY, BLUE, NAVY)
 
 
-def _by_epoch(axes: Axes, drawn: pd.DataFrame, of_usual: str = "") -> None:
+def _by_epoch(axes: Axes, drawn: pd.DataFrame) -> None:
     """Draw one line for each gain, with its name at the end; the line of the usual gain is wide.
 
-    drawn: a row for each gain and epoch. of_usual: text after the name of the usual gain.
+    drawn: a row for each gain and epoch.
     """
     colors, names = _gains(drawn), []
     axes.set_xscale("log")
     for gain, line in drawn[drawn["epoch"] > 0].groupby("gain"):
         look = Look(colors[gain], "", width=6.0 if gain == 1 else 1.8)
         look.line(axes, line["epoch"], line["median"], zorder=1.9 if gain == 1 else 2)
-        text = f"gain {gain:g}" + f" (usual){of_usual}" * (gain == 1)
+        text = f"gain {gain:g}" + " (usual)" * (gain == 1)
         names.append((line["median"].iloc[-1], text, look))
     axes.set_xlim(1, max(2, drawn["epoch"].max()))
     ticks_within(axes.xaxis, 1, 10, 100, 1000, 10000)
@@ -171,9 +172,10 @@ def _ratio_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
     axes.set_ylim(0, 1.02)
     level(axes, 1, "rank one", above=False)
     usual = (100 * drawn[drawn["gain"] == 1].set_index("epoch")["median"]).sort_index()
-    words = f":\n{usual.iloc[0]:.0f} % to {usual.iloc[-1]:.0f} %" if len(usual) else ""
-    _by_epoch(axes, drawn, words)
+    _by_epoch(axes, drawn)
     note = "gain: initial size / usual size\nσ: singular values of the layer"
+    if len(usual):
+        note += f"\ngain 1: {usual.iloc[0]:.0f} % before, {usual.iloc[-1]:.0f} % after"
     QUIET.note(axes, 0.03, 0.86, note, va="top")
     return drawn
 
@@ -227,7 +229,7 @@ def _by_width(axes: Axes, tables: Tables) -> pd.DataFrame:
     rows = by_width(tables)
     drawn, names = [], []
     axes.set(xscale="log", yscale="log")
-    for column, name in (("remainder", "all others"), ("top", "largest")):
+    for column, name in (("remainder", "sum of\nall others"), ("top", "largest")):
         line = _spread(rows, ["width"], column)
         exponent = slopes(rows, "width", column, log=True).median()
         _bars(axes, line["width"], line, SQUARES[column])
@@ -274,7 +276,7 @@ def draw_beyond_the_flow(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             "last inner layer: all σ²\nbut the largest: decay / none",
             "2 × decay λ × time T",
         ),
-        (_drift_by_rate, "no decay: change of\nD = W₂ᵀW₂ − W₁W₁ᵀ", "learning rate"),
+        (_drift_by_rate, "no decay: change of D\n/ initial size of D", "learning rate"),
         (_spectra, "last inner layer: σ", "index (ten classes)"),
     ]
     drawn = [pd.DataFrame({"panel": []})]
@@ -289,6 +291,10 @@ NAMED_AT = {"SGD": (-11, -3), "momentum": (-11, -17), "AdamW": (-28, -2)}
 """Offset of a method's name from its last point, in points."""
 
 
+SMALLEST = 3e-4
+"""Smallest ratio on the axis of panel (a); smaller ones are drawn as zero."""
+
+
 NESTED = {"SGD": 14, "AdamW": 11, "momentum": 6}
 """Marker sizes of methods that overlap; large markers are hollow."""
 
@@ -298,7 +304,7 @@ def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
     rows = last(by_decay(steady(tables)))
     drawn = _spread(rows, ["method", "classes", "exponent"], "decayed")
     shown = drawn[drawn["classes"] == drawn["classes"].min()]
-    position = rail(axes, 3e-4, 1.7)
+    position = rail(axes, SMALLEST, 1.7)
     ends_at = shown["exponent"].min() / 2, 1.5 * shown["exponent"].max()
     x = np.geomspace(*ends_at) if ends_at[0] > 0 else np.ones(1)
     guide(axes, x, np.exp(-x))
@@ -341,6 +347,7 @@ def _drift_by_rate(axes: Axes, tables: Tables) -> pd.DataFrame:
         side = {"xytext": (6, 15), "ha": "right"} if right else {"xytext": (9, -2), "ha": "left"}
         options = {"textcoords": "offset points", "size": SMALL} | side
         METHODS[method].name(axes, at["learning_rate"], at["median"], method, **options)
+    QUIET.note(axes, 0.03, 0.02, "D = W₂ᵀW₂ − W₁W₁ᵀ", va="bottom")
     powers = [10.0**power for power in range(-6, 1)]
     low, high = sorted(axes.get_ylim())
     shown = [power for power in powers if low <= power <= high]
@@ -348,11 +355,15 @@ def _drift_by_rate(axes: Axes, tables: Tables) -> pd.DataFrame:
     return drawn
 
 
+WITHOUT_DECAY = Look(SKY, "s", DASHED)
+"""Look of SGD without weight decay."""
+
+
 def _spectra(axes: Axes, tables: Tables) -> pd.DataFrame:
     """Draw the singular values of ten classes, with and without weight decay."""
     drawn = _spread(ten_class_spectra(tables), ["weight_decay", "index"], "singular_value")
     for number, (decay, line) in enumerate(reversed([*drawn.groupby("weight_decay")])):
-        look = METHODS["SGD"] if decay else METHODS["gradient descent"]
+        look = METHODS["SGD"] if decay else WITHOUT_DECAY
         _bars(axes, line["index"], line, look, markersize=4)
         text = f"SGD, decay λ = {decay:g}" if decay else "SGD, no decay"
         look.note(axes, 0.98, 0.84 + 0.09 * number, text, ha="right")
@@ -401,9 +412,9 @@ FIGURES = [
         marks="lines and marks: medians, bars: range",
         caption="(a) shows the ratio ‖W‖₂² / ‖W‖² of the last inner layer by epoch, for four"
         " initial sizes (gains), (b) the remainder ‖W‖² − ‖W‖₂². (c) shows the ratio for other"
-        " networks and losses; ten classes have nine leading values. (d) shows squared"
-        " singular values by width. Marks are medians, bars ranges, of digits networks without"
-        " divergence.",
+        " networks and losses; ten classes have nine leading values. (d) shows the largest"
+        " σ² and the sum of all others by width. Marks are medians, bars ranges, of digits"
+        " networks without divergence.",
         shows={"data": ["digits", "fashion_mnist"]},
         selects=of_one_dataset,
     ),
@@ -414,10 +425,10 @@ FIGURES = [
         findings=[Finding(say_decay, holds=["decay"])],
         marks="marks: medians, bars: range",
         caption="(a) shows the remainder ‖W‖² − ‖W‖₂² of the last inner layer, divided by the"
-        " remainder at weight decay λ = 0, against 2λT (T: time). (b) shows the change"
-        " of D = W₂ᵀW₂ − W₁W₁ᵀ of adjacent layers without decay, by learning rate. (c) shows"
-        " singular values for ten classes. Marks are medians, bars ranges (digits, without"
-        " diverged networks).",
+        f" remainder at weight decay λ = 0, against 2λT (T: time; ≈ 0: below {SMALLEST:g})."
+        " (b) shows the change of D = W₂ᵀW₂ − W₁W₁ᵀ of adjacent layers without decay, divided by"
+        " D's initial size, by learning rate. (c) shows singular values for ten classes."
+        " Marks are medians, bars ranges (digits, without diverged networks).",
         shows={
             "data": ["digits", "fashion_mnist"],
             "optimizer": ["sgd", "momentum", "adam", "adamw"],

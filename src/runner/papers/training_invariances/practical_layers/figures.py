@@ -4,6 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from runner.papers.training_invariances.looks import INVARIANT, NOT_INVARIANT
+from runner.papers.training_invariances.practical_layers.claims import MIDDLE
 from runner.papers.training_invariances.practical_layers.tables import (
     CONTROLS,
     DECAY,
@@ -14,7 +15,7 @@ from runner.papers.training_invariances.practical_layers.tables import (
 )
 from runner.results.drawing import Drawing, Finding
 from runner.results.rows import Tables, spread
-from runner.results.style import GREEN, GREY, INK, PURPLE, QUIET, Look, sheet, ticks
+from runner.results.style import GREEN, GREY, INK, PURPLE, QUIET, SHADE, SMALL, Look, sheet, ticks
 
 OPTIMIZERS = {
     METHODS["sgd"]: Look(INK, "s"),
@@ -50,7 +51,10 @@ def draw_practice(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     options = {"height": 5.8, "left": 2.6, "top": 0.15, "ratios": [1, 1.4], "sharey": True}
     picture, ((left, right),) = sheet(1, 2, **options, beside=True)
     left.set(xscale="log", xlim=(1e-17, 3), ylim=(len(SHOWN) - 0.4, -2.3), yticks=[])
-    right.set_xlim(-0.6, 1.5)
+    right.set_xlim(-0.6, 1.6)
+    right.fill_between([MIDDLE, 1.6], -0.6, len(SHOWN), color=SHADE, linewidth=0, zorder=0)
+    words = f"above {MIDDLE}:\ncounted as\nconserved"
+    QUIET.name(right, 1.03, len(SHOWN) - 2, words, size=SMALL, ha="left")
     for x in (0, 1):
         right.vlines(x, -0.6, len(SHOWN), QUIET.color, QUIET.dashes, linewidth=1.2, zorder=1)
     for row, label in enumerate(SHOWN):
@@ -90,8 +94,8 @@ FIGURES = [
         findings=[Finding(say_practice, holds=["practice-conserved", "practice-first-order"])],
         caption="The left panel shows exact rates of change under gradient flow, divided by the"
         " largest possible rate; dots are networks. The right panel shows the exponent of the drift"
-        " in the learning rate; marks are medians, bars ranges. Blue quantities are conserved,"
-        " orange ones controls. D compares outgoing and incoming weights of neurons. With weight"
-        " decay λ, D exp(2λT) is compared (T: time).",
+        f" in the learning rate; above {MIDDLE} (shaded) we count a quantity as conserved."
+        " Blue quantities are conserved, orange ones controls. D compares outgoing and incoming"
+        " weights of neurons. With weight decay λ, D exp(2λT) is compared (T: time).",
     ),
 ]

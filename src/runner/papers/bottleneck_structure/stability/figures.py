@@ -168,10 +168,10 @@ FIGURES = [
         draw_rates,
         marks="lines: medians of 3 or more networks",
         findings=[Finding(say_bounded, holds=["large-rate-small-kernel"])],
-        caption="(a, b) begin from trained networks of figure 1's task, (c) from"
-        " Example 20's. (a) shows the curvature 2 ‖Θ(X, X)‖ / N, divided by L, of"
-        " networks that fit; descent is unstable above the dotted line. (b, c) show Tr Θ / L. Lines"
-        f" are medians of {FEWEST} or more networks that fit (c: nonzero).",
+        caption="Gradient descent begins at trained networks of figure 1's task (a, b) and at"
+        " Example 20's networks (c). (a) shows the curvature 2 ‖Θ(X, X)‖ / N, divided by L; above"
+        " the dotted line descent is unstable. (b, c) show Tr Θ / L. Lines are medians of"
+        f" {FEWEST} or more networks that fit (c: nonzero).",
     ),
 ]
 

@@ -346,21 +346,20 @@ def caption_bottleneck(tables: Tables) -> str:
     columns = [text for recipe, text in words.items() if (metrics["recipe"] == recipe).any()]
     return (
         f"Columns are {'; '.join(columns)}. The upper row shows ‖θ‖² by depth; colors are ranks"
-        " (grey lines: the rank changes), crosses networks without fit, bold is the task of the"
-        " lower row. The lower row shows the"
-        " first k singular values (k: rank) by layer; bands are the others."
+        " (grey: rank changes), crosses networks without fit. The lower row shows the bold task's"
+        " first k singular values (k: rank); bands: others."
     )
 
 
 def _better(tables: Tables) -> str:
-    """Return a sentence that names the depths at which annealed training is better than the best.
+    """Return words that name the depths at which annealed training ends below the best solution.
 
-    It is empty if there are none.
+    They are empty if there are none.
     """
     depths = ", ".join(map(str, below_best(tables["metrics"]).index))
     if not depths:
         return ""
-    return f" At depth {depths} annealed training ends below the best solution found (median)."
+    return f"; at depth {depths} annealed training ends below it"
 
 
 HEADLINE = ["parameter_norm", "train_cost", "test_cost", "rank"]
@@ -385,9 +384,9 @@ FIGURES = [
         marks="lines: medians, dots: tasks",
         caption=lambda tables: (
             f"(a) shows the middle layer's rank by depth{_from_depth(tables['metrics'])} (dotted:"
-            " the task's rank). (b) shows the loss in percent above the best solution found;"
-            f" smaller losses than the best are at ≤ {LEAST:g} %.{_better(tables)} Ordinary"
-            f" training has weight decay λ; annealed training has {ANNEALED}."
+            " the task's rank), (b) the loss above the best solution found"
+            f"{_better(tables)}. Ordinary training has weight decay λ; annealed training has"
+            f" {ANNEALED}."
         ),
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),

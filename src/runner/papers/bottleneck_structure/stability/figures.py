@@ -168,11 +168,10 @@ FIGURES = [
         draw_rates,
         marks="lines: medians of 3 or more networks",
         findings=[Finding(say_bounded, holds=["large-rate-small-kernel"])],
-        caption="Gradient descent with learning rate c/L begins from trained networks of figure"
-        " 1's task (a, b) and from networks of Example 20 (c). (a) shows the curvature 2 ‖Θ(X, X)‖"
-        " / N, divided by L, of networks that fit; descent is unstable above the dotted line."
-        " (b) shows Tr Θ / L of the same networks, (c) of Example 20 without zero networks. Lines"
-        f" are medians, in (c) moved apart; fewer than {FEWEST} networks are not drawn.",
+        caption="Gradient descent begins at trained networks of figure 1's task (a, b) and at"
+        " Example 20's networks (c). (a) shows the curvature 2 ‖Θ(X, X)‖ / N, divided by L; above"
+        " the dotted line descent is unstable. (b, c) show Tr Θ / L. Lines are medians of"
+        f" {FEWEST} or more networks that fit (c: nonzero).",
     ),
 ]
 

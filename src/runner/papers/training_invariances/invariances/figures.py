@@ -539,11 +539,10 @@ FIGURES = [
         unread=("metrics",),
         findings=[Finding(say_what_grows, holds=["weights-diverge", "rank-one", "alignment"])],
         marks="lines: medians, in d means",
-        caption="(a) shows the last inner layer's largest σ² and the sum of all others by time t"
+        caption="(a) shows the last inner layer's σ² by time t"
         " (tick 10⁸: t = 10^(10⁸); dashed: residual blocks; L: longest path), (b) 1 − |⟨v, u⟩| of"
         " adjacent leading singular vectors against ‖W‖², (c) ‖W‖₂²/‖W‖² where Eq. (14) is not"
-        " trivial, (d) how many weights change sign in a piece of the path. Lines are medians"
-        " (d: means) of networks separating their data.",
+        " trivial, (d) weights that change sign. Networks separate their data.",
         shows={
             "architecture": ["linear", "relu_then_linear", "conv", "conv_free", "residual_free"],
             "data": ["gaussian", "digits"],

@@ -411,10 +411,9 @@ FIGURES = [
         findings=[Finding(say_gain_one, holds=["band"])],
         marks="lines and marks: medians, bars: range",
         caption="(a) shows the ratio ‖W‖₂² / ‖W‖² of the last inner layer by epoch, for four"
-        " initial sizes (gains), (b) the remainder ‖W‖² − ‖W‖₂². (c) shows the ratio for other"
-        " networks and losses; ten classes have nine leading values. (d) shows the largest"
-        " σ² and the sum of all others by width. Marks are medians, bars ranges, of digits"
-        " networks without divergence.",
+        " gains (initial sizes), (b) the remainder ‖W‖² − ‖W‖₂². (c) shows the ratio for other"
+        " networks and losses; ten classes: nine leading values. (d) shows the largest"
+        " σ² and the sum of all others by width. Diverged networks are excluded.",
         shows={"data": ["digits", "fashion_mnist"]},
         selects=of_one_dataset,
     ),
@@ -426,9 +425,9 @@ FIGURES = [
         marks="marks: medians, bars: range",
         caption="(a) shows the remainder ‖W‖² − ‖W‖₂² of the last inner layer, divided by the"
         f" remainder at weight decay λ = 0, against 2λT (T: time; ≈ 0: below {SMALLEST:g})."
-        " (b) shows the change of D = W₂ᵀW₂ − W₁W₁ᵀ of adjacent layers without decay, divided by"
-        " D's initial size, by learning rate. (c) shows singular values for ten classes."
-        " Marks are medians, bars ranges (digits, without diverged networks).",
+        " (b) shows the change of D of adjacent layers / D's initial size,"
+        " by learning rate. (c) shows singular values for ten classes."
+        " Diverged networks are excluded.",
         shows={
             "data": ["digits", "fashion_mnist"],
             "optimizer": ["sgd", "momentum", "adam", "adamw"],

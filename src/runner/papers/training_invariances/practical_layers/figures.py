@@ -52,7 +52,8 @@ def draw_practice(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     picture, ((left, right),) = sheet(1, 2, **options, beside=True)
     left.set(xscale="log", xlim=(1e-17, 3), ylim=(len(SHOWN) - 0.4, -2.3), yticks=[])
     right.set_xlim(-0.6, 1.6)
-    right.fill_between([MIDDLE, 1.6], -0.6, len(SHOWN), color=SHADE, linewidth=0, zorder=0)
+    corners = [MIDDLE, 1.6, 1.6, MIDDLE], [-0.6, -0.6, len(SHOWN), len(SHOWN)]
+    right.fill(*corners, color=SHADE, linewidth=0, zorder=0)
     words = f"above {MIDDLE}:\ncounted as\nconserved"
     QUIET.name(right, 1.03, len(SHOWN) - 2, words, size=SMALL, ha="left")
     for x in (0, 1):
@@ -92,10 +93,10 @@ FIGURES = [
         whose="our experiment",
         marks="left: networks; right: medians, bars: range",
         findings=[Finding(say_practice, holds=["practice-conserved", "practice-first-order"])],
-        caption="The left panel shows exact rates of change under gradient flow, divided by the"
-        " largest possible rate; dots are networks. The right panel shows the exponent of the drift"
-        f" in the learning rate; above {MIDDLE} (shaded) we count a quantity as conserved."
-        " Blue quantities are conserved, orange ones controls. D compares outgoing and incoming"
-        " weights of neurons. With weight decay λ, D exp(2λT) is compared (T: time).",
+        caption="Left are exact rates of change under gradient flow, divided by the largest"
+        " possible rate. Right is the drift's exponent in the learning rate; we count exponents"
+        f" above {MIDDLE} as conserved. Blue quantities are conserved, orange ones controls. D"
+        " compares outgoing and incoming weights of neurons. With weight decay λ, D exp(2λT) is"
+        " compared (T: time).",
     ),
 ]

@@ -37,7 +37,7 @@ def test_what_is_printed_otherwise_has_both_names_in_help_and_captions():
     assert re.search(r"matrix_rank: float\n.*; printed as rank\n", text)
     rows = pd.DataFrame({"normalization": ["none", "batch"], "matrix_rank": 1.0, "rank_bound": 1.0})
     words = "Rank of plain networks, and r."
-    said = "none = plain; matrix_rank = rank; rank_bound = r"
+    said = "none (plain), matrix_rank (rank), rank_bound (r)"
     assert columns_named(words, {"metrics": rows}, "rank_collapse") == f"names in tables: {said}"
     both = {"metrics": rows, "training": pd.DataFrame({"rank": [1.0]})}
     assert "matrix_rank" not in columns_named(words, both, "rank_collapse"), "rank is a column, too"

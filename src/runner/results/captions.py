@@ -82,7 +82,7 @@ def columns_named(words: str, tables: Tables, study: str) -> str:
     """Return a phrase with the names of columns and values for which a caption has other names.
 
     words: the text of the caption. If the caption writes p for the column `sparsity`, the phrase is
-    `names in tables: sparsity = p`. The phrase is empty if no name differs. A printed name is
+    `names in tables: sparsity (p)`. The phrase is empty if no name differs. A printed name is
     skipped if a table has a column with this name, or if it begins like the name in the tables.
     """
     names = names_of(study)
@@ -95,8 +95,8 @@ def columns_named(words: str, tables: Tables, study: str) -> str:
     for name, text in sorted(printed.items(), key=lambda pair: -len(pair[1])):
         words, count = re.subn(rf"(?<!\w){re.escape(text)}(?!\w)", "", words, flags=re.I)
         if count and text not in printed and not _are_alike(name, text):
-            named.append(f"{name} = {text}")
-    return f"names in tables: {'; '.join(named)}" if named else ""
+            named.append(f"{name} ({text})")
+    return f"names in tables: {', '.join(named)}" if named else ""
 
 
 def _are_alike(name: str, printed: str) -> bool:

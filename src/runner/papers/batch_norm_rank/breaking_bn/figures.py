@@ -284,9 +284,8 @@ FIGURES = [
         marks="a, c: medians and range",
         caption=partial(
             with_rates,
-            "(a) shows the training accuracy, (b) the training accuracy of each plain network, (c)"
-            " the alignment of different images' gradients. Lines in (a) and (c) are medians, bands"
-            " the range.",
+            "(a) shows the training accuracy (median and range), (b) of each plain network, (c) the"
+            " alignment of different images' gradients (median and range).",
         ),
         shows={"method": ["batch_norm", "vanilla", "vanilla_100x", "vanilla_random_pixels"]},
     ),

@@ -231,8 +231,7 @@ def say_by_depth(tables: Tables, first: str) -> str:
     return (
         f"The top row shows the {MEASURES[first]} by epoch. Rows below show differences to the"
         " pre-trained network with the same random draws; above 0 pre-training is better. Lines"
-        " are medians; a mean is the mean of its line over the epochs. Bands are the range; some"
-        f" leave a panel. Learning rate: {_rates(tables)}."
+        f" are medians (numbers: their means), bands the range. Learning rate: {_rates(tables)}."
     )
 
 
@@ -762,7 +761,7 @@ FIGURES = [
         marks="large marks: medians, dots: networks",
         caption="(a) shows the final training accuracy against r before training, the lower"
         " bound of the last hidden layer's rank. (b) enlarges the best networks. Large marks are"
-        " medians, dots networks; hollow marks are random or orthogonalized weights. Lines join"
+        " medians, dots networks; hollow: random or orthogonalized weights. Lines join"
         " pre-trained and random networks of equal root mean square in each layer. Diverged"
         " networks have chance level.",
         shows={"method": [method for _, method in STARTS]},

@@ -789,8 +789,8 @@ FIGURES = [
         findings=[Finding(say_growth, holds=["soft-rank-growth", "r-growth"])],
         marks="band: standard deviation over the layers",
         caption=over_layers(
-            "(a) shows the soft rank of the hidden layers, averaged over {layers}, against the"
-            " width d; the dashed line is √d. (b) shows the soft rank divided by √d, against d."
+            "(a) shows the soft rank, averaged over {layers}, against the width d; the dashed line"
+            " is √d. (b) shows the soft rank divided by √d, against d."
             " γ is the weight of the random branch (∞: no skip connection)."
             " The band is one standard deviation over the layers of networks without skip"
             " connections; errors of the means are smaller than the markers."
@@ -851,7 +851,7 @@ FIGURES = [
         ],
         marks="points: means over the layers",
         caption=over_layers(
-            "(a) shows the regularity constant α (figure 8), (b) the mean of ‖M‖² (figure 9),"
+            "(a) shows α (figure 8), (b) the mean of ‖M‖² (figure 9),"
             " against the width d. The dashed line is d^1.5, the dotted line in (b) Lemma 13's"
             " bound at γ = 1. Points are means over {layers}; standard errors are smaller than the"
             " markers. γ is the residual weight (circles: 1, diamonds: 0.1)."
@@ -890,10 +890,10 @@ FIGURES = [
         whose="as in the paper",
         findings=[Finding(say_expansion, holds=["expansion", "remainder"])],
         marks="points in b: root mean squares",
-        caption="(a) shows the measured against the predicted change of ‖M‖² over one layer at"
-        " the smallest residual weight γ; each dot is a matrix. (b) shows the root mean square"
+        caption="(a) shows the measured against the predicted change at the smallest"
+        " residual weight γ; each dot is a matrix. (b) shows the root mean square"
         " error of the prediction, divided by (γd)² and minus its value at the smallest γ (not"
-        " drawn), against γ. Dotted lines have the slopes 1 and 2. Wider networks are darker;"
+        " drawn), against γ. Dotted: slopes 1 and 2. Wider networks are darker;"
         " white markers have uniform, others Gaussian weights.",
         shows={"law": ["gaussian", "uniform"]},
     ),

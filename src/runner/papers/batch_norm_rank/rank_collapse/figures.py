@@ -55,7 +55,7 @@ def say_rates(tables: Tables) -> str:
     ]
     return (
         "(a) shows the rank of the last hidden layer before training, (b) its lower bound r and"
-        " (c) the training accuracy, by depth. Lines are means and dots single networks. Depths"
+        " (c) the training accuracy, by depth. Lines are means, dots networks. Depths"
         f" above {DEEP} are shaded. Learning rates ({how}): {'; '.join(chosen)}."
     )
 
@@ -363,8 +363,8 @@ FIGURES = [
             )
         ],
         marks="lines: medians, bands: range",
-        caption="(a) shows the rank by layer of linear networks before training, with batch norm"
-        " and without it (plain). (b) shows ReLU networks. Lines are medians: thick ones in"
+        caption="(a) shows the rank by layer of linear networks before training, with and"
+        " without (plain) batch norm. (b) shows ReLU networks. Lines are medians: thick ones in"
         " single, broken ones in double precision. Bands are the range in single precision.",
         shows={"normalization": choices.NORMALIZATIONS.only("none", "batch")},
     ),

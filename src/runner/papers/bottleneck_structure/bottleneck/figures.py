@@ -385,7 +385,7 @@ FIGURES = [
         caption=lambda tables: (
             f"(a) shows the middle layer's rank by depth{_from_depth(tables['metrics'])} (dotted:"
             " the task's rank), (b) the loss above the best solution found"
-            f"{_better(tables)}. Ordinary training has weight decay λ; annealed training has"
+            f"{_better(tables)}. Ordinary training has weight decay λ; annealed training:"
             f" {ANNEALED}."
         ),
         shows={"recipe": ["minimum", "annealed", "plain"]},

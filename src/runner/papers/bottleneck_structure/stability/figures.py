@@ -168,9 +168,9 @@ FIGURES = [
         draw_rates,
         marks="lines: medians of 3 or more networks",
         findings=[Finding(say_bounded, holds=["large-rate-small-kernel"])],
-        caption="Gradient descent begins at trained networks of figure 1's task (a, b) and at"
+        caption="Gradient descent begins at trained networks of figure 1's task (a, b) and"
         " Example 20's networks (c). (a) shows the curvature 2 ‖Θ(X, X)‖ / N, divided by L; above"
-        " the dotted line descent is unstable. (b, c) show Tr Θ / L. Lines are medians of"
+        " the dotted line descent is unstable. (b, c) show Tr Θ / L. Lines: medians of"
         f" {FEWEST} or more networks that fit (c: nonzero).",
     ),
 ]

@@ -137,12 +137,12 @@ def caption_symmetry(tables: Tables) -> str:
     large, others = parts[0], parts[2:]
     annealed = "weight decay 0 at first, then up to 5 λ, then λ"
     training = {
-        "constant": "Large panels have weight decay λ throughout.",
+        "constant": "Large panels have weight decay λ in all steps.",
         "annealed": f"Large panels show annealed training ({annealed}).",
     }[large]
     return (
-        "A network predicts the losses of gradient descent; a rotation about the axis w"
-        " does not change them. (a) shows singular values by layer (band: all but two), (b) two"
+        "Networks predict losses of gradient descent, which a rotation about w does not"
+        " change. (a) shows singular values by layer (band: all but two), (b) two"
         f" principal components of layer {PCA_LAYER}, (c) distances to a point in layer"
         f" {DISTANCE_LAYER} (dashed: orbit). {training}"
         + f" Annealed training has {annealed}."

@@ -506,7 +506,7 @@ FIGURES = [
             )
         ],
         marks="lines: medians, bands: middle 90 %",
-        caption="Panels show the change of a quantity, divided by its initial size, by time t of"
+        caption="Panels show the relative change of a quantity by time t of"
         " gradient flow. Blue quantities are constant by the paper, the orange one is a control."
         f" {D} compares adjacent layers. Lines are medians, bands the middle 90 % of layers and"
         " networks. Depth 4 is not drawn.",

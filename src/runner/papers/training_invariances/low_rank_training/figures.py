@@ -411,7 +411,7 @@ FIGURES = [
         findings=[Finding(say_gain_one, holds=["band"])],
         marks="lines and marks: medians, bars: range",
         caption="(a) shows the ratio ‖W‖₂² / ‖W‖² of the last inner layer by epoch, for four"
-        " gains (initial sizes), (b) the remainder ‖W‖² − ‖W‖₂². (c) shows the ratio for other"
+        " gains, (b) the remainder ‖W‖² − ‖W‖₂². (c) shows the ratio for other"
         " networks and losses; ten classes: nine leading values. (d) shows the largest"
         " σ² and the sum of all others by width. Diverged networks are excluded.",
         shows={"data": ["digits", "fashion_mnist"]},

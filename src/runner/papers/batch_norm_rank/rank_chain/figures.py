@@ -240,7 +240,7 @@ def _by_law(axes: Axes, metrics: pd.DataFrame, apart: bool = False) -> None:
     """Draw soft ranks against the width for each distribution, with bands of two standard errors.
 
     Networks without skips and networks with a small gamma have separate lines, means over gammas.
-    apart: whether single points with a small gamma are drawn beside their width.
+    apart: whether single points with a small gamma are drawn next to their width.
     """
     for (is_small, law), rows in metrics.groupby([in_lemma_5(metrics), "law"]):
         by_width, looks = rows.groupby("width"), SMALL_SKIPS if is_small else LAWS

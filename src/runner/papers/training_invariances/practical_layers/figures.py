@@ -4,11 +4,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from runner.papers.training_invariances.looks import INVARIANT, NOT_INVARIANT
-from runner.papers.training_invariances.practical_layers.claims import MIDDLE
 from runner.papers.training_invariances.practical_layers.tables import (
     CONTROLS,
     DECAY,
     METHODS,
+    MIDDLE,
     SHOWN,
     orders,
     shown,

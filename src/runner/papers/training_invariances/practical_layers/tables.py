@@ -28,6 +28,9 @@ METHODS = {"sgd": "SGD", "momentum": "momentum", "adam": "Adam"}
 DECAY = "SGD, weight decay"
 """Printed names of the optimizers."""
 
+MIDDLE = 0.5
+"""The convergence order in the middle of 0 (the flow moves a quantity) and 1 (conserved)."""
+
 
 def shown(tables: Tables) -> pd.DataFrame:
     """Return the rows of the quantities in SHOWN, with three more columns.

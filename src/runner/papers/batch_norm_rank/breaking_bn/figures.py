@@ -284,8 +284,8 @@ FIGURES = [
         marks="a, c: medians and range",
         caption=partial(
             with_rates,
-            "(a, b) show the training accuracy, (b) of each plain network, (c) the alignment of"
-            " different images' gradients. Lines in (a, c) are medians, bands the range.",
+            "(a, b) show the training accuracy (b: each plain network), (c) the alignment of"
+            " different images' gradients. Lines (a, c) are medians, bands ranges.",
         ),
         shows={"method": ["batch_norm", "vanilla", "vanilla_100x", "vanilla_random_pixels"]},
     ),

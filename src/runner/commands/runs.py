@@ -46,9 +46,8 @@ def main(arguments: list[str]) -> int:
     if action not in ACTIONS:
         raise InputError(f"runs {action} is unknown: {nearest(action, ACTIONS)}")
     carry_out, about, arguments_of, options = ACTIONS[action]
-    about = about if about.split()[0] in ("verify", "list") else f"show {about}"
-    description = f"{about[0].upper()}{about[1:]}."
-    parser = argparse.ArgumentParser(prog=f"runner runs {action}", description=description)
+    about = f"{about[0].upper()}{about[1:]}."
+    parser = argparse.ArgumentParser(prog=f"runner runs {action}", description=about)
     parser.add_argument("words", nargs="*", metavar=f"{arguments_of} [outputs=...]".strip())
     for name in options:
         parser.add_argument(name, **OPTIONS[name])
@@ -440,12 +439,12 @@ EXPORT = [*CHOICE, "--table", "--mean", "--summary", "--csv", "--latex"]
 PLOT = [*CHOICE, "--x", "--y", "--color", "--out", "--csv"]
 
 ACTIONS: dict[str, tuple[Callable[[argparse.Namespace, Path], int], str, str, list[str]]] = {
-    "list": (list_runs, "all runs, or the chosen ones: parameters, status, time", "", LIST),
-    "show": (show, "one run: numbers, files, its command, and a command with a change", "RUN", []),
+    "list": (list_runs, "list all runs, or the chosen ones: parameters, status, time", "", LIST),
+    "show": (show, "show one run: numbers, files, its command, a command with a change", "RUN", []),
     "check": (check, "verify every file of every run, and list the damaged ones", "", []),
-    "diff": (diff, "two runs side by side: parameters, code, numbers", "A B", []),
-    "export": (export, "the tables of runs as one table: CSV or LaTeX", "[FILE]", EXPORT),
-    "plot": (plot, "a picture of numbers against parameters, layers or epochs", "", PLOT),
+    "diff": (diff, "compare two runs side by side: parameters, code, numbers", "A B", []),
+    "export": (export, "write the tables of runs as one table: CSV or LaTeX", "[FILE]", EXPORT),
+    "plot": (plot, "draw numbers against parameters, layers or epochs", "", PLOT),
     "clean": (
         clean,
         "list failed, dead or interrupted runs; --yes removes them",

@@ -155,6 +155,6 @@ FIGURES = [
         " the best learning rate of a grid (chosen on a separate replicate). Pre-trained"
         " networks know half of the classes; now each learns the other half with a new last"
         " layer. Dots are replicates, large marks medians; frames mark the two compared rows.",
-        shows={"arm": [*ARMS, "pretraining"]},
+        shows={"arm": [*ARMS, "pretraining"]},  # pre-training is where the others begin
     ),
 ]

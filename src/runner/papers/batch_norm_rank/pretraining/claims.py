@@ -74,7 +74,8 @@ LOSS = [
     Claim(
         "rank-order-stays",
         "of two networks of one depth (plain, pre-trained or with batch norm), the network with the"
-        " larger r before training has the larger r at every epoch (r: lower bound of the rank)",
+        " larger r before training has the larger r at every epoch of SGD (r: lower bound of the"
+        " rank)",
         f"{ORDER}, the networks of figures 4 and 12",
         order_kept("r of the last layer").above(0),
     ),

@@ -434,6 +434,8 @@ def measured(reference: Path, which: str, columns: dict[str, str]) -> str:
             about = read_json(folder / f"{name}.provenance.json")
             tables.append(read_csv(path).assign(machine=machine_name(about)))
     rows = pd.concat(tables)
+    if rows["machine"].nunique() == 1:  # the page names it
+        columns = {column: head for column, head in columns.items() if column != "machine"}
     cells = [
         [value if isinstance(value, str) else short(value) for value in row]
         for row in rows[list(columns)].itertuples(index=False)

@@ -67,13 +67,13 @@ def test_smoke_says_once_that_it_is_too_small():
         (
             ["holds"],
             ["exploratory"],
-            "1 claim holds. Exploratory: numbers of this seed were known before the rule was what"
-            " it is.",
+            "1 claim holds. Exploratory: numbers of this seed were known before the rule had its"
+            " present form.",
         ),
         (
             ["undecided"] * 2,
             ["pre-registered"] * 2,
-            "2 claims are undecided. All pre-registered: the rule stood before these numbers.",
+            "2 claims are undecided. All pre-registered: the rule was stored before these numbers.",
         ),
         (
             ["holds", "holds", "fails", "undecided"],

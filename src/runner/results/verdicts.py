@@ -23,8 +23,8 @@ STATEMENT = 72
 """The column at which measured numbers begin, if the statement is not longer."""
 
 STANDINGS = {
-    "pre-registered": "the rule stood before these numbers",
-    "exploratory": "numbers of this seed were known before the rule was what it is",
+    "pre-registered": "the rule was stored before these numbers",
+    "exploratory": "numbers of this seed were known before the rule had its present form",
 }
 """The possible standings of a stored verdict, and what they mean."""
 

@@ -340,8 +340,8 @@ ONE_SIGN = Look(style.GREEN, "v", DASHED)
 
 
 def say_needed(tables: Tables) -> str:
-    """Return the headline: with weights of both signs, batch norm keeps the rank at every τ."""
-    return "Batch norm keeps the rank at every threshold τ if the weights have both signs"
+    """Return the headline: with weights of mean zero, batch norm keeps the rank at every τ."""
+    return "Batch norm keeps the rank at every tested threshold τ if the weights have mean zero"
 
 
 def say_also_without(tables: Tables) -> str:

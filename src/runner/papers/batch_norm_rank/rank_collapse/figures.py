@@ -238,8 +238,8 @@ def say_norms(tables: Tables) -> str:
     """
     accuracy = select(trained(tables), normalization="layer", depth=16)["train_accuracy"]
     return (
-        "Networks with layer norm or RMS norm lose the rank, but learn: at depth 16 layer norm"
-        f" ends at a training accuracy of {accuracy.median():.2f}"
+        "With layer norm or RMS norm r falls to 1 with depth, but networks learn: at depth 16 layer"
+        f" norm ends at a training accuracy of {accuracy.median():.2f}"
     )
 
 

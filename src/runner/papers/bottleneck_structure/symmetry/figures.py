@@ -219,13 +219,13 @@ def _trained_by(tables: Tables, layer: int, by: str) -> pd.DataFrame:
 
 
 def say_spurious(tables: Tables) -> str:
-    """Return the headline: median rank and unexplained variance at the largest weight decay."""
+    """Return the headline: median rank and explained variance at the largest weight decay."""
     rows = _trained_by(tables, PCA_LAYER, "ridge").groupby(["ridge", "k"])[[*STATISTICS]].median()
-    (strong, low), lost = rows.index[-1], 1 - rows.iloc[-1].max()
-    fraction = "more than half" if lost > 0.5 else f"at least {100 * lost:.0f} %"
+    (strong, low), most = rows.index[-1], rows.iloc[-1].max()
+    fraction = "less than half" if most < 0.5 else f"at most {100 * most:.0f} %"
     return (
-        f"With λ = {strong:g} the rank falls to {low:.0f}, and layer {PCA_LAYER} loses {fraction}"
-        " of each summary statistic"
+        f"With λ = {strong:g} the rank falls to {low:.0f}, and layer {PCA_LAYER} explains"
+        f" {fraction} of the variance of each summary statistic"
     )
 
 

@@ -220,7 +220,7 @@ def say_orders(tables: Tables) -> str:
     """
     return (
         "The invariants of the paper change only because steps are finite;"
-        " between ReLU layers the matrix D changes at every learning rate"
+        " between ReLU layers the matrix D changes equally at every learning rate"
     )
 
 

@@ -4,8 +4,10 @@ from math import inf, nan
 
 import pandas as pd
 import pytest
-from in_memory import judged, verdicts
+from in_memory import judged, kept_tables, verdicts
 
+from runner.papers.batch_norm_rank.pretraining import figures
+from runner.papers.batch_norm_rank.pretraining.claims import AS_LONG
 from runner.papers.batch_norm_rank.pretraining.figures import curves
 from runner.papers.batch_norm_rank.pretraining.study import LayerRank, raising_most
 from runner.papers.batch_norm_rank.pretraining.tables import (
@@ -92,6 +94,25 @@ def test_a_shorter_pre_training_than_the_authors_decides_nothing_of_speed(figure
     found = verdicts(figure, told(figure, M=999))
     of_rank = {found.pop(name, "holds") for name in ("raises-rank", "rank-order-stays")}
     assert of_rank == {"holds"} and set(found.values()) == {"undecided"}
+
+
+def test_the_headline_says_that_a_shorter_training_is_not_judged():
+    """Without this headline, it would say that the numbers leave the question undecided."""
+    assert f"M >= {figures.ENOUGH} and epochs >= {figures.LONG}" == AS_LONG
+    said = figures.say_unjudged(kept_tables("rank-fig4"), "train_loss")
+    assert said.endswith("this is not judged, since training has 25 of 50 needed epochs")
+    long_enough = told("rank-fig4")
+    assert long_enough["training"]["epoch"].max() == figures.LONG
+    assert not figures.say_unjudged(long_enough, "train_loss")
+
+
+def test_the_numbers_beside_a_panel_are_those_of_the_claims():
+    """Means over the epochs come first, medians over pairs second; the order matters here."""
+    tables = kept_tables("rank-fig12", "paper")
+    found = judged("rank-fig12", tables, "better-test-loss", "better-accuracy")["estimate"]
+    for claim, column in (("better-test-loss", "test_loss"), ("better-accuracy", "train_accuracy")):
+        beside = figures._means(tables, column)["batch norm"].replace("−", "-")
+        assert beside == f"mean {found[claim]:+.2f}"
 
 
 def test_a_network_that_diverges_is_behind():

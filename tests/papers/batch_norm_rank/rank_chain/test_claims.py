@@ -8,6 +8,7 @@ import pytest
 from in_memory import judged, verdicts
 
 from runner.papers.batch_norm_rank.rank_chain.batch_means import Plan
+from runner.papers.batch_norm_rank.rank_chain.figures import say_expansion
 from runner.papers.batch_norm_rank.rank_chain.tables import (
     crossings,
     pieces,
@@ -46,6 +47,12 @@ def expansion_tables(power=2.0):
 def test_the_power_that_is_left_over_is_that_of_the_remainder(power):
     found = powers_left_over(expansion_tables(power=power))
     assert len(found) == 24 and np.allclose(found, power, atol=0.01)
+
+
+def test_a_matrix_at_which_two_distributions_are_measured_counts_once():
+    rows = expansion_tables()["expansions"]
+    both = pd.concat([rows, rows.assign(law="uniform")])
+    assert "in all 24 matrices" in say_expansion({"expansions": both})
 
 
 def test_two_gammas_give_no_power():

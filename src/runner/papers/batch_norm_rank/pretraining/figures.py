@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from runner.papers.batch_norm_rank.learning import chance_level
 from runner.papers.batch_norm_rank.looks import CONTROLS, METHODS, look
@@ -74,13 +74,24 @@ def advantages(tables: Tables, columns: Sequence[str]) -> pd.DataFrame:
     difference is positive if the pre-trained network is better. Raises NoRows without pre-trained
     networks.
     """
-    rows, keys = at_chosen_rates(tables).replace(np.inf, np.nan), ["depth", "epoch", "replicate"]
+    rows = at_chosen_rates(tables).replace(np.inf, np.nan)
+    pairs = _in_pairs(rows[rows["epoch"] > 0], ["depth", "epoch", "replicate"], columns)
+    return spread(pairs, ["depth", *VARIANT, "epoch"], columns)
+
+
+def _in_pairs(rows: pd.DataFrame, keys: list[str], columns: Sequence[str]) -> pd.DataFrame:
+    """Return the other networks, with their distance to the pre-trained network in some columns.
+
+    A distance is positive if the pre-trained network is better. keys: the columns in which two
+    networks of a pair agree. columns: the compared measures. Raises NoRows without pre-trained
+    networks.
+    """
     ours = nonempty(rows[rows["method"] == "pretrained"], "pre-trained networks")
     pairs = rows[rows["method"] != "pretrained"].merge(ours, on=keys, suffixes=("", " ours"))
     for column in columns:
         lead = pairs[f"{column} ours"] - pairs[column]
         pairs[column] = -lead if "loss" in column else lead
-    return spread(pairs[pairs["epoch"] > 0], ["depth", *VARIANT, "epoch"], columns)
+    return pairs
 
 
 WIDE = {"linewidth": 5.0, "markersize": 12, "zorder": 1.9}
@@ -146,7 +157,7 @@ def draw_by_depth(
                 is_cut, arrows = _widen(axes, group, column)
                 cut += [letter] * is_cut
                 has_arrows |= arrows
-            means = _means(group, column)
+            means = _means(tables, column)
             name_ends(
                 row[-1], [(y, f"over\n{text}:\n{means[text]}", rows) for y, text, rows in ends]
             )
@@ -160,21 +171,30 @@ def draw_by_depth(
     return picture, drawn
 
 
-def _means(drawn: pd.DataFrame, column: str) -> dict[str, str]:
-    """Return in words the mean of each drawn line over the epochs, by the name of the network.
+def _means(tables: Tables, column: str) -> dict[str, str]:
+    """Return in words the advantage of the deepest pre-trained networks, by the other's name.
 
-    drawn: rows of `advantages` at one depth.
+    The advantage is measured as in the claims: in the mean over the epochs, then the median over
+    pairs of networks.
     """
-    means = drawn.groupby("method")[column].mean().rename(NAMES)
-    signed = {name: f"{mean:+z.2f}".replace("-", "−") for name, mean in means.items()}
-    return {name: f"mean {mean.replace('+0.00', '0.00')}" for name, mean in signed.items()}
+    pairs = _in_pairs(deepest(through_training(tables)), ["depth", "replicate"], [column])
+    means = pairs.groupby("method")[column].median().rename(NAMES)
+    return {name: f"mean {_signed(mean)}" for name, mean in means.items()}
+
+
+def _signed(number: float) -> str:
+    """Return a number with its sign and two decimals; "unknown" for nan, if both diverged."""
+    if np.isnan(number):
+        return "unknown"
+    words = f"{number:+z.2f}".replace("-", "−").replace("inf", "∞")
+    return words.replace("+0.00", "0.00")
 
 
 def _widen(axes: Axes, rows: pd.DataFrame, column: str) -> tuple[bool, bool]:
     """Set limits that include the medians and most of the bands.
 
-    First epochs that would stretch the axis are excluded. An arrow at the edge has their median.
-    Returns whether bands are cut and whether there are arrows.
+    First epochs that would stretch the axis are excluded. A strip at the edge has an arrow with
+    their median. Returns whether bands are cut and whether there are arrows.
     """
     epochs = rows["epoch"]
     first = rows[epochs == epochs.min()]
@@ -189,16 +209,37 @@ def _widen(axes: Axes, rows: pd.DataFrame, column: str) -> tuple[bool, bool]:
         if ends[1] - ends[0] < most * (top - low):
             low, top = ends
     low, top = low - 0.08 * (top - low), top + 0.08 * (top - low)
-    axes.set_ylim(low, top)
-    axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
-    outside = first[~first[column].between(low, top)]
-    for is_high, beyond in outside.groupby(outside[column] > top):
-        for number, (_, row) in enumerate(beyond.iterrows()):
-            words = f"{'↑' if is_high else '↓'} {row[column]:.2g}".replace("-", "−")
-            drawn_as, height = look(row["method"], row["pretraining_steps"]), 0.05 + 0.09 * number
-            drawn_as.note(axes, 0.12, 1 - height if is_high else height, words)
+    below, above = first[first[column] < low], first[first[column] > top]
+    _strips(axes, low, top, below, above, column)
     is_cut = (rows[edges[0]] < low).any() or (rows[edges[1]] > top).any()
-    return bool(is_cut), len(outside) > 0
+    return bool(is_cut), len(below) + len(above) > 0
+
+
+LINE = 0.1
+"""Height of a line of text in a strip, as a fraction of the panel."""
+
+
+def _strips(
+    axes: Axes, low: float, top: float, below: pd.DataFrame, above: pd.DataFrame, column: str
+) -> None:
+    """Set the limits of a panel, with a shaded strip at each edge for values off the scale.
+
+    low, top: the ends of the scale. below, above: rows of networks whose value in `column` is
+    written in the lower or upper strip. An edge without such rows has no strip.
+    """
+    span = (top - low) / (1 - LINE * (len(below) + len(above)))
+    foot, roof = low - LINE * len(below) * span, top + LINE * len(above) * span
+    axes.set_ylim(foot, roof)
+    axes.spines["left"].set_bounds(low, top)
+    marks = MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(low, top)
+    axes.yaxis.set_major_locator(FixedLocator([mark for mark in marks if low <= mark <= top]))
+    for start, end, rows, arrow in ((foot, low, below, "↓"), (top, roof, above, "↑")):
+        axes.axhspan(start, end, color=SHADE, linewidth=0, zorder=2.4)
+        for number, (_, row) in enumerate(rows.iterrows()):
+            words = f"{arrow} {row[column]:.2g}".replace("-", "−")
+            height = LINE * (number + 0.5)
+            drawn_as = look(row["method"], row["pretraining_steps"])
+            drawn_as.note(axes, 0.03, 1 - height if arrow == "↑" else height, words)
 
 
 def _scale(row: Sequence[Axes], values: pd.Series) -> Callable:
@@ -230,8 +271,9 @@ def say_by_depth(tables: Tables, first: str) -> str:
     """
     return (
         f"The top row shows the {MEASURES[first]} by epoch. Rows below show differences to the"
-        " pre-trained network with the same random draws; above 0 pre-training is better. Lines"
-        f" are medians (numbers: their means), bands the range. Learning rate: {_rates(tables)}."
+        " pre-trained network with equal random draws; above 0 pre-training is better. Lines are"
+        " medians, bands the range; numbers: median over pairs of epoch means. Learning rate:"
+        f" {_rates(tables)}."
     )
 
 
@@ -262,6 +304,29 @@ def middle(rows: pd.DataFrame, network: str, column: str) -> float:
 
 ENOUGH = 1000
 """Smallest number of pre-training minibatches for which a headline compares with batch norm."""
+
+
+LONG = 50
+"""Smallest number of epochs for which the claims judge how fast networks learn."""
+
+
+def say_unjudged(tables: Tables, column: str) -> str:
+    """Return the headline: last values of the deepest networks, if training is too short to judge.
+
+    The values are medians of `column`, with and without pre-training. The headline is empty if
+    training has LONG epochs or more, if pre-training has fewer than ENOUGH minibatches, or a median
+    is not finite. Raises NoRows if a network was not run.
+    """
+    rows = last_epochs(tables)
+    ours, plain = (middle(rows, name, column) for name in ("pretrained", "vanilla"))
+    epochs, what = rows["epoch"].max(), "loss" if "loss" in column else "accuracy"
+    is_short = rows["pretraining_steps"].max() < ENOUGH
+    if epochs >= LONG or is_short or not np.isfinite([ours, plain]).all():
+        return ""
+    return (
+        f"At depth {rows['depth'].max()} pre-trained networks end at {what} {ours:.2f}, plain ones"
+        f" at {plain:.2f}; this is not judged, since training has {epochs} of {LONG} needed epochs"
+    )
 
 
 def say_helps(tables: Tables, column: str, helps: str, beats: str) -> str:
@@ -406,8 +471,9 @@ def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_more(tables: Tables, more: str) -> str:
-    """Return the headline of figure 6: median accuracies with 75 pre-training steps and without.
+    """Return the headline of figure 6: median accuracies with and without pre-training.
 
+    Pre-training has 75 steps on each layer.
     The accuracies are measured at the last epoch. more: end of the headline, a value of MORE.
     Raises NoRows if a network was not run.
     """
@@ -415,7 +481,7 @@ def say_more(tables: Tables, more: str) -> str:
     most, plain = (middle(ends, name, "train_accuracy") for name in ("M = 75", "vanilla"))
     return (
         f"Pre-training makes {ends['depth'].max()} plain layers trainable: accuracy {most:.2f}"
-        f" after 75 steps instead of {plain:.2f}{more}"
+        f" with 75 pre-training steps per layer, {plain:.2f} without{more}"
     )
 
 
@@ -697,6 +763,7 @@ def by_depth(figure: str, claim: str, first: str, *columns: str) -> Drawing:
     against = {"faster-than-vanilla": "faster-than-batch-norm"}.get(claim, "better-accuracy")
     findings = [Finding(partial(say_slower, column=first), undecided=[claim])]
     findings += [Finding(partial(say_ends, column=first), undecided=[claim])]
+    findings += [Finding(partial(say_unjudged, column=first), undecided=[claim, against])]
     if "test_loss" in columns:
         findings += [
             Finding(

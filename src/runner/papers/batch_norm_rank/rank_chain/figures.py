@@ -341,18 +341,18 @@ ONE_SIGN = Look(style.GREEN, "v", DASHED)
 
 def say_needed(tables: Tables) -> str:
     """Return the headline: with weights of mean zero, batch norm keeps the rank at every τ."""
-    return "Batch norm keeps the rank at every tested threshold τ if the weights have mean zero"
+    return "With weights of mean zero batch norm keeps the rank at every tested τ"
 
 
 def say_also_without(tables: Tables) -> str:
-    """Return the headline of `say_needed`, with residual weights that keep the rank by themselves.
+    """Return the headline of `say_needed`, with residual weights that need no batch norm.
 
-    With these weights γ the rank stays without batch norm, too.
+    With these weights γ networks without batch norm do not collapse to rank one.
     """
     scaled = [name for name in scaled_products(tables)["branch"].unique() if "L" in name]
     return (
-        f"{say_needed(tables)}; without batch norm, a residual branch of weight"
-        f" {' or '.join(sorted(scaled))} keeps the rank, too"
+        f"{say_needed(tables)}; without it, residual weights of {' or '.join(sorted(scaled))}"
+        " prevent the collapse to rank one"
     )
 
 
@@ -408,17 +408,20 @@ def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, metrics[NUMBERS]
 
 
-def say_nearer(tables: Tables) -> str:
-    """Return the headline: r / √d at the largest width, without skip connections.
+def say_below(tables: Tables) -> str:
+    """Return the headline: r stays below √d up to the largest width d, with the last r / √d.
 
-    r is the lower bound (4) of the rank. The headline is empty unless r / √d rises with the width
-    and stays below 1. Raises NoRows if no network without skip connections was run.
+    r is the lower bound (4) of the rank. The number is of networks without skip connections. The
+    headline is empty unless r / √d is below 1 at every width and γ. Raises NoRows if no network
+    without skip connections was run.
     """
-    rows = select(averages(tables), skip=inf).sort_values("width")
-    over, widest = (rows["rank_bound"] / rows["width"] ** 0.5).to_numpy(), rows["width"].iloc[-1]
-    if over[-1] >= 1 or (np.diff(over) < 0).any():
+    metrics = averages(tables)
+    over = metrics.assign(over=metrics["rank_bound"] / metrics["width"] ** 0.5)
+    last = select(over, skip=inf).sort_values("width").iloc[-1]
+    if not (over["over"] < 1).all():
         return ""
-    return f"The bound r approaches √d from below: it is {over[-1]:.2f} √d at d = {widest:,}"
+    widest = f"{over['width'].max():,}"
+    return f"The bound r stays below √d up to d = {widest}, where it is {last['over']:.2f} √d"
 
 
 def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -533,7 +536,7 @@ def draw_fig3b(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     colors = shades(sorted(values["index"].unique()), style.NAVY, style.BLUE, style.SKY, "#a8d8f0")
     picture, ((left, right),) = sheet(gap=0.75, right=1.35)
     right.set_yscale("log")
-    names, ends = [(SOFT, "threshold of the\nsoft rank, √½", QUIET)], {}
+    names, ends = [], {}
     for index, rows in values.groupby("index"):
         look = Look(colors[index], "", width=3.4 if index == 1 else 2.0)
         if index == 1:
@@ -554,9 +557,9 @@ def draw_fig3b(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         right.plot([1.015, 1.015], [ends[2], ends[7]], color=colors[4], **bracket)
     rank, layer = _soft_ranks(shown)
     words = (
-        f"dotted: √½; the soft rank\ncounts the lines above it:\n{rank[layer]:.1f} at layer {layer}"
+        "dotted (a, b): √½, threshold\nof the soft rank: the number\nof values above it. Its mean"
     )
-    QUIET.note(left, 0.36, 0.86, words)
+    QUIET.note(left, 0.36, 0.86, f"{words}\nat layer {layer} is {rank[layer]:.1f}")
     name_ends(right, names)
     panel(left, "a", "ten largest singular values / √N", "layer")
     panel(right, "b", "singular values / √N, log axis", "layer")
@@ -634,9 +637,10 @@ def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 def say_expansion(tables: Tables) -> str:
     """Return the headline of Lemma 7: the number of matrices, and the remainder's power of gamma.
 
-    The power is the mean over all matrices. Raises NoRows for fewer than three gammas.
+    A matrix counts once, although each distribution of the weights is measured at it. The power is
+    the mean over all matrices and distributions. Raises NoRows for fewer than three gammas.
     """
-    count = len(tables["expansions"].drop_duplicates(["width", "law", "replicate"]))
+    count = len(tables["expansions"].drop_duplicates(["width", "replicate", "predicted"]))
     return (
         f"Lemma 7 predicts the change of ‖M‖² in all {count} matrices; its error falls"
         f" with the power {powers_left_over(tables).mean():.1f} of γ"
@@ -646,8 +650,9 @@ def say_expansion(tables: Tables) -> str:
 def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw an illustration of Lemma 7: measured change of ‖M‖² against delta_F, and the remainder.
 
-    Panel (a) has a dot for each matrix M, at the smallest gamma. Panel (b) shows the remainder
-    against gamma. Returns the picture, and a table with a row for each matrix and gamma.
+    Panel (a) has a dot for each matrix M and distribution of the weights, at the smallest gamma.
+    Panel (b) shows the remainder against gamma. Returns the picture, and a table with a row for
+    each matrix, distribution and gamma.
     """
     expansions = tables["expansions"]
     smallest = expansions[expansions["skip"] == expansions["skip"].min()]
@@ -688,7 +693,8 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         ticks(right.xaxis, gammas)
         ticks(right.yaxis, [1e-4, 1e-3, 1e-2, 0.1, 1], ["0.0001", "0.001", "0.01", "0.1", "1"])
         name_ends(right, ends)
-    ROOT.note(left, 0.04, 0.9, "a dot: a matrix M = HHᵀ/N\nwhite: uniform weights\nd: width")
+    words = "a dot: a matrix M = HHᵀ/N\nwhite dot: the same M,\nuniform weights\nd: width"
+    ROOT.note(left, 0.04, 0.87, words)
     promised = r"predicted by Lemma 7: $\delta_F(M)$ / d²"
     panel(left, "a", "change of ‖M‖² / (γd)², measured", promised)
     least = expansions["skip"].min()
@@ -832,7 +838,7 @@ FIGURES = [
         "rank-wide",
         draw_wide,
         whose="our experiment",
-        findings=[Finding(say_nearer, holds=["soft-rank-growth"])],
+        findings=[Finding(say_below, holds=["soft-rank-growth"])],
         marks="points: means over the layers",
         caption=over_layers(
             "(a) shows the soft rank and its lower bound r, averaged over {layers} and divided by"
@@ -890,11 +896,11 @@ FIGURES = [
         whose="as in the paper",
         findings=[Finding(say_expansion, holds=["expansion", "remainder"])],
         marks="points in b: root mean squares",
-        caption="(a) shows the measured against the predicted change at the smallest"
-        " residual weight γ; each dot is a matrix. (b) shows the root mean square"
-        " error of the prediction, divided by (γd)² and minus its value at the smallest γ (not"
-        " drawn), against γ. Dotted: slopes 1 and 2. Wider networks are darker;"
-        " white markers have uniform, others Gaussian weights.",
+        caption="(a) shows the measured against the predicted change at the smallest residual"
+        " weight γ; dots are matrices with Gaussian or uniform weights. (b) shows the root mean"
+        " square error of the prediction, divided by (γd)² and minus its value at the smallest γ"
+        " (not drawn), against γ. Dotted: slopes 1 and 2. Wider networks are darker, white"
+        " markers have uniform weights.",
         shows={"law": ["gaussian", "uniform"]},
     ),
     Drawing(

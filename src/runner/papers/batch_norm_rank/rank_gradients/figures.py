@@ -88,16 +88,18 @@ def draw_gradients(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_cost(tables: Tables) -> str:
-    """Return the headline: gradients of ReLU networks with batch norm grow with each layer.
+    """Return the headline: r of ReLU networks with and without batch norm, and their gradients.
 
-    Its number is the median growth per layer in the deepest networks, as wide as the batch size.
-    Raises NoRows if there are no such networks.
+    Its numbers are medians over the deepest networks with batch norm, as wide as the batch size:
+    r of the last layer, and the growth of gradients per layer. Raises NoRows if there are no such
+    networks.
     """
     rows = select(networks(tables), network="ReLU, batch norm").query("d == N and L == L.max()")
     growth = (rows["ratio"] ** (1 / (rows["L"] - 1))).median()
     return (
-        f"In ReLU networks batch norm keeps the rank, but gradients grow by a factor of"
-        f" {growth:.2f} per layer; without batch norm gradients keep their size, and r falls to 1"
+        f"In ReLU networks batch norm keeps r at {rows['rank_bound'].median():.1f}, but gradients"
+        f" grow by a factor of {growth:.2f} per layer; without it gradients keep their size, and r"
+        " falls to 1"
     )
 
 

@@ -5,7 +5,7 @@ import dataclasses
 import pandas as pd
 import pytest
 import torch
-from in_memory import kept_tables, rows_of, tables_of
+from in_memory import rows_of, tables_of
 
 from runner.core.errors import InputError
 from runner.core.streams import generators
@@ -18,7 +18,6 @@ from runner.papers.batch_norm_rank.measures import (
     root_mean_square,
 )
 from runner.papers.batch_norm_rank.rank_collapse.config import RankCollapse
-from runner.papers.batch_norm_rank.rank_collapse.figures import LEARNS, by_depth
 
 TINY = {"depth": 3, "width": 12, "samples": 40, "epochs": 2, "replicates": 2, "batch_size": 128}
 TINY |= {"learning_rates": [0.1, 0.3], "selection_replicates": 1}
@@ -95,11 +94,6 @@ def test_a_rate_at_which_all_diverge_is_not_chosen_for_its_hits_of_the_first_cla
     training = tables_of(config)["training"]
     assert set(training["learning_rate"]) == {chosen}
     assert set(training["selected_on"]) == {selected_on}
-
-
-def test_plain_networks_of_depth_8_learn_in_figure_1_as_a_caption_says():
-    plain = by_depth(kept_tables("rank-fig1")).query("normalization == 'none' and depth == 8")
-    assert plain["learning_rate"].item() == LEARNS and plain["train_accuracy"].item() > 0.5
 
 
 def test_a_network_that_is_off_has_rank_zero_in_all_later_layers():

@@ -231,23 +231,15 @@ def draw_norms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, drawn
 
 
-LEARNS = 0.3
-"""Learning rate at which plain networks of depth 8 learn digits, in figure 1 at scale `quick`."""
-
 RATED = {"training", "selection"}
 """Tables with the learning rates of networks."""
 
 
 def caption_norms(tables: Tables) -> str:
-    """Return the caption of `draw_norms`: its panels and the learning rates that were tried.
-
-    If all rates are below LEARNS, the caption adds that plain networks learn at this rate.
-    """
+    """Return the caption of `draw_norms`: its panels and the learning rates that were tried."""
     columns = [tables[name]["learning_rate"] for name in {*tables} & RATED]
     tried = sorted(pd.concat(columns).dropna().unique())
     rates = ", ".join(f"{rate:g}" for rate in tried)
-    if tried[-1] < LEARNS:
-        rates += f"; plain networks of depth 8 learn at {LEARNS:g} (figure 1)"
     return (
         "(a, b) show r by layer before training (Gaussian inputs, width 32), (c) the training"
         " accuracy of ReLU networks (digits, width 64). Normalization precedes the activation."

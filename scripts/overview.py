@@ -61,7 +61,7 @@ def paper_b(axes: Axes, tables: Tables) -> None:
     """Draw figure 1, left panel: the rank of the last hidden layer against the depth."""
     rows = tables["metrics"].query("layer == depth")
     for kind, look, name, x, y in (
-        ("batch", BATCH_NORM, "with batch norm", 13, 117),
+        ("batch", BATCH_NORM, "with batch norm", 13, 107),
         ("none", PLAIN, "without", 2.6, 64),
     ):
         mean = rows[rows["normalization"] == kind].groupby("depth")["matrix_rank"].mean()

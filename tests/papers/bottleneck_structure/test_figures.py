@@ -1,5 +1,7 @@
 """What the pictures of paper D show is what their tables have."""
 
+import re
+
 import pandas as pd
 import pytest
 from in_memory import kept_tables
@@ -7,13 +9,16 @@ from matplotlib.figure import Figure
 
 from runner.papers.bottleneck_structure import looks
 from runner.papers.bottleneck_structure.bottleneck.figures import (
+    caption_bottleneck,
     collapsed,
     draw_bottleneck,
     draw_recipes,
 )
 from runner.papers.bottleneck_structure.linear.figures import draw_linear
 from runner.papers.bottleneck_structure.rank_one.figures import draw_rank_one
-from runner.papers.bottleneck_structure.stability.figures import draw_rates
+from runner.papers.bottleneck_structure.stability.figures import draw_rates, say_bounded
+from runner.papers.bottleneck_structure.symmetry.figures import COLLAPSE, say_orbits
+from runner.results.drawing import drawing_of
 
 
 @pytest.mark.parametrize(
@@ -117,3 +122,54 @@ def test_labels_of_learning_rates_do_not_overlap():
     labels = [label.get_window_extent() for label in picture.axes[0].get_xticklabels()]
     assert len(labels) >= 5
     assert not any(a.overlaps(b) for a, b in zip(labels, labels[1:], strict=False))
+
+
+def test_lines_of_depths_and_of_rates_share_neither_color_nor_marker():
+    picture, _ = draw_rates(kept_tables("bottleneck-rates", "quick"))
+    looks = [
+        {get(line) for line in axes.lines if line.get_transform() == axes.transAxes}
+        for axes in (picture.axes[0], picture.axes[2])
+        for get in (lambda line: line.get_color(), lambda line: line.get_marker())
+    ]
+    depths, depth_marks, rates, rate_marks = looks
+    assert len(depths) == len(depth_marks) == 5
+    assert not depths & rates
+    assert depth_marks & rate_marks == {"o"}, "the mark of networks before gradient descent"
+
+
+def test_the_fall_of_the_kernel_compares_the_same_networks_before_and_after():
+    tables = kept_tables("bottleneck-rates", "quick")
+    rows = tables["metrics"].query("task == 'figure-1' and rate in (0, 0.2)")
+    trace = rows.pivot(index=["depth", "replicate"], columns="rate", values="ntk_trace")
+    costs = rows.pivot(index=["depth", "replicate"], columns="rate", values="train_cost")
+    assert (costs[0] < 0.1).all()
+    ratios = (trace[0.2] / trace[0])[costs[0.2] < 0.1].groupby("depth")
+    medians = ratios.median()[ratios.count() >= 3]
+    said = re.findall(r"[0-9.]+(?= %| of 40| to)|40", say_bounded(tables))
+    lost = (costs[0.2] >= 0.1).sum()
+    assert [float(number) for number in said] == [
+        round(100 * medians.min()), round(100 * medians.max()), lost, len(costs)
+    ]  # fmt: skip
+
+
+def test_captions_say_at_which_depth_and_in_how_many_tasks_training_ends_below_the_best():
+    tables = kept_tables("bottleneck-fig1", "quick")
+    said = "(at depth 6 training ends lower in 6 of 8 tasks)"
+    recipes = drawing_of("bottleneck-recipes", "bottleneck").caption
+    assert said in caption_bottleneck(tables) and said in recipes(tables)
+    metrics = tables["metrics"]
+    alone = metrics[metrics["recipe"] == "minimum"]
+    higher = metrics.assign(loss=metrics["loss"] * (1 + (metrics["recipe"] != "minimum")))
+    for rows in (alone, higher):
+        assert "lower" not in caption_bottleneck({"metrics": rows})
+
+
+def test_the_headline_of_figure_2_has_the_ratios_of_both_training_procedures():
+    tables = kept_tables("bottleneck-fig2", "quick")
+    said = say_orbits(tables, collapse=COLLAPSE["fails"])
+    assert "do not collapse" in said and "(annealed: 5\u00a0%)" in said
+    rows = tables["metrics"].query("stage == 'trained' and layer == 2 and recipe == 'constant'")
+    assert f"are {100 * rows['plane_ratio'].median():.0f}\u00a0% of" in said
+    alone = {name: rows[rows["recipe"] == "constant"] for name, rows in tables.items()
+             if "recipe" in rows}  # fmt: skip
+    assert "before training" in say_orbits(alone, collapse=COLLAPSE["fails"])

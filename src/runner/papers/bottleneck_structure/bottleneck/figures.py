@@ -19,7 +19,7 @@ from runner.papers.bottleneck_structure.bottleneck.tables import (
 from runner.papers.bottleneck_structure.looks import draw_spectra, rank_look
 from runner.results import style
 from runner.results.drawing import Drawing, Finding, or_empty
-from runner.results.rows import Present, Tables, nonempty, select
+from runner.results.rows import NoRows, Present, Tables, nonempty, select
 from runner.results.style import DASHED, GREY, INK, PLAIN, QUIET, SMALL, Look
 
 RECIPES = {
@@ -30,13 +30,13 @@ RECIPES = {
 """Label and look of each recipe."""
 
 COLUMNS = {
-    "minimum": "best solution",
+    "minimum": "best solution found",
     "annealed": "annealed training",
     "plain": "ordinary training",
 }
 """Names of the columns of figure 1, by recipe."""
 
-ANNEALED = "weight decay 0 for 200 steps, up to 5 λ until 60 % of the steps, then λ"
+ANNEALED = "weight decay 0 for 200 steps, up to 5 λ until 60 % of steps, then λ"
 """How annealed training changes the weight decay."""
 
 
@@ -61,7 +61,7 @@ def say_slope(tables: Tables) -> str:
     rank = int(best.loc[best["depth"] == best["depth"].max(), "rank"].median())
     nonempty(collapsed(tables["metrics"]), "depth from which ordinary training collapses")
     return (
-        f"At the lowest loss deep networks have rank {rank}, as the task has, and a layer adds"
+        f"The best deep solutions found have rank {rank}, as the task has, and a layer adds"
         f" nearly {rank} to ‖θ‖²; ordinary training of deep networks ends at zero"
     )
 
@@ -291,8 +291,8 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     left.yaxis.set_major_locator(MaxNLocator(7, integer=True))
     style.level(left, RANK)
     label_style: dict[str, Any] = {"textcoords": "offset points", "size": SMALL}
-    words = f"task: rank {RANK}"
-    QUIET.name(left, depths[0], RANK, words, xytext=(-6, -13), ha="left", **label_style)
+    words = f"task:\nrank {RANK}"  # short, since lines may fall from rank 2 at larger depths
+    QUIET.name(left, depths[0], RANK, words, xytext=(-6, -20), ha="left", **label_style)
     _by_recipe(left, networks, "rank")
     with or_empty(right):
         above = deep(losses_above(metrics))
@@ -339,27 +339,32 @@ def caption_bottleneck(tables: Tables) -> str:
     """Return the caption of figure 1, which names the columns that are drawn."""
     metrics = tables["metrics"]
     words = {
-        "minimum": f"best solutions{_from_depth(metrics)}",
+        "minimum": f"best solutions found{_from_depth(metrics)}{_better(tables)}",
         "annealed": f"annealed training ({ANNEALED})",
         "plain": "ordinary training (λ)",
     }
     columns = [text for recipe, text in words.items() if (metrics["recipe"] == recipe).any()]
     return (
-        f"Columns are {'; '.join(columns)}. The upper row shows ‖θ‖² by depth; colors are ranks"
-        " (grey: rank changes), crosses networks without fit. The lower row shows the bold task's"
-        " first k singular values (k: rank); bands: others."
+        f"Columns: {'; '.join(columns)}. Above: ‖θ‖²; colors: ranks (grey: rank"
+        " changes), crosses: no fit. Below: the bold task's first k singular values (k: rank);"
+        " bands: others."
     )
 
 
 def _better(tables: Tables) -> str:
-    """Return words that name the depths at which annealed training ends below the best solution.
+    """Return words about depths at which training ends below the best solution found.
 
-    They are empty if there are none.
+    They name these depths, and in how many tasks training ends lower at one of them. They are empty
+    if there are none, or if no trained network has the depth of a best solution.
     """
-    depths = ", ".join(map(str, below_best(tables["metrics"]).index))
-    if not depths:
+    try:
+        rows = deep(losses_above(tables["metrics"]))
+    except NoRows:
         return ""
-    return f"; at depth {depths} annealed training ends below it"
+    lower = rows[rows["above"] < -LEAST]
+    tasks = f"{lower['replicate'].nunique()} of {rows['replicate'].nunique()} tasks"
+    depths = ", ".join(map(str, sorted(lower["depth"].unique())))
+    return f" (at depth {depths} training ends lower in {tasks})" if depths else ""
 
 
 HEADLINE = ["parameter_norm", "train_cost", "test_cost", "rank"]
@@ -385,8 +390,7 @@ FIGURES = [
         caption=lambda tables: (
             f"(a) shows the middle layer's rank by depth{_from_depth(tables['metrics'])} (dotted:"
             " the task's rank), (b) the loss above the best solution found"
-            f"{_better(tables)}. Ordinary training has weight decay λ; annealed training:"
-            f" {ANNEALED}."
+            f"{_better(tables)}. Ordinary training: weight decay λ; annealed: {ANNEALED}."
         ),
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),

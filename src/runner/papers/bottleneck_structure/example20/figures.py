@@ -22,8 +22,8 @@ def say_diverge(tables: Tables) -> str:
     rows = select(tables["metrics"], exponent=BOLD).sort_values("depth")
     first, last = rows["middle_lipschitz"].iloc[[0, -1]]
     return (
-        "The norm converges with depth while the representations diverge (Lipschitz constant from"
-        f" {first:.1f} to {last:.0f} for γ = {BOLD:g})"
+        "‖θ‖² − 3L converges with the depth L while the representations diverge (Lipschitz"
+        f" constant from {first:.1f} to {last:.0f} for γ = {BOLD:g})"
     )
 
 
@@ -54,7 +54,7 @@ def draw_example20(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     QUIET.note(left, 0.04, 0.1, words)
     ticks(right.yaxis, [1, 100, 1e4, 1e6], ["1", "100", "10⁴", "10⁶"])
     ticks(left.yaxis, [y for y in (0.001, 0.01, 0.1, 1, 10) if y > 0.5 * metrics["excess"].min()])
-    panel(left, "a", "squared norm − 3L", "depth L")
+    panel(left, "a", "squared norm ‖θ‖² − 3L", "depth L")
     panel(right, "b", "Lipschitz constant of hidden layers", "depth L")
     return picture, tables["metrics"]
 
@@ -68,7 +68,7 @@ FIGURES = [
         whose="explicit networks",
         findings=[Finding(say_diverge, holds=["norm-converges", "representations-diverge"])],
         caption="The explicit networks of Example 20 are drawn for several ε = L^(-γ); γ = 0.8"
-        " is bold. (a) shows the squared norm of the parameters minus 3 L, against the"
+        " is bold. (a) shows the squared norm ‖θ‖² of the parameters θ minus 3 L, against the"
         " depth L. (b) shows the largest Lipschitz constant of the hidden layers,"
         " against L; a line may leave the panel. Nothing is random, and nothing is"
         " trained.",

@@ -11,11 +11,14 @@ from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.rows import Tables, nonempty, select
 from runner.results.style import (
     BLUE,
+    BROWN,
     DASHED,
     GREY,
     INK,
+    ORANGE,
     QUIET,
     SKY,
+    VERMILION,
     Look,
     guide,
     panel,
@@ -25,8 +28,8 @@ from runner.results.style import (
 )
 
 BEFORE = Look(GREY, "o", DASHED, hollow=True)
-MARKERS = "osD^v"
-"""Markers of the lines, from the smallest depth or rate on."""
+LINES = {"depth": ((SKY, BLUE, INK), "osD^v"), "rate": ((ORANGE, VERMILION, BROWN), "Pph<X")}
+"""Colors and markers of lines for depths and for rates, from the smallest depth or rate on."""
 
 FEWEST = 3
 """Smallest number of networks whose median is drawn."""
@@ -48,30 +51,41 @@ def _fitting(tables: Tables) -> pd.DataFrame:
     return rows.assign(kernel=rows["ntk_trace"] / rows["depth"])
 
 
-def _compared(tables: Tables) -> pd.DataFrame:
-    """Return the networks that fit, at depths with FEWEST of them at the first and the last rate.
+def lowered(tables: Tables) -> pd.DataFrame:
+    """Return Tr Θ at the largest rate divided by Tr Θ of the same network before gradient descent.
 
-    Raises NoRows if there is no such depth.
+    There is a row for each network that fits figure 1's task before. The column `ratio` is nan if
+    it does not fit at the largest rate. The column `median` has the median of the depth, or nan if
+    fewer than FEWEST networks of the depth fit. Raises NoRows if no depth has a median.
     """
-    rows = _fitting(tables)
-    counts = rows.groupby("depth")["rate"].value_counts().unstack(fill_value=0)
-    many = (counts.iloc[:, [0, -1]] >= FEWEST).all(axis=1)
-    return nonempty(rows[rows["depth"].map(many)], "depth with enough networks that fit")
+    rows, rate = _fitting(tables), tables["metrics"]["rate"].max()
+    keys = ["depth", "replicate"]
+    after = rows[rows["rate"] == rate].set_index(keys)["kernel"].rename("after")
+    rows = select(rows, rate=0).join(after, on=keys)
+    rows = rows.assign(ratio=rows["after"] / rows["kernel"], largest=rate)
+    by = rows.groupby("depth")["ratio"]
+    rows = rows.assign(median=by.transform("median").where(by.transform("count") >= FEWEST))
+    nonempty(rows.dropna(subset="median"), "depth with enough networks that fit")
+    return rows
+
+
+def _fall(rows: pd.DataFrame) -> str:
+    """Return as text the smallest and largest median of `lowered`, in percent."""
+    return f"{100 * rows['median'].min():.0f} to {100 * rows['median'].max():.0f} %"
 
 
 def say_bounded(tables: Tables) -> str:
-    """Return the headline: the median Tr Θ / L before gradient descent, and at the largest rate.
+    """Return the headline: how far Tr Θ falls from before gradient descent to the largest rate.
 
-    The networks fit figure 1's task, at depths with FEWEST of them at both rates. Raises NoRows if
-    there are none.
+    Its numbers are the smallest and largest median of a depth, of the networks that fit figure 1's
+    task before and after, and the number of networks that no longer fit. Raises NoRows as
+    `lowered`.
     """
-    rows = _compared(tables)
-    by = rows.groupby("rate")["kernel"].median()
-    rate = by.index[-1]
+    rows = lowered(tables)
     return (
-        "Larger learning rates c/L force a smaller tangent kernel: at depths"
-        f" {rows['depth'].min()} to {rows['depth'].max()} Tr Θ / L falls from {by.iloc[0]:.0f} to"
-        f" {by[rate]:.0f} (c = {rate:g})"
+        "Larger learning rates c/L force a smaller tangent kernel: at"
+        f" c = {rows['largest'].iloc[0]:g} Tr Θ falls to {_fall(rows)} of its value;"
+        f" {rows['ratio'].isna().sum()} of {len(rows)} networks no longer fit"
     )
 
 
@@ -88,8 +102,9 @@ def _lines(axes: Axes, rows: pd.DataFrame, x: str, y: str, apart: float = 0.0) -
     rows = rows.assign(
         height=rows["height"].where(np.isfinite(rows["height"]) & (rows["height"] > 0))
     )
-    colors = shades(sorted({*rows[other]} - {0}), SKY, BLUE, INK)
-    markers = dict(zip(colors, cycle(MARKERS), strict=False))
+    ramp, signs = LINES[other]
+    colors = shades(sorted({*rows[other]} - {0}), *ramp)
+    markers = dict(zip(colors, cycle(signs), strict=False))
     looks = {}
     for value, networks in rows.groupby(other):
         look = Look(colors[value], markers[value], width=1.8) if value else BEFORE
@@ -140,12 +155,12 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
                 QUIET.note(axes, 0.99, 0.8, "edge:\n2/c", ha="right")
                 _key(axes, looks, 0.09, 0.06)
     with or_empty(middle):
-        compared = _compared(tables)
-        by = compared.groupby("rate")["kernel"].median()
-        if 0 in by.index and len(by) > 1:
-            words = f"{by[0]:.0f} before,\n{by.iloc[-1]:.0f} at c = {by.index[-1]:g}"
-            depths = f"L = {compared['depth'].min()} to {compared['depth'].max()}"
-            QUIET.note(middle, 0.04, 0.03, f"median of\n{depths}:\n{words}", va="bottom")
+        fall = lowered(tables)
+        drawn = fall.dropna(subset="median")
+        words = f"c = {fall['largest'].iloc[0]:g} / before,\nmedians at L = {drawn['depth'].min()}"
+        words += f"\nto {drawn['depth'].max()}: {_fall(fall)};"
+        words += f"\n{fall['ratio'].isna().sum()} of {len(fall)} (all L)\nno longer fit"
+        QUIET.note(middle, 0.04, 0.03, words, va="bottom")
     with or_empty(right):
         rows = select(metrics, task="example-20")
         depths = sorted(rows["depth"].unique())

@@ -1,5 +1,7 @@
 """Draw figure 2 of paper D, the symmetry that a trained network has learned, and two variations."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -24,8 +26,8 @@ RANK = 2
 """Rank of the task, which is the number of singular values drawn as lines."""
 LEVELS = np.linspace(0, 1, 15)
 ORBIT = Look(VERMILION)
-WITHIN = "within / between orbits"
-"""Name of the ratio of distances in the headline."""
+WITHIN = "within / between"
+"""Name of the ratio of distances of figure 2, whose orbits are in the plane of panel (c)."""
 
 
 def _crossing(embedding: pd.DataFrame) -> str:
@@ -98,23 +100,31 @@ def _at(tables: Tables, layer: int, stage: str = "trained") -> pd.DataFrame:
 def _within(tables: Tables, stage: str = "trained") -> str:
     """Return as text the median of (distance within an orbit) / (distance between orbits), in
     percent.
+
+    The orbits are those in the plane of panel (c).
     """
     ratio = _at(tables, DISTANCE_LAYER, stage)["plane_ratio"].median()
     return f"{100 * ratio:.0f}\u00a0%"
 
 
-def say_orbits(tables: Tables) -> str:
-    """Return the headline of figure 2: the rank, and the distances within orbits after training.
+def say_orbits(tables: Tables, collapse: str) -> str:
+    """Return the headline of figure 2: the rank, and whether orbits collapse in training.
 
     Its numbers are the median ratios of the distance within an orbit to the distance between
-    orbits, after and before training.
+    orbits. The second one is of annealed training if it was run, and else before training.
+    collapse: the words about the collapse, a value of the dictionary COLLAPSE.
     """
-    (_, _, trained), (_, _, before) = _shown(tables)[:2]
+    (_, _, trained), (_, _, before), *others = _shown(tables)
+    second = f"{_within(before, 'untrained')} before training"
+    second = f"annealed: {_within(others[0][2])}" if others else second
     return (
-        f"The network finds the rank {RANK} of the task: distances within an orbit are"
-        f" {_within(trained)} of the distances between orbits ({_within(before, 'untrained')}"
-        " before training)"
+        f"The network finds the task's rank {RANK}, {collapse}: distances within an orbit are"
+        f" {_within(trained)} of those between orbits ({second})"
     )
+
+
+COLLAPSE = {"holds": "and orbits collapse", "fails": "but orbits do not collapse"}
+"""Words of the headline, by the verdict of the claim that orbits collapse."""
 
 
 def say_annealed(tables: Tables) -> str:
@@ -144,8 +154,8 @@ def caption_symmetry(tables: Tables) -> str:
         "Networks predict losses of gradient descent, which a rotation about w does not"
         " change. (a) shows singular values by layer (band: all but two), (b) two"
         f" principal components of layer {PCA_LAYER}, (c) distances to a point in layer"
-        f" {DISTANCE_LAYER} (dashed: orbit). {training}"
-        + f" Annealed training has {annealed}."
+        f" {DISTANCE_LAYER} (dashed: orbit; percentages: this plane's orbits). {training}"
+        + f" Annealed training: {annealed}."
         * bool(others)
     )
 
@@ -191,7 +201,8 @@ def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         QUIET.note(b, 0.03, 0.98, words, va="top")
     QUIET.note(b, 0.97, 0.05, "lighter: nearer to rotation axis w", ha="right")
     ORBIT.name(c, 0, 0, "orbit\nof $x_0$", linespacing=1.1)
-    words = f"plane orthogonal to w\ndark: near to $x_0$ (square)\n{WITHIN}: {_within(trained)}"
+    words = "plane orthogonal to w\ndark: near to $x_0$ (square)"
+    words += f"\norbits of this plane,\n{WITHIN}: {_within(trained)}"
     c.set_xlabel(words, size=SMALL, loc="center")
     style.panel(a, "a", "singular values", a.get_xlabel())
     style.panel(b, "b", f"layer {PCA_LAYER}: two components", b.get_xlabel())
@@ -278,7 +289,7 @@ def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         look.line(right, median.index + aside, median)
         ends.append((median.iloc[-1], name, look))
     style.name_ends(right, ends)
-    left.set_ylabel("distance within / between orbits")
+    left.set_ylabel("distance within / between random orbits")
     right.set_ylabel("fraction of the variance unexplained")
     title = f"summary statistics, unexplained by layer {PCA_LAYER}"
     style.panel(right, "a", title, r"weight decay $\lambda$")
@@ -309,7 +320,15 @@ FIGURES = [
         draw_symmetry,
         whose="as in the paper",
         findings=[
-            Finding(say_orbits, holds=["true-rank", "summary-statistics"]),
+            Finding(
+                partial(say_orbits, collapse=COLLAPSE["fails"]),
+                holds=["true-rank"],
+                fails=["orbits-collapse"],
+            ),
+            Finding(
+                partial(say_orbits, collapse=COLLAPSE["holds"]),
+                holds=["true-rank", "orbits-collapse"],
+            ),
             Finding(say_annealed, holds=["orbits-collapse-annealed"]),
         ],
         marks="drawn: first network; percentages: medians",
@@ -324,7 +343,7 @@ FIGURES = [
         caption="(a) shows how much variance of two summary statistics the first two principal"
         f" components of layer {PCA_LAYER} leave unexplained, against the weight decay λ. The"
         " statistics are (w·v)² and ‖(I − wwᵀ)v‖² (v: point of a gradient descent path,"
-        " w: symmetry axis). (b) shows the distance within an orbit divided by the"
-        " distance between orbits, against the noise E that breaks the symmetry.",
+        " w: symmetry axis). (b) shows the distance within / between random orbits"
+        " (figure 2: orbits in a plane), against the noise E that breaks the symmetry.",
     ),
 ]

@@ -212,8 +212,8 @@ FIGURES = [
         ],
         marks="lines: medians",
         caption="The error is the largest |f(x) − g(x)| of network f and target g on the unit"
-        " sphere; below 1e-16 it is ≈ 0. (a) shows the error at full rank against the rounding"
-        " error n ε κ, (b) its median against the block size.",
+        " sphere (≈ 0: below 1e-16). (a) shows it at full rank, against rounding (equations ×"
+        " machine precision × condition number), (b) its median against the block size.",
         shows={"theorem": ["wide", "low_rank", "deep"]},
     ),
     Drawing(

@@ -95,7 +95,7 @@ def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     picture, (panels,) = sheet(1, 5, **across, sharey=True, beside=True)
     for names in panels[1::2]:
         names.remove()
-    panels, is_first = panels[::2], True
+    panels = panels[::2]
     for axes, letter, (kind, name) in zip(panels, "abc", KINDS.items(), strict=True):
         lines, ends = list(series(metrics, kind)), []
         position = rail(axes, FLOOR, TOP, "≈ 0" * (letter == "a"), lanes=2)
@@ -106,11 +106,9 @@ def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             look.each(axes, heights.index, heights)
             look.line(axes, middle.index, middle)
             ends += [(height, text, look) for height in middle.iloc[-1:]]
-            for d in set(errors.index[errors >= TOP]):
-                at_left = d < metrics["target_width"].median()
-                words = ("↑ above 10⁶ %" if at_left else "above 10⁶ % ↑") if is_first else "↑"
-                place, is_first = {"ha": "left" if at_left else "right", "size": SMALL}, False
-                look.name(axes, d, 3 * TOP, words, path_effects=None, **place)
+        for look in [look for _, look, errors in lines if (errors >= TOP).any()][:1]:
+            place = {"ha": "right", "size": SMALL, "transform": axes.get_yaxis_transform()}
+            look.name(axes, 1.0, 2.5 * TOP, "↑ above 10⁶ %", **place)
         level(axes, 1.0)
         if letter == "a":
             QUIET.note(axes, 0.04, 0.93, "dotted: predicting\nthe mean")

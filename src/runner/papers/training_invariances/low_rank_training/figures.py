@@ -33,6 +33,7 @@ from runner.results.rows import NoRows, Tables, nonempty
 from runner.results.style import (
     BLUE,
     DASHED,
+    GREY,
     NAVY,
     QUIET,
     SKY,
@@ -355,7 +356,7 @@ def _drift_by_rate(axes: Axes, tables: Tables) -> pd.DataFrame:
     return drawn
 
 
-WITHOUT_DECAY = Look(SKY, "s", DASHED)
+WITHOUT_DECAY = Look(GREY, "o", DASHED, hollow=True)
 """Look of SGD without weight decay."""
 
 
@@ -365,8 +366,9 @@ def _spectra(axes: Axes, tables: Tables) -> pd.DataFrame:
     for number, (decay, line) in enumerate(reversed([*drawn.groupby("weight_decay")])):
         look = METHODS["SGD"] if decay else WITHOUT_DECAY
         _bars(axes, line["index"], line, look, markersize=4)
-        text = f"SGD, decay λ = {decay:g}" if decay else "SGD, no decay"
-        look.note(axes, 0.98, 0.84 + 0.09 * number, text, ha="right")
+        text, height = f"SGD, λ = {decay:g}" if decay else "SGD, no decay", 0.84 + 0.09 * number
+        look.line(axes, [0.22, 0.34], [height] * 2, transform=axes.transAxes, markersize=4)
+        look.note(axes, 0.39, height, text)
     axes.set_ylim(bottom=0)
     ticks_within(axes.xaxis, 1, 5, 10, 15, 20, 30, 40)
     return drawn

@@ -217,15 +217,20 @@ def test_what_does_not_hold_is_listed_once_with_its_scales_and_numbers(reference
 def test_benchmarks_that_are_kept_become_a_table(tmp_path):
     measured_here = tmp_path / "outputs"
     measured_here.mkdir()
-    (measured_here / "bn_only.csv").write_text("study,work,speedup\nbn_only,d=10,18.25\n")
-    rates = {"float32_gflops": 111.6, "float64_gflops": 60.2}
-    about = {"device": "cpu", "processor": "AMD EPYC", **rates}
-    (measured_here / "bn_only.provenance.json").write_text(json.dumps(about))
-    assert len(keep_benchmarks(measured_here, tmp_path)) == 2
     columns = {"study": "study", "work": "what", "speedup": "times", "machine": "on"}
-    head, _, row = measured(tmp_path, "", columns).splitlines()
-    assert head == "| study | what | times | on |"
-    assert row == "| bn_only | d=10 | 18 | AMD EPYC: 112 / 60 GFLOP/s |"
+    machines = {"bn_only": "AMD EPYC", "linear": "Xeon"}
+    tables = []
+    for number, (study, processor) in enumerate(machines.items(), 1):
+        (measured_here / f"{study}.csv").write_text(f"study,work,speedup\n{study},d=10,18.25\n")
+        rates = {"float32_gflops": 111.6, "float64_gflops": 60.2}
+        about = {"device": "cpu", "processor": processor, **rates}
+        (measured_here / f"{study}.provenance.json").write_text(json.dumps(about))
+        assert len(keep_benchmarks(measured_here, tmp_path)) == 2 * number
+        tables.append(measured(tmp_path, "", columns).splitlines())
+    of_one, of_two = tables
+    assert (of_one[0], of_one[2]) == ("| study | what | times |", "| bn_only | d=10 | 18 |")
+    assert of_two[0] == "| study | what | times | on |"
+    assert of_two[2] == "| bn_only | d=10 | 18 | AMD EPYC: 112 / 60 GFLOP/s |"
     assert [short(value) for value in (float("nan"), 0.1234, 3.0, 41.7)] == ["", "0.12", "3", "42"]
 
 

@@ -77,8 +77,8 @@ rate is chosen on two replicates instead of one.
 
 HOURS_AT_PAPER = {
     ("norm-finetuning",): 43_000.0,
-    ("bottleneck-fig2",): 1.4,
-    ("bottleneck-symmetry",): 1.9,
+    ("bottleneck-fig2",): 2.2,
+    ("bottleneck-symmetry",): 3.0,
     ("bottleneck-rates",): 2.5,
     ("rank-scale",): 14.0,
 }

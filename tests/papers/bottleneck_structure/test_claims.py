@@ -26,12 +26,13 @@ def minima() -> pd.DataFrame:
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1.0, "holds"), (0.8, "fails")])
 def test_the_slope_of_the_norm_is_the_rank(factor, verdict):
-    """Four of the stored replicates count twice, since five cannot refute an equality."""
-    metrics = kept_tables("bottleneck-recipes", "paper")["metrics"].query("replicate != 3")
-    again = metrics.assign(replicate=metrics["replicate"] + 5)
-    metrics = pd.concat([metrics, again], ignore_index=True)
-    metrics["parameter_norm"] *= factor
-    found = verdicts("bottleneck-recipes", {"metrics": metrics})
+    """Eight tasks of rank 3, then 2; a further layer adds `factor` times the rank to the norm."""
+    depths = np.arange(6, 26, 2)
+    rank = np.where(depths < 16, 3, 2)
+    rows = {"depth": depths, "rank": rank, "parameter_norm": factor * rank * depths + 12}
+    columns = {"recipe": "plain", "ridge": 1e-3, "train_cost": 0.005}
+    tasks = [pd.DataFrame(rows).assign(replicate=task, **columns) for task in range(8)]
+    found = verdicts("bottleneck-recipes", {"metrics": pd.concat(tasks, ignore_index=True)})
     assert found["slope-is-rank-trained"] == verdict
 
 
@@ -135,5 +136,6 @@ def test_networks_as_trained_decide_nothing_where_ranges_are_too_short():
 def test_plain_training_of_the_reference_has_the_slopes_that_the_page_prints():
     metrics = kept_tables("bottleneck-recipes", "paper")["metrics"]
     found = fits(at_ridge(metrics).query("recipe == 'plain'")).sort_values("replicate")
-    assert (found["slope"] / found["rank"]).round(2).tolist() == [0.93, 1.01, 1.00, 0.82, 0.97]
-    assert found["r2"].min() == pytest.approx(0.990, abs=1e-3)
+    distance = ((found["slope"] / found["rank"] - 1).abs().round(2)).tolist()
+    assert sorted(distance)[-3:] == [0.07, 0.15, 0.18]
+    assert found["r2"].min() == pytest.approx(0.991, abs=1e-3)

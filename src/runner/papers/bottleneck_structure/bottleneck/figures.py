@@ -94,10 +94,10 @@ def _norms(axes: Axes, networks: pd.DataFrame, all_depths: pd.Series) -> None:
     _name_ranks(axes, fitting)
     words, named = "no fit:\n", -np.inf
     for depth, rows in failed.groupby("depth"):
-        if depth - named > (last - shallow) / 4:  # closer labels would overlap
-            text = f"{words}{len(rows)} of {(networks['depth'] == depth).sum()}"
+        if depth - named >= (last - shallow) / 6:  # closer labels would overlap
+            text = f"{words}{len(rows)}/{(networks['depth'] == depth).sum()}"
             near = {"textcoords": "offset points", "size": SMALL, "xytext": (0, 6), "va": "bottom"}
-            PLAIN.name(axes, depth, rows["parameter_norm"].max(), text, **near)
+            PLAIN.name(axes, depth, 0, text, **near)  # few networks that fit are near zero
             words, named = "", depth
 
 

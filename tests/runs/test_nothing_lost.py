@@ -51,7 +51,7 @@ def command(outputs: Path, *more: str) -> list[str]:
 
 
 def test_two_processes_on_one_sweep_share_the_work(tmp_path):
-    arguments = command(tmp_path, "target_width=2,3,4,5,6", "train_samples=12000")
+    arguments = command(tmp_path, "target_width=2,3,4,5,6", "train_samples=35000")
     processes = [
         warm.Process(*arguments, f"checkpoint_seconds={seconds}", env=ENVIRONMENT)
         for seconds in (20, 30)

@@ -12,6 +12,7 @@ from runner.papers.batch_norm_rank.pretraining.quantities import (
     raised,
     slowed_less,
 )
+from runner.papers.batch_norm_rank.pretraining.tables import ENOUGH, LONG
 from runner.results.claims import Claim, ours
 
 SECTION = "paper B, Section 4"
@@ -20,10 +21,10 @@ CONTROL = f"supplementary to {SECTION}"
 RECOVERS = "paper B, Section 1.2 (ii)(b)"
 ORDER = "paper B, Section 1.2 (ii)"
 
-PRETRAINED = "M >= 1000"
+PRETRAINED = f"M >= {ENOUGH}"
 """Condition: pre-training is as long as in the authors' script. Shorter runs are not judged."""
 
-AS_LONG = f"{PRETRAINED} and epochs >= 50"
+AS_LONG = f"{PRETRAINED} and epochs >= {LONG}"
 """Condition: training, too, has at least half of the 100 epochs of the authors' script.
 
 We added it when we knew the numbers on digits, which train for 25 epochs.

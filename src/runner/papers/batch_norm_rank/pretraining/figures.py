@@ -20,6 +20,8 @@ from runner.papers.batch_norm_rank.looks import CONTROLS, METHODS, look
 from runner.papers.batch_norm_rank.looks import named as name_of
 from runner.papers.batch_norm_rank.names import MEASURES, NAMES
 from runner.papers.batch_norm_rank.pretraining.tables import (
+    ENOUGH,
+    LONG,
     VARIANT,
     against_pretraining,
     at_chosen_rates,
@@ -300,14 +302,6 @@ def middle(rows: pd.DataFrame, network: str, column: str) -> float:
     was not run.
     """
     return float(named(of_protocol(deepest(rows), "authors"), network)[column].median())
-
-
-ENOUGH = 1000
-"""Smallest number of pre-training minibatches for which a headline compares with batch norm."""
-
-
-LONG = 50
-"""Smallest number of epochs for which the claims judge how fast networks learn."""
 
 
 def say_unjudged(tables: Tables, column: str) -> str:

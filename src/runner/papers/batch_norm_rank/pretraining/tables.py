@@ -11,6 +11,12 @@ VARIANT = ["method", "pretraining_steps"]
 NETWORK = ["depth", "protocol", *VARIANT, "network", "replicate"]
 """Columns that identify a network among all runs of a figure."""
 
+ENOUGH = 1000
+"""Smallest number of pre-training minibatches that claims and headlines judge."""
+
+LONG = 50
+"""Smallest number of epochs for which claims judge how fast networks learn."""
+
 
 def at_chosen_rates(tables: Tables) -> pd.DataFrame:
     """Return the training of all networks, each at its chosen learning rate.

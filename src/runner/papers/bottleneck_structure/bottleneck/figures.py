@@ -36,7 +36,7 @@ COLUMNS = {
 }
 """Names of the columns of figure 1, by recipe."""
 
-ANNEALED = "weight decay 0 for 200 steps, up to 5 λ until 60 % of steps, then λ"
+ANNEALED = "weight decay 0 for 200 steps, up to 5 λ until 60 %, then λ"
 """How annealed training changes the weight decay."""
 
 
@@ -345,9 +345,8 @@ def caption_bottleneck(tables: Tables) -> str:
     }
     columns = [text for recipe, text in words.items() if (metrics["recipe"] == recipe).any()]
     return (
-        f"Columns: {'; '.join(columns)}. Above: ‖θ‖²; colors: ranks (grey: rank"
-        " changes), crosses: no fit. Below: the bold task's first k singular values (k: rank);"
-        " bands: others."
+        f"Columns are {'; '.join(columns)}. Above is ‖θ‖²; colors are ranks (grey: rank changes),"
+        " crosses do not fit. Below are the bold task's first k singular values (k: rank)."
     )
 
 
@@ -390,7 +389,8 @@ FIGURES = [
         caption=lambda tables: (
             f"(a) shows the middle layer's rank by depth{_from_depth(tables['metrics'])} (dotted:"
             " the task's rank), (b) the loss above the best solution found"
-            f"{_better(tables)}. Ordinary training: weight decay λ; annealed: {ANNEALED}."
+            f"{_better(tables)}. Ordinary training has weight decay λ; annealed training has"
+            f" {ANNEALED}."
         ),
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),

@@ -145,7 +145,7 @@ def caption_symmetry(tables: Tables) -> str:
     """Return the caption of figure 2, which says how the networks of the panels were trained."""
     parts = [rows["metrics"]["recipe"].iloc[0] for _, _, rows in _shown(tables)]
     large, others = parts[0], parts[2:]
-    annealed = "weight decay 0 at first, then up to 5 λ, then λ"
+    annealed = "weight decay 0, then up to 5 λ, then λ"
     training = {
         "constant": "Large panels have weight decay λ in all steps.",
         "annealed": f"Large panels show annealed training ({annealed}).",
@@ -155,7 +155,7 @@ def caption_symmetry(tables: Tables) -> str:
         " change. (a) shows singular values by layer (band: all but two), (b) two"
         f" principal components of layer {PCA_LAYER}, (c) distances to a point in layer"
         f" {DISTANCE_LAYER} (dashed: orbit; percentages: this plane's orbits). {training}"
-        + f" Annealed training: {annealed}."
+        + f" Annealed training has {annealed}."
         * bool(others)
     )
 

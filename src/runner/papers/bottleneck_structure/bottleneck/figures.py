@@ -346,7 +346,7 @@ def caption_bottleneck(tables: Tables) -> str:
     columns = [text for recipe, text in words.items() if (metrics["recipe"] == recipe).any()]
     return (
         f"Columns are {'; '.join(columns)}. Above is ‖θ‖²; colors are ranks (grey: rank changes),"
-        " crosses do not fit. Below are the bold task's first k singular values (k: rank)."
+        " crosses do not fit. Below are the bold task's singular values (bands: beyond the rank)."
     )
 
 

@@ -77,7 +77,8 @@ def strings(node: ast.AST) -> str:
 
 def drawings() -> Iterator[tuple[str, str]]:
     """Yield what figures say: headlines, captions, labels."""
-    for path in sorted((REPOSITORY / "src" / "runner" / "papers").rglob("figures.py")):
+    papers = REPOSITORY / "src" / "runner" / "papers"
+    for path in sorted([*papers.rglob("figures.py"), *papers.rglob("figures/*.py")]):
         for node in ast.parse(path.read_text()).body:
             yield f"{path.parent.name}/{path.name}:{node.lineno}", strings(node)
 

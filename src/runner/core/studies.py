@@ -8,8 +8,9 @@ A study is a folder (see `core.catalogue`) with these files:
                  HEADLINE = ["test_mse", ...], the numbers that the picture of a sweep shows
     claims.py    CLAIMS = {figure: [Claim(...), ...], ...}
 
-`figures.py` and `claims.py` are optional, and so are overview and HEADLINE. This module does not
-import torch, so that the command line can check a configuration at once.
+`figures.py` and `claims.py` are optional, and so are overview and HEADLINE. A study with many
+figures has a folder `figures/` instead. This module does not import torch, so that the command line
+can check a configuration at once.
 """
 
 import re

@@ -6,11 +6,13 @@ import pandas as pd
 import pytest
 from in_memory import judged, kept_tables, verdicts
 
-from runner.papers.batch_norm_rank.pretraining import figures
 from runner.papers.batch_norm_rank.pretraining.claims import AS_LONG
-from runner.papers.batch_norm_rank.pretraining.figures import curves
+from runner.papers.batch_norm_rank.pretraining.figures import depths
+from runner.papers.batch_norm_rank.pretraining.figures.parts import curves
 from runner.papers.batch_norm_rank.pretraining.study import LayerRank, raising_most
 from runner.papers.batch_norm_rank.pretraining.tables import (
+    ENOUGH,
+    LONG,
     at_chosen_rates,
     last_epochs,
 )
@@ -98,12 +100,12 @@ def test_a_shorter_pre_training_than_the_authors_decides_nothing_of_speed(figure
 
 def test_the_headline_says_that_a_shorter_training_is_not_judged():
     """Without this headline, it would say that the numbers leave the question undecided."""
-    assert f"M >= {figures.ENOUGH} and epochs >= {figures.LONG}" == AS_LONG
-    said = figures.say_unjudged(kept_tables("rank-fig4"), "train_loss")
+    assert f"M >= {ENOUGH} and epochs >= {LONG}" == AS_LONG
+    said = depths.say_unjudged(kept_tables("rank-fig4"), "train_loss")
     assert said.endswith("this is not judged, since training has 25 of 50 needed epochs")
     long_enough = told("rank-fig4")
-    assert long_enough["training"]["epoch"].max() == figures.LONG
-    assert not figures.say_unjudged(long_enough, "train_loss")
+    assert long_enough["training"]["epoch"].max() == LONG
+    assert not depths.say_unjudged(long_enough, "train_loss")
 
 
 def test_the_numbers_beside_a_panel_are_those_of_the_claims():
@@ -111,7 +113,7 @@ def test_the_numbers_beside_a_panel_are_those_of_the_claims():
     tables = kept_tables("rank-fig12", "paper")
     found = judged("rank-fig12", tables, "better-test-loss", "better-accuracy")["estimate"]
     for claim, column in (("better-test-loss", "test_loss"), ("better-accuracy", "train_accuracy")):
-        beside = figures._means(tables, column)["batch norm"].replace("−", "-")
+        beside = depths._means(tables, column)["batch norm"].replace("−", "-")
         assert beside == f"mean {found[claim]:+.2f}"
 
 

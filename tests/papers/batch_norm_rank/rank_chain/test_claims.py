@@ -8,7 +8,7 @@ import pytest
 from in_memory import judged, verdicts
 
 from runner.papers.batch_norm_rank.rank_chain.batch_means import Plan
-from runner.papers.batch_norm_rank.rank_chain.figures import say_expansion
+from runner.papers.batch_norm_rank.rank_chain.figures.layers import say_expansion
 from runner.papers.batch_norm_rank.rank_chain.tables import (
     crossings,
     pieces,

@@ -1,0 +1,118 @@
+"""Draw what several figures of `pretraining` share: curves by epoch, axes of losses."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from runner.papers.batch_norm_rank.looks import look
+from runner.papers.batch_norm_rank.looks import named as name_of
+from runner.papers.batch_norm_rank.names import NAMES
+from runner.papers.batch_norm_rank.pretraining.tables import (
+    VARIANT,
+    at_chosen_rates,
+    deepest,
+    named,
+    of_protocol,
+)
+from runner.results.rows import Tables, spread
+from runner.results.style import Look, rail, ticks
+
+MOST = 25.0
+"""The largest loss that a panel shows: ten times the loss at chance level."""
+
+COLUMNS = ["train_loss", "train_accuracy", "test_loss", "rank_bound", "mean_rank_bound"]
+
+
+def curves(tables: Tables) -> pd.DataFrame:
+    """Return median and range of every measure in COLUMNS, a row for each network, depth and epoch.
+
+    Losses that are not finite count in the median and not in the range.
+    """
+    rows = at_chosen_rates(tables)
+    keys = ["protocol", "depth", *VARIANT, "learning_rate", "epoch"]
+    medians = spread(rows, keys, COLUMNS)
+    finite = spread(rows.replace(np.inf, np.nan), keys, COLUMNS)
+    return medians.assign(**finite.filter(regex="_(low|high)$"))
+
+
+WIDE = {"linewidth": 5.0, "markersize": 12, "zorder": 1.9}
+"""Line style for lines that lie under other lines."""
+
+
+def lines_by_epoch(
+    axes: Axes, drawn: pd.DataFrame, column: str, height: Callable = np.asarray, bands: bool = True
+) -> list[tuple[float, str, Look]]:
+    """Draw a line for each network by epoch; return height, name and look at each line's end.
+
+    height: function from values to heights. bands: whether to draw ranges as bands. Without bands
+    the line of plain networks is wide and lies under all other lines.
+    """
+    ends, several = [], len(set(drawn["pretraining_steps"]) - {0}) > 1
+    for (method, steps), rows in drawn.sort_values("epoch").groupby(VARIANT):
+        drawn_as, heights = look(method, steps), height(rows[column])
+        if bands:
+            drawn_as.band(axes, rows["epoch"], rows[f"{column}_low"], rows[f"{column}_high"])
+        under = WIDE if method == "vanilla" and not bands else {}
+        drawn_as.line(axes, rows["epoch"], heights, marker="", **under)
+        text = f"pre-trained,\n{steps} steps" if several and steps else NAMES.get(method, method)
+        ends.append((heights[-1], text, drawn_as))
+    axes.set_xlim(0, 1.03 * max(1, drawn["epoch"].max()))
+    axes.xaxis.get_major_locator().set_params(integer=True, nbins=4)
+    return ends
+
+
+def scale_losses(row: Sequence[Axes], values: pd.Series) -> Callable:
+    """Scale the axes of a row of panels; return the function from values to heights.
+
+    Losses have a logarithmic axis. Diverged networks are drawn on a separate line at its upper end.
+    """
+    if "loss" not in str(values.name):
+        row[0].set_ylim(0, 1.03)
+        return np.asarray
+    shown, position = values[values <= MOST], np.asarray
+    low, top = (0.8 * shown.min(), 1.15 * shown.max()) if len(shown) else (0.1, MOST)
+    row[0].set(yscale="log", ylim=(low, top))
+    for axes in row if len(shown) < len(values) else ():
+        position = rail(axes, top, low, "diverged" * (axes is row[0]))
+    for digits in ((1, 2, 5), (1, 1.5, 2, 2.5, 3, 4, 5, 7)):
+        marks = [digit * 10.0**power for power in range(-4, 2) for digit in digits]
+        marks = [mark for mark in marks if low < mark < top]
+        if len(marks) > 2:
+            break
+    ticks(row[0].yaxis, marks)
+    return position
+
+
+def say_rates(tables: Tables) -> str:
+    """Return in words the most frequent learning rate, and the other rates with their networks."""
+    rows = at_chosen_rates(tables).drop_duplicates(["depth", *VARIANT])
+    usual, *other_rates = rows["learning_rate"].value_counts().index
+    words = [f"{usual:g}"]
+    for rate in other_rates:
+        methods_by_depth = (
+            rows[rows["learning_rate"] == rate].sort_values("depth").groupby("depth")["method"]
+        )
+        networks = [
+            f"{' and '.join(map(name_of, methods))} at depth {d}" for d, methods in methods_by_depth
+        ]
+        words.append(f"{rate:g} for {', '.join(networks)}")
+    return "; ".join(words)
+
+
+def middle(rows: pd.DataFrame, network: str, column: str) -> float:
+    """Return the median of a column over the deepest networks of protocol `authors`.
+
+    network: a network's name or method, such as "M = 75" or "vanilla". Raises NoRows if the network
+    was not run.
+    """
+    return float(named(of_protocol(deepest(rows), "authors"), network)[column].median())
+
+
+HELPS = {
+    "holds": "pre-training helps plain networks",
+    "fails": "pre-training does not help plain networks",
+    "undecided": "it is undecided whether pre-training helps plain networks",
+}
+"""First half of the headline, by the verdict of the claim that pre-training helps."""

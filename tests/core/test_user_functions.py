@@ -9,7 +9,8 @@ import torch
 from in_process import composed, run
 
 from runner.core import catalogue, choices
-from runner.core.errors import InputError, lookup
+from runner.core.choices import lookup
+from runner.core.errors import InputError
 from runner.core.studies import check_fields
 from runner.core.user_functions import NAMED, place_of, register, register_as_parent
 from runner.networks.activations import activation_of

@@ -29,8 +29,10 @@ def compute(words: list[str]) -> int:
     is_dry = "--dry-run" in words
     words = [word for word in words if word != "--dry-run"]
     flags = [word for word in words if word.startswith("-")]
-    note = ""
-    if not set(flags) - {"-m", "--multirun"}:
+    others, note = set(flags) - {"-m", "--multirun"}, ""
+    if is_dry and others:
+        raise InputError(f"--dry-run computes nothing: omit {' '.join(sorted(others))}")
+    if not others:
         typed = [word for word in words if word not in flags]
         with hydra_ready(typed):
             order = orders.compose_order(typed, multirun=bool(flags))

@@ -139,6 +139,7 @@ def _write_claims(figure: Figure, folder: Path, replaced: Path) -> None:
         if now != before:
             raise InputError(f"{figure.name}: its tables now give the verdict {now}, not {before}")
     about = json.loads(figure.path("provenance.json").read_text())
+    del about["program"]  # the reference is drawn again by later programs
     stored = {
         path.parent: (read_json(path), read_csv(path.with_name("claims.csv")))
         for path in replaced.parent.parent.glob(f"*/{figure.figure}/provenance.json")

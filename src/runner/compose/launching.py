@@ -223,7 +223,7 @@ def _launch_together(composed: DictConfig, attempts: list[Attempt], wait: bool) 
                 " compute the missing runs"
             ) from error
         left = [attempt for attempt in attempts if not attempt.is_done()]
-        begun = [attempt for attempt in left if attempt.job.run.status() == "running"]
+        begun = [attempt for attempt in left if attempt.has_begun()]
         if not begun and len(left) == len(attempts):
             name = composed.hydra.runtime.choices["hydra/launcher"]
             why = " ".join(str(error).split())

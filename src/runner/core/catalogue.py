@@ -11,6 +11,7 @@ and a folder that the command names, `--config-dir my_studies`. A user's package
 this file is imported first: it registers functions under names. No code imports a study by name.
 """
 
+import hashlib
 import importlib
 import importlib.util
 import json
@@ -270,6 +271,22 @@ def part_of(study: str, part: str) -> ModuleType | None:
     """
     name = f"{package_of(study)}.{part}"
     return importlib.import_module(name) if importlib.util.find_spec(name) else None
+
+
+@cache
+def sources_of(study: str) -> str:
+    """Return a digest of all code that draws and judges a study's figures, with its texts.
+
+    This is the code of the program and of the package that has the study. Raises InputError as
+    `package_of` does.
+    """
+    root = package_of(study).partition(".")[0]
+    folders = [PROGRAM, *(package.folder for package in packages() if package.name == root)]
+    paths = sorted(path for folder in folders for path in folder.rglob("*.py"))
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def module_of(study: str) -> ModuleType:

@@ -1,12 +1,15 @@
 """Names that parameters of several studies accept, with the modules that define them.
 
 To add a name to the program, add it here and to the table in the module. The user's names need no
-entry: `runner.register` puts their functions into `REGISTERED`, where `core.errors.lookup` finds
-them.
+entry: `runner.register` puts their functions into `REGISTERED`, where `lookup` finds them.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar, cast
+
+from runner.core.errors import InputError, nearest
+
+T = TypeVar("T")
 
 OF_IMAGES = (".npz", ".csv", ".npy")
 """Endings of files that may be images. `data.own_images` refuses `.npy`, with a hint."""
@@ -95,3 +98,16 @@ def kind_of(choices: Any) -> str:
     names.
     """
     return choices.kind if isinstance(choices, Names) else ""
+
+
+def lookup(key: str, name: str, known: Mapping[str, T]) -> T:
+    """Return the value of a name in the table `known`, or the function that the user registered.
+
+    key: the parameter that has the name as its value, such as `activation`. A user registers
+    functions for a parameter with `runner.register`. Raises InputError for an unknown name.
+    """
+    if name in (own := REGISTERED.get(key, {})):
+        return cast(T, own[name])
+    if name not in known:
+        raise InputError(f"{key}={name} is unknown: {nearest(name, known)}")
+    return known[name]

@@ -3,12 +3,7 @@
 import difflib
 import logging
 import traceback
-from collections.abc import Iterable, Mapping
-from typing import TypeVar, cast
-
-from runner.core.choices import REGISTERED
-
-T = TypeVar("T")
+from collections.abc import Iterable
 
 
 class InputError(Exception):
@@ -46,19 +41,6 @@ def nearest(word: str, options: Iterable[str]) -> str:
     if close:
         return f"did you mean {close[0]!r}?"
     return f"choose from {', '.join(options)}"
-
-
-def lookup(key: str, name: str, known: Mapping[str, T]) -> T:
-    """Return the value of a name in the table `known`, or the function that the user registered.
-
-    key: the parameter that has the name as its value, such as `activation`. A user registers
-    functions for a parameter with `runner.register`. Raises InputError for an unknown name.
-    """
-    if name in (own := REGISTERED.get(key, {})):
-        return cast(T, own[name])
-    if name not in known:
-        raise InputError(f"{key}={name} is unknown: {nearest(name, known)}")
-    return known[name]
 
 
 def show_traceback() -> None:

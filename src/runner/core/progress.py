@@ -76,6 +76,15 @@ class Progress(tqdm):
         )
         self.counted = self.start_t
 
+    @property
+    def what(self) -> str:
+        """Return the stage that the bar names, such as `training`. It can be set."""
+        return self.desc
+
+    @what.setter
+    def what(self, stage: Stage) -> None:
+        self.desc = stage
+
     def update(self, count: float = 1, **numbers: Any) -> None:
         """Advance the bar by `count` units, and show these numbers next to it.
 

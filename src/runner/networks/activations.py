@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from runner.core.errors import lookup
+from runner.core.choices import lookup
 from runner.core.user_functions import function_at
 
 LEAK = 0.01

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
-from runner.core.errors import lookup
+from runner.core.choices import lookup
 from runner.networks.initialization import INITIALIZATIONS
 from runner.networks.mlp import MODES, Mode
 from runner.networks.normalization import (

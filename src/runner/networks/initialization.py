@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from runner.core.errors import lookup
+from runner.core.choices import lookup
 
 Layer = tuple[Float[Tensor, "out in"], Float[Tensor, " out"]]
 """The weights and biases of one layer in one network."""

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from runner.core.errors import lookup
+from runner.core.choices import lookup
 from runner.networks.activations import activation_of
 from runner.networks.normalization import NORMALIZATIONS, batch_norm, batch_norm_no_mean
 

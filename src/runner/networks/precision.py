@@ -2,7 +2,7 @@
 
 import torch
 
-from runner.core.errors import lookup
+from runner.core.choices import lookup
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 """Dtypes by their names in configurations."""

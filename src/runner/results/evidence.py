@@ -58,7 +58,7 @@ class Evidence:
     bound: float = np.nan
     """The number with which the estimate is compared."""
     needed: int = 2
-    """The smallest n with which the test could decide."""
+    """The smallest n with which the statement could hold."""
     unit: Unit = "value"
     point: str = ""
     quantity: str = ""

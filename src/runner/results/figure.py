@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import pandas as pd
 from matplotlib.figure import Figure as MplFigure
 
-from runner.core.catalogue import figure_study, folder_words, headline, part_of
+from runner.core.catalogue import figure_study, folder_words, headline, part_of, sources_of
 from runner.core.errors import InputError
 from runner.results import claims
 from runner.results.captions import caption
@@ -323,14 +323,19 @@ class Figure:
             "seconds": round(sum(seconds), 3),
             "seeds": sorted({run.config.seed for run in self.runs}),
             "rules": registered(self),
+            "program": sources_of(self.study),
         }
 
     def is_current(self) -> bool:
-        """Return whether the figure's files exist, made in its style from the present runs."""
+        """Return whether the figure's files exist, made in its style from the present runs.
+
+        The code that draws and judges must be the same, too.
+        """
         keys = ("run", "tables", "stale")
         try:
             about = json.loads(self.path("provenance.json").read_text())
-            is_same = (about["scale"], about["style"]) == (self.scale, self.style)
+            made = (about["scale"], about["style"], about["program"])
+            is_same = made == (self.scale, self.style, sources_of(self.study))
             sides = (about["runs"], map(describe, self.runs))
             before, now = ([[run[key] for key in keys] for run in runs] for runs in sides)
         except (OSError, ValueError, KeyError, TypeError, InputError):

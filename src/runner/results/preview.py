@@ -38,23 +38,33 @@ def preview(run: Run) -> tuple[bytes, pd.DataFrame]:
     with drawn_in("screen"), np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         picture, summary = draw(overview_of(study), tables)
+        summary = summary.drop(columns=_repeated_in(summary, study))
         settle(picture)
         if isinstance(picture, Picture):
             source, _, what = headline("study", study).replace("`", "").rpartition(": ")
             above = DOT.join(filter(None, (source or study, dataset_in(tables))))
-            drawn = statistic(study, tables)
+            drawn = statistic(study, tables, summary)
             picture.add_header(upper(above), upper(what), [(drawn, GREY)])
         return as_bytes(picture), summary
 
 
-def statistic(study: str, tables: Tables) -> str:
+def _repeated_in(summary: pd.DataFrame, study: str) -> list[str]:
+    """Return the columns that are equal in all rows of a summary: the run and its parameters."""
+    names = {"run", *(item.name for item in fields(config_of(study)))}
+    return [name for name in summary if name in names and summary[name].nunique() <= 1]
+
+
+def statistic(study: str, tables: Tables, summary: pd.DataFrame) -> str:
     """Return which statistic a study's preview shows: "median of 3 replicates".
 
-    The study's `figures.py` can name another statistic in STATISTIC. If STATISTIC is empty, the
-    preview shows single replicates.
+    The study's `figures.py` can name another statistic in STATISTIC. The text is only "3
+    replicates" if the summary names its statistics, or has a row for each replicate. It is empty
+    for a single network.
     """
-    word = getattr(part_of(study, "figures"), "STATISTIC", "median")
-    return " of ".join(filter(None, (word, repeated(tables))))
+    replicates, named = repeated(tables), {"replicate", "statistic"} & set(summary)
+    usual = "median" if replicates and not named else ""
+    word = getattr(part_of(study, "figures"), "STATISTIC", usual)
+    return " of ".join(filter(None, (word, replicates)))
 
 
 def printed(table: pd.DataFrame, study: str) -> str:
@@ -80,7 +90,8 @@ def report(run: Run) -> str:
     with suppress(OSError):  # a complete run on a disk that is read only
         write_atomically(run.folder / "overview.png", png)
     study = run.config.study
-    lines = [printed(summary, study), *filter(None, [statistic(study, load([run]))]), ""]
+    drawn = statistic(study, load([run]), summary)
+    lines = [printed(summary, study), *filter(None, [drawn]), ""]
     lines += [str(run), f"{run.folder}: overview.png, config.yaml, run.log, provenance.json"]
     lines += [f"  {name}.csv  {table['rows']} rows" for name, table in run.result["tables"].items()]
     return "\n".join(lines)

@@ -65,7 +65,9 @@ class Checkpoint:
         tables = {name: Extent(**extent) for name, extent in about["tables"].items()}
         for name, extent in tables.items():
             table = path.with_name(f"{name}.csv")
-            if table.parent != path.parent or sha256_of(table, extent.bytes) != extent.sha256:
+            if table.parent != path.parent or not table.exists():
+                raise ValueError(f"{name}.csv is gone")
+            if sha256_of(table, extent.bytes) != extent.sha256:
                 raise ValueError(f"{name}.csv has changed")
         spent = float(about["seconds"]), float(about["cpu_seconds"])
         return Checkpoint(self.run, self.code, self.device, *spent, tables, state)

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -183,7 +184,8 @@ def problem(folder: Path) -> str | None:
     try:
         run = run_in(folder)
         study, name = run.config.study, run_name(run.config)
-        if (folder.parent.name, folder.name) != (study, name):
+        numbered = rf"{re.escape(name)}(-[1-9]\d*)?"  # see `Run.folder`
+        if folder.parent.name != study or not re.fullmatch(numbered, folder.name):
             return f"{folder}: config.yaml describes the run {name} of {study}"
         if os.path.isfile(run.again / RESULT):
             return f"{run.again} is complete and not in its place: the run's command puts it there"

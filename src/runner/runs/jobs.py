@@ -90,15 +90,21 @@ class Attempt:
         """Return whether this launch, or another process, has completed the run."""
         return self._result() != self.before and self.job.run.is_complete()
 
+    def has_begun(self) -> bool:
+        """Return whether a process has begun the run since the launch, and has not ended it."""
+        with suppress(OSError):
+            written = (self.job.run.last_folder / "provenance.json").stat().st_mtime
+            return written >= self.begun and self.job.run.status() == "running"
+        return False
+
     def error(self) -> str:
         """Return the last line of the run's error message.
 
         The text is empty if the run has not failed since the launch.
         """
         run = self.job.run
-        last = run.again if run.again.is_dir() else run.folder
         with suppress(OSError, IndexError):
-            text = last / "error.txt"
+            text = run.last_folder / "error.txt"
             if text.stat().st_mtime >= self.begun and run.status() == "failed":
                 return text.read_text().splitlines()[-1]
         return ""

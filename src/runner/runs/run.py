@@ -119,6 +119,11 @@ class Run:
         return self.folder.with_name(self.folder.name + AGAIN)
 
     @property
+    def last_folder(self) -> Path:
+        """Return the folder of the last computation: `again` if it exists, else the run's own."""
+        return self.again if self.again.is_dir() else self.folder
+
+    @property
     def result(self) -> dict[str, Any]:
         """Return the content of `result.json`. Raises InputError if it cannot be read."""
         return read_result(self.result_path)
@@ -133,8 +138,7 @@ class Run:
 
     def status(self) -> str:
         """Return the status that the last computation of the run recorded, else "absent"."""
-        last = self.again if self.again.is_dir() else self.folder
-        return str(read_provenance(last).get("status", "absent"))
+        return str(read_provenance(self.last_folder).get("status", "absent"))
 
     def is_stale(self) -> bool:
         """Return whether the run is complete, but not known to be computed by today's code."""

@@ -11,9 +11,9 @@ from importlib.util import resolve_name
 from typing import Any
 
 MODULES = {
-    "runner.core.errors": "words the message for a wrong input, and names the nearest option",
+    "runner.core.errors": "words the message for a wrong input",
     "runner.core.user_functions": "imports a function of the user's, whose own module counts",
-    "runner.core.choices": "lists the names that a parameter accepts; their meaning is elsewhere",
+    "runner.core.choices": "lists the names that a parameter accepts, and finds their functions",
     "runner.core.progress": "shows the progress of a run",
     "runner.data.files": "finds and fetches files, whose content is checked by its SHA-256",
     "runner.networks.modules": "makes torch modules of stored weights, after the run",

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from runner.core.errors import lookup
+from runner.core.choices import lookup
 from runner.core.progress import Stage
 from runner.core.streams import Stream
 from runner.core.studies import Context

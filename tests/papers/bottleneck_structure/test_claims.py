@@ -8,7 +8,6 @@ from in_memory import kept_tables, verdicts
 from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
 from runner.papers.bottleneck_structure.bottleneck.tables import at_ridge, fits
 from runner.papers.bottleneck_structure.symmetry.quantities import gained
-from runner.papers.bottleneck_structure.symmetry.tables import of_recipe
 from runner.papers.bottleneck_structure.theorem_claims import THEOREMS
 
 
@@ -76,9 +75,7 @@ def test_paths_that_cross_are_counted_in_the_note():
 @pytest.mark.parametrize(("unfit", "verdict"), [(1, "holds"), (2, "undecided")])
 def test_networks_that_have_not_learned_decide_nothing_beyond_a_fifth(unfit, verdict):
     tables = kept_tables("bottleneck-fig2")
-    trained = (
-        of_recipe(tables["networks"]).query("stage == 'trained' and recipe == 'annealed'").index
-    )
+    trained = tables["networks"].query("stage == 'trained' and recipe == 'annealed'").index
     tables["networks"].loc[trained[:unfit], "test_cost"] = 1.0
     name = "true-rank-annealed"
     assert verdicts("bottleneck-fig2", tables, name) == {name: verdict}

@@ -5,7 +5,8 @@ MEASURES = {
     "train_cost": "training cost",
     "excess": "‖θ‖² − k L",
     "representation_cost": "cost by the formula",
-    "middle_lipschitz": "Lipschitz constant of the middle",
+    "off_formula": "relative distance of ‖θ‖² from the formula",
+    "middle_lipschitz": "largest Lipschitz constant of a hidden layer",
     "lipschitz": "largest Lipschitz constant",
     "ntk_trace": "Tr Θ",
     "jacobian_rank": "rank of the Jacobian",
@@ -20,7 +21,7 @@ MEASURES = {
 
 NAMES = {
     "minimum": "best solution found",
-    "plain": "weight decay throughout",
+    "plain": "ordinary training",
     "annealed": "annealed training",
     "constant": "weight decay λ throughout",
     "figure-1": "the task of figure 1",

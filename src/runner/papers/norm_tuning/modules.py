@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from runner.core.errors import lookup
+from runner.core.choices import lookup
 from runner.papers.norm_tuning.network import Network
 
 

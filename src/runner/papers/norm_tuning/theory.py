@@ -20,7 +20,8 @@ from jaxtyping import Float
 from scipy.sparse import csgraph, csr_array
 from torch import Tensor
 
-from runner.core.errors import InputError, lookup
+from runner.core.choices import lookup
+from runner.core.errors import InputError
 from runner.papers.norm_tuning.arithmetic import FLOAT64, Arithmetic
 from runner.papers.norm_tuning.network import Block, Layer, Network, relu_network
 from runner.papers.norm_tuning.solvers import EPSILON, Scales, solve_scales

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from runner.core.errors import lookup
+from runner.core.choices import lookup
 
 Loss = Callable[[Tensor], Tensor]
 

@@ -34,7 +34,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from runner.core.errors import lookup
+from runner.core.choices import lookup
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.data.datasets import Dataset, Images
 from runner.networks import modules

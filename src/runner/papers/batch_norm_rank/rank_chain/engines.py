@@ -29,7 +29,8 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from runner.core.errors import InputError, lookup
+from runner.core.choices import lookup
+from runner.core.errors import InputError
 
 Fill = Callable[[Tensor, Generator], Tensor]
 

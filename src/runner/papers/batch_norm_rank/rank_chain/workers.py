@@ -17,7 +17,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.errors import InputError, lookup
+from runner.core.choices import lookup
+from runner.core.errors import InputError
 from runner.core.streams import stream_seed
 from runner.core.studies import Context
 from runner.networks.precision import torch_dtype

@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from runner.core.errors import lookup
+from runner.core.choices import lookup
 from runner.core.progress import log
 from runner.core.studies import Context, Measured, Row
 from runner.data.datasets import Dataset

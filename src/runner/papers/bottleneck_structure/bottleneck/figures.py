@@ -19,7 +19,7 @@ from runner.papers.bottleneck_structure.bottleneck.tables import (
 from runner.papers.bottleneck_structure.looks import draw_spectra, rank_look
 from runner.results import style
 from runner.results.drawing import Drawing, Finding, or_empty
-from runner.results.rows import NoRows, Present, Tables, nonempty, select
+from runner.results.rows import NoRows, Tables, nonempty, select
 from runner.results.style import DASHED, GREY, INK, PLAIN, QUIET, SMALL, Look
 
 RECIPES = {
@@ -166,7 +166,9 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     present = [recipe for recipe in COLUMNS if (metrics["recipe"] == recipe).any()]
     by = {recipe: deep(select(metrics, recipe=recipe)) for recipe in present}
     every = pd.concat(by.values())
-    common = set.intersection(*(set(rows["depth"]) for rows in by.values())) or {every["depth"][0]}
+    common = set.intersection(*(set(rows["depth"]) for rows in by.values())) or {
+        every["depth"].iloc[0]
+    }
     three = np.quantile(sorted(common), np.linspace(0, 1, 3), method="nearest")
     shown = sorted(set(map(int, three)))
     picture = style.canvas(5.2)
@@ -322,17 +324,12 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the preview of one run: figure 1 for its networks, of any training procedure.
+    """Draw the preview of one run: figure 1 for its networks.
 
     Returns the picture, and a table with a row for each depth and replicate.
     """
-    of_one = {name: rows.assign(recipe="minimum") for name, rows in tables.items()}
-    picture, metrics = draw_bottleneck(Present(of_one))
+    picture, metrics = draw_bottleneck(tables)
     return picture, metrics[["depth", "replicate", *HEADLINE, "loss", "rank_gap"]]
-
-
-STATISTIC = ""
-"""No statistic in the picture of a sweep: each replicate is drawn."""
 
 
 def caption_bottleneck(tables: Tables) -> str:

@@ -21,7 +21,7 @@ import pandas as pd
 from runner.papers.bottleneck_structure.bottleneck import tables as t
 from runner.results.evidence import slopes
 from runner.results.quantities import Tables, quantity
-from runner.results.rows import NoRows, nonempty, select
+from runner.results.rows import nonempty, select
 
 PRINTED = {
     "minimum": "best solutions",
@@ -45,9 +45,8 @@ def _networks(tables: Tables, recipe: str) -> pd.DataFrame:
 
 
 def _minima(tables: Tables) -> pd.DataFrame:
-    """Return the best solution of each depth; the columns `spread` and `best_start` may be nan."""
-    rows = _networks(tables, "minimum")
-    return rows.assign(**dict.fromkeys({"spread", "best_start"} - set(rows), np.nan))
+    """Return the best solution of each depth and replicate."""
+    return _networks(tables, "minimum")
 
 
 def _of_fitting(tables: Tables, table: str, recipe: str = "minimum") -> pd.DataFrame:
@@ -296,11 +295,9 @@ def share_of_negative(tables: Tables) -> pd.DataFrame:
 
     The value is 0 where the ReLU σ changes nothing. The mean is over the middle half of the layers,
     of best solutions that fit, at depths from 12 on. The column `first` has the mean in the first
-    layer. Raises NoRows if there is no such network, or the table has no column `negative`.
+    layer. Raises NoRows if there is no such network.
     """
     rows = _of_fitting(tables, "representation")
-    if "negative" not in rows:
-        raise NoRows("the tables are from an earlier version and have no column negative")
     rows = nonempty(rows[rows["depth"] >= 2 * t.SHALLOWEST], "network of depth 12 or more")
     rows = rows.assign(value=rows["negative"]).query("layer < depth")
     inside = rows["layer"].between(rows["depth"] / 4, rows["depth"] * 3 / 4)
@@ -319,12 +316,10 @@ def moved_over_error(tables: Tables) -> pd.DataFrame:
 
     There is a row for each pair of depths of equal rank. The value is the mean ‖f(x) − g(x)‖² on
     test inputs, divided by the test error of f. f is the deeper network, g the other one. Raises
-    NoRows if there is no pair, or the table has no column `moved`.
+    NoRows if there is no pair.
     """
     rows = t.with_ranges(_minima(tables))
     rows = nonempty(rows[rows["range"] == rows["range"].shift()], "pair of depths of equal rank")
-    if "moved" not in rows:
-        raise NoRows("the tables are from an earlier version and have no column moved")
     return rows.assign(value=rows["moved"] / rows["test_cost"])
 
 
@@ -408,8 +403,8 @@ def off_the_line(tables: Tables, recipe: str) -> pd.DataFrame:
     """Return how far ‖θ‖² is from a straight line in the depth.
 
     There is a row for each range of three or more depths of equal rank. The value is the largest
-    distance, divided by the range of ‖θ‖². recipe: "plain" or "annealed". Raises NoRows if the
-    recipe was not run.
+    distance, divided by the range of ‖θ‖². recipe: "minimum", "plain" or "annealed". Raises NoRows
+    if the recipe was not run.
     """
     return _lines(tables, recipe).assign(value=lambda rows: rows["off"])
 

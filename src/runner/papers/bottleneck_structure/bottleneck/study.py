@@ -18,7 +18,7 @@ from typing import ClassVar
 
 import torch
 
-from runner.core.errors import lookup
+from runner.core.choices import lookup
 from runner.core.progress import Progress
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.networks.spectra import svdvals

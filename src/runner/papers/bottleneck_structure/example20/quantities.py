@@ -19,7 +19,11 @@ EPSILON = np.finfo(np.float64).eps
 SIZES = {"depth": 3, "exponent": 2}
 
 
-@quantity("largest |network − f| on a grid in [0, 1]³, divided by machine epsilon × L", needs=SIZES)
+@quantity(
+    "largest |network − f| on a grid in [0, 1]³, divided by machine epsilon × L",
+    of="networks",
+    needs=SIZES,
+)
 def error(tables: Tables) -> pd.DataFrame:
     """Return the largest |network − f| on a grid / (machine epsilon × L), for each network."""
     rows = tables["metrics"]
@@ -28,6 +32,7 @@ def error(tables: Tables) -> pd.DataFrame:
 
 @quantity(
     "|‖θ‖² − 3 L − the closed form of this difference|, divided by machine epsilon × ‖θ‖² × L",
+    of="networks",
     needs=SIZES,
 )
 def off_the_closed_form(tables: Tables) -> pd.DataFrame:
@@ -40,7 +45,7 @@ def off_the_closed_form(tables: Tables) -> pd.DataFrame:
     return _cases(rows, off / (EPSILON * rows["parameter_norm"] * rows["depth"]))
 
 
-@quantity("change of {column} from one depth to the next", needs=SIZES)
+@quantity("change of {column} from one depth to the next", of="networks", needs=SIZES)
 def step(tables: Tables, column: str) -> pd.DataFrame:
     """Return the change of a column from one depth to the next, for each exponent.
 

@@ -36,7 +36,7 @@ def say_attained(tables: Tables) -> str:
 
 def _worst(metrics: pd.DataFrame) -> str:
     """Return as text the power of ten above all relative differences from the formula."""
-    worst = metrics["excess"].max()
+    worst = metrics["off_formula"].max()
     power = np.ceil(np.log10(worst)) if worst > 0 else -np.inf
     return f"10{f'{power:.0f}'.translate(RAISED)}"
 

@@ -26,7 +26,7 @@ def excess(tables: Tables) -> pd.DataFrame:
     column `zero` says whether the network is zero.
     """
     rows = with_remainders(tables["metrics"])
-    return rows.assign(value=rows["excess"], zero=rows["rank"] == 0)
+    return rows.assign(value=rows["off_formula"], zero=rows["rank"] == 0)
 
 
 @quantity(

@@ -7,10 +7,10 @@ REMAINDERS = ("after_rank", "after_first", "after_second")
 
 
 def with_remainders(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the networks with the columns `excess` and REMAINDERS.
+    """Return the networks with the columns `off_formula` and REMAINDERS.
 
-    `excess` is the difference of ||theta||^2 and R(A; L), relative to the larger of R(A; L) and
-    one. REMAINDERS are the absolute residuals of ||theta||^2 after each term of its expansion.
+    `off_formula` is the difference of ||theta||^2 and R(A; L), relative to the larger of R(A; L)
+    and one. REMAINDERS are the absolute residuals of ||theta||^2 after each term of its expansion.
     """
     after_rank = metrics["parameter_norm"] - metrics["depth"] * metrics["rank"]
     after_first = after_rank - metrics["first_correction"]
@@ -19,7 +19,7 @@ def with_remainders(metrics: pd.DataFrame) -> pd.DataFrame:
         after_rank=after_rank.abs(),
         after_first=after_first.abs(),
         after_second=after_second.abs(),
-        excess=(metrics["parameter_norm"] - metrics["representation_cost"]).abs()
+        off_formula=(metrics["parameter_norm"] - metrics["representation_cost"]).abs()
         / metrics["representation_cost"].clip(lower=1),
     )
 

@@ -1,8 +1,7 @@
 """Quantities of the claims about gradient descent with the learning rate c/L.
 
 A replicate has separate data and initial weights. In the tables, c = 0 is the network before
-gradient descent. Networks that became zero or infinite have a curvature of nan and count as having
-left.
+gradient descent. Networks that became zero or infinite have a curvature of nan.
 
 Arguments that recur:
 

@@ -14,7 +14,6 @@ from runner.papers.bottleneck_structure.symmetry.config import DISTANCE_LAYER, P
 from runner.papers.bottleneck_structure.symmetry.tables import (
     FITTED,
     crossing,
-    of_recipe,
     paths,
 )
 from runner.results import style
@@ -79,7 +78,6 @@ def _shown(tables: Tables) -> list[tuple[str, str, Tables]]:
     The first row, with large panels, has networks trained with weight decay throughout, if there
     are any.
     """
-    tables = Present({name: of_recipe(rows) for name, rows in tables.items()})
     known = set(tables["metrics"]["recipe"])
     parts = {
         recipe: Present({name: rows[rows["recipe"] == recipe] for name, rows in tables.items()})
@@ -261,9 +259,9 @@ def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
     Large marks are medians, dots networks. Returns the picture and the table `metrics`.
     """
-    picture, ((right, left),) = style.sheet(gap=2.0, right=1.1)
+    picture, ((by_ridge, by_noise),) = style.sheet(gap=2.0, right=1.1)
     rows = _trained_by(tables, DISTANCE_LAYER, "noise")
-    _places(left, rows, "noise")
+    _places(by_noise, rows, "noise")
     ends = []
     before = Look(GREY, "o", DASHED, hollow=True)
     for networks, look, name in (
@@ -272,28 +270,28 @@ def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     ):
         positions = networks["noise"].rank(method="dense") - 1
         median = networks.groupby(positions)["orbit_ratio"].median()
-        look.each(left, positions, networks["orbit_ratio"], alpha=0.8)
-        look.line(left, median.index, median)
+        look.each(by_noise, positions, networks["orbit_ratio"], alpha=0.8)
+        look.line(by_noise, median.index, median)
         ends.append((median.iloc[-1], name, look))
-    left.set(yscale="log", ylim=(min(0.015, 0.7 * rows["orbit_ratio"].min()), 2.2))
-    style.ticks(left.yaxis, [0.02, 0.05, 0.1, 0.2, 0.5, 1])
-    style.name_ends(left, ends)
+    by_noise.set(yscale="log", ylim=(min(0.015, 0.7 * rows["orbit_ratio"].min()), 2.2))
+    style.ticks(by_noise.yaxis, [0.02, 0.05, 0.1, 0.2, 0.5, 1])
+    style.name_ends(by_noise, ends)
     rows = _trained_by(tables, PCA_LAYER, "ridge")
-    positions, ends = _places(right, rows, "ridge"), []
-    right.set_ylim(-0.04, 1.12)
-    style.ticks(right.yaxis, [0, 0.2, 0.4, 0.6, 0.8, 1])
+    positions, ends = _places(by_ridge, rows, "ridge"), []
+    by_ridge.set_ylim(-0.04, 1.12)
+    style.ticks(by_ridge.yaxis, [0, 0.2, 0.4, 0.6, 0.8, 1])
     for aside, (column, (name, look)) in zip((-0.05, 0.05), STATISTICS.items(), strict=True):
         lost = (1 - rows[column]).clip(lower=0)
         median = lost.groupby(positions).median()
-        look.each(right, positions + aside, lost, alpha=0.8)
-        look.line(right, median.index + aside, median)
+        look.each(by_ridge, positions + aside, lost, alpha=0.8)
+        look.line(by_ridge, median.index + aside, median)
         ends.append((median.iloc[-1], name, look))
-    style.name_ends(right, ends)
-    left.set_ylabel("distance within / between random orbits")
-    right.set_ylabel("fraction of the variance unexplained")
+    style.name_ends(by_ridge, ends)
+    by_noise.set_ylabel("distance within / between random orbits")
+    by_ridge.set_ylabel("fraction of the variance unexplained")
     title = f"summary statistics, unexplained by layer {PCA_LAYER}"
-    style.panel(right, "a", title, r"weight decay $\lambda$")
-    style.panel(left, "b", f"orbits in layer {DISTANCE_LAYER}", r"noise $\|E\|$")
+    style.panel(by_ridge, "a", title, r"weight decay $\lambda$")
+    style.panel(by_noise, "b", f"orbits in layer {DISTANCE_LAYER}", r"noise $\|E\|$")
     return picture, tables["metrics"]
 
 
@@ -308,9 +306,6 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     columns = ["stage", "replicate", "test_cost", "jacobian_rank", "bottleneck_rank"]
     return picture, networks[columns].assign(learned=networks["test_cost"] < FITTED)
 
-
-STATISTIC = ""
-"""No statistic in the picture of a sweep: each replicate is drawn."""
 
 HEADLINE = ["knn_r2_axis", "knn_r2_orthogonal", "step_r2", "orbit_ratio"]
 

@@ -17,11 +17,10 @@ import pandas as pd
 from runner.papers.bottleneck_structure.symmetry.tables import (
     crossing,
     middle_layers,
-    of_recipe,
     paths,
 )
 from runner.results.quantities import Tables, quantity
-from runner.results.rows import NoRows, nonempty, select
+from runner.results.rows import nonempty, select
 
 PRINTED = {
     "bottleneck_rank": "smallest rank of a layer",
@@ -45,7 +44,7 @@ def _read(tables: Tables, table: str, recipe: str, where: str = "") -> pd.DataFr
 
     Raises NoRows if there are none.
     """
-    rows = select(of_recipe(tables[table]), recipe=recipe)
+    rows = select(tables[table], recipe=recipe)
     rows = rows.rename(columns={"noise": "E", "ridge": "λ"})
     return nonempty(rows.query(where), f"networks where {where}") if where else rows
 
@@ -60,12 +59,9 @@ def rank(tables: Tables, column: str, recipe: str, where: str = "") -> pd.DataFr
 
     column: "jacobian_rank" or "bottleneck_rank", a column of the table `networks`. recipe:
     "constant" or "annealed". where: a condition on E, λ and other columns, as for
-    `DataFrame.query`. Raises NoRows if no network meets the condition, or the table lacks the
-    column.
+    `DataFrame.query`. Raises NoRows if no network meets the condition.
     """
     rows = select(_read(tables, "networks", recipe, where), stage="trained")
-    if column not in rows:
-        raise NoRows(f"the tables are from an earlier version and have no column {column}")
     return rows.assign(value=rows[column])
 
 

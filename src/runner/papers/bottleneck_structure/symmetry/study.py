@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.errors import lookup
+from runner.core.choices import lookup
 from runner.core.studies import Context, Row, network_name
 from runner.papers.bottleneck_structure import networks, spectra, theory
 from runner.papers.bottleneck_structure.networks import Network, differentiate

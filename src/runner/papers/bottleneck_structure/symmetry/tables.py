@@ -7,11 +7,6 @@ FITTED = 0.1
 """Test error below which a network fits, as in figure 1; the zero network has 1."""
 
 
-def of_recipe(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with a column `recipe`, which is "annealed" if the table lacks it."""
-    return rows if "recipe" in rows else rows.assign(recipe="annealed")
-
-
 def middle_layers(metrics: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the middle half of the layers, from L/4 to 3L/4."""
     L = metrics["layer"].max()

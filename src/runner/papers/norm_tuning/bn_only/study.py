@@ -31,7 +31,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.errors import lookup
+from runner.core.choices import lookup
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.data.gaussian import GaussianStream
 from runner.papers.norm_tuning.bn_only import networks

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from runner.core.errors import lookup
+from runner.core.choices import lookup
 from runner.core.studies import Context, Row
 from runner.data import digits
 from runner.papers.norm_tuning import theory

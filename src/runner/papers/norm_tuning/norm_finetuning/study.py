@@ -31,7 +31,8 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn.utils.parametrize import register_parametrization
 
-from runner.core.errors import InputError, lookup
+from runner.core.choices import lookup
+from runner.core.errors import InputError
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.data.datasets import Dataset, Images
 from runner.networks.convolutional import initialize

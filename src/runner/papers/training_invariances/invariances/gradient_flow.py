@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from runner.core.errors import lookup
+from runner.core.choices import lookup
 from runner.papers.training_invariances import theory
 from runner.papers.training_invariances.invariances.graphs import Dag
 from runner.papers.training_invariances.invariances.network import Network

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.errors import lookup
+from runner.core.choices import lookup
 from runner.papers.training_invariances.invariances.layers import (
     LINEAR,
     Convolution,

@@ -7,7 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.errors import InputError, lookup
+from runner.core.choices import lookup
+from runner.core.errors import InputError
 from runner.data.datasets import Dataset
 from runner.papers.training_invariances.invariances.config import Invariances
 

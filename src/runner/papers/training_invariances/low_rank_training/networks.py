@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 from torch.nn import functional
 
-from runner.core.errors import lookup
+from runner.core.choices import lookup
 
 TAIL = 3
 """Number of linear layers at the end."""

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from runner.core.errors import lookup
+from runner.core.choices import lookup
 from runner.networks.spectra import eigvalsh
 from runner.papers.training_invariances.losses import MARGIN_LOSSES
 from runner.papers.training_invariances.low_rank_training.networks import Parameters, outputs

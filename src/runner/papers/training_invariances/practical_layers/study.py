@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from runner.core.errors import lookup
+from runner.core.choices import lookup
 from runner.core.studies import Context, Row
 from runner.papers.training_invariances.modules import find_invariants
 from runner.papers.training_invariances.practical_layers.config import PracticalLayers

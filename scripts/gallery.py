@@ -109,7 +109,10 @@ def command_of(name: str, scale: str) -> str:
 
 
 def draw_pictures(reference: Path, folder: Path) -> None:
-    """Write a PNG for each figure and scale, small enough for a README; delete all others."""
+    """Write a PNG for each figure and scale, small enough for a README.
+
+    Pictures of scales that are not drawn are deleted.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     pairs = drawn(reference)
     for name, scale in product(figure_names(), SCALES):
@@ -166,8 +169,7 @@ def results_of(reference: Path) -> list[PaperResults]:
 
 def entries_of(reference: Path) -> list[Entry]:
     """Return the figures with their results in the reference, without the user's."""
-    nothing_of_ones_own = PICTURES
-    return collect(nothing_of_ones_own, None, reference, draws=False)
+    return collect(PICTURES, None, reference, draws=False)  # a folder without results of a user
 
 
 def totals(reference: Path) -> str:

@@ -3,8 +3,8 @@
 The package `runner` has the functions of this module: `import runner; runner.run("rank_collapse",
 depth=32)`. Parameters and settings are keywords with the names of the command line. Wrong keywords
 raise InputError, failed runs RunFailed. Runs are stored in `<outputs>/runs`. A complete run is not
-computed again. A bar shows the progress of a run on a terminal or in a notebook. Nothing is
-printed, and the backend of matplotlib does not change.
+computed again. A bar shows the progress of a run on a terminal or in a notebook. Nothing
+else is printed, and the backend of matplotlib does not change.
 """
 
 from collections.abc import Callable, Iterable, Mapping

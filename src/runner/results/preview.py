@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure as MplFigure
 
 from runner.core.catalogue import config_of, headline, part_of, rows_of
+from runner.core.studies import column_types
 from runner.results.captions import dataset_in, repeated
 from runner.results.drawing import DOT, Draw, draw, upper
 from runner.results.labels import names_of
@@ -49,8 +50,12 @@ def preview(run: Run) -> tuple[bytes, pd.DataFrame]:
 
 
 def _repeated_in(summary: pd.DataFrame, study: str) -> list[str]:
-    """Return the columns that are equal in all rows of a summary: the run and its parameters."""
-    names = {"run", *(item.name for item in fields(config_of(study)))}
+    """Return the columns of a summary that say nothing new: the run and its parameters.
+
+    A parameter stays if it varies, or if the study measures a number of the same name.
+    """
+    measured = {name for row_class in rows_of(study).values() for name in column_types(row_class)}
+    names = {"run", *(item.name for item in fields(config_of(study)))} - measured
     return [name for name in summary if name in names and summary[name].nunique() <= 1]
 
 

@@ -82,7 +82,8 @@ THEOREMS = [
         "if the Jacobian has rank k, each weight matrix is close to a matrix U Vᵀ, where U and V"
         " have k orthonormal columns: the distance is below the bound of Theorem 6",
         "Theorem 6 (15)",
-        note=f"{SIDES}; the inequality is Σₗ ‖Wₗ − Uₗ Vₗᵀ‖² ≤ ‖θ‖² − k L − 2 log |J f(x)|₊",
+        note=f"{SIDES}; we test the form of Theorem 15, where Uₗ and Vₗ may differ; the inequality"
+        " is Σₗ ‖Wₗ − Uₗ Vₗᵀ‖² ≤ ‖θ‖² − k L − 2 log |J f(x)|₊",
     ),
     inequality(
         "theorem-7",

@@ -170,9 +170,10 @@ def representation_bound(
 
         c (c_1 - 2 log max_i |J f(x_i)|_+) max{1, e^{c_1/k}} / (k min_i |J f(x_i)|_+^{2/k}) / L.
 
-    For any p in (0, 1) at least (1-p) L layers have `s_{k+1} <= bound / p`. Equivalently, the j-th
-    largest of the L values is at most `bound L / j`. trace: Tr Theta(x_i, x_i), with mean c L.
-    excess: c_1. log_determinant: `log |J f(x_i)|_+`.
+    The paper prints e^{c_1/k}; the maximum, which is never smaller, is from Theorem 7. For any p in
+    (0, 1) at least (1-p) L layers have `s_{k+1} <= bound / p`. Equivalently, the j-th largest of
+    the L values is at most `bound L / j`. trace: Tr Theta(x_i, x_i), with mean c L. excess: c_1.
+    log_determinant: `log |J f(x_i)|_+`.
     """
     growth = torch.exp((excess / k).clamp(min=0) - 2 * log_determinant.min() / k)
     return torch.sqrt((trace.mean() / L) * (excess - 2 * log_determinant.max()) * growth / k / L)

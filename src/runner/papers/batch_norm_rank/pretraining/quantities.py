@@ -23,7 +23,7 @@ from runner.papers.batch_norm_rank.pretraining.tables import (
     at_chosen_rates,
     before_training,
     deepest,
-    last_epochs,
+    lead,
     named,
     of_protocol,
     through_training,
@@ -34,7 +34,6 @@ from runner.results.rows import nonempty
 COLUMNS = {
     "r before training": "mean_rank_bound",
     "r of the last layer before training": "rank_bound",
-    "r after training": "mean_rank_bound",
     "training loss": "train_loss",
     "training accuracy": "train_accuracy",
     "test loss": "test_loss",
@@ -57,11 +56,11 @@ PRINTED = {
 def _rows(tables: Tables, column: str, protocol: str) -> pd.DataFrame:
     """Return the rows of a protocol in which a measure of COLUMNS is to be read.
 
-    Measures before and after training have the rows of the first and the last epoch. All other
-    measures have the means over all epochs.
+    Measures before training have the rows of epoch 0. All other measures have the means over all
+    epochs.
     """
-    when = before_training if "before" in column else last_epochs if "after" in column else None
-    return of_protocol((when or through_training)(tables), protocol)
+    when = before_training if "before" in column else through_training
+    return of_protocol(when(tables), protocol)
 
 
 def _values(rows: pd.DataFrame, network: str, column: str) -> pd.Series:
@@ -73,8 +72,8 @@ def _values(rows: pd.DataFrame, network: str, column: str) -> pd.Series:
 
 
 def _lead(rows: pd.DataFrame, network: str, than: str, column: str) -> pd.DataFrame:
-    better = _values(rows, network, column) - _values(rows, than, column)
-    return _of_network(-better if "loss" in column else better, rows, network)
+    better = lead(_values(rows, network, column), _values(rows, than, column), COLUMNS[column])
+    return _of_network(better, rows, network)
 
 
 def _of_network(values: pd.Series, rows: pd.DataFrame, network: str) -> pd.DataFrame:
@@ -226,7 +225,8 @@ def correlation_with_r(tables: Tables) -> pd.DataFrame:
 
     def correlation(rows: pd.DataFrame) -> pd.Series:
         by = rows.groupby("replicate")[["mean_rank_bound", "speed"]]
-        return by.apply(lambda group: group.corr(method="spearman").iloc[0, 1])
+        # `corr(method="spearman")` would exclude diverged networks, whose speed is -inf.
+        return by.apply(lambda group: group.rank().corr().iloc[0, 1])
 
     nonempty(both, "networks")
     correlations = pd.DataFrame({"value": correlation(both), "of_figure_6": correlation(alone)})

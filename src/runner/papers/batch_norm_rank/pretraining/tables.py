@@ -100,3 +100,13 @@ def named(rows: pd.DataFrame, network: str) -> pd.DataFrame:
 def deepest(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with the largest depth in the table."""
     return rows[rows["depth"] == rows["depth"].max()]
+
+
+def lead(values: pd.Series, baseline: pd.Series, column: str) -> pd.Series:
+    """Return how much better values of a measure are than a baseline, positive if better.
+
+    column: the measure, such as `train_loss`. A loss is better if it is lower, every other measure
+    if it is higher.
+    """
+    difference = values - baseline
+    return -difference if "loss" in column else difference

@@ -28,6 +28,7 @@ from runner.papers.batch_norm_rank.pretraining.tables import (
     at_chosen_rates,
     deepest,
     last_epochs,
+    lead,
     named,
     of_protocol,
     through_training,
@@ -67,8 +68,7 @@ def _in_pairs(rows: pd.DataFrame, keys: list[str], columns: Sequence[str]) -> pd
     ours = nonempty(rows[rows["method"] == "pretrained"], "pre-trained networks")
     pairs = rows[rows["method"] != "pretrained"].merge(ours, on=keys, suffixes=("", " ours"))
     for column in columns:
-        lead = pairs[f"{column} ours"] - pairs[column]
-        pairs[column] = -lead if "loss" in column else lead
+        pairs[column] = lead(pairs[f"{column} ours"], pairs[column], column)
     return pairs
 
 
@@ -257,8 +257,7 @@ def _ahead_in_all(rows: pd.DataFrame, network: str, than: str, column: str) -> b
     values, baseline = (
         named(of_authors, name).set_index("replicate")[column] for name in (network, than)
     )
-    lead = values - baseline
-    return bool(((-lead if "loss" in column else lead) > 0).all())
+    return bool((lead(values, baseline, column) > 0).all())
 
 
 def say_slower(tables: Tables, column: str) -> str:

@@ -97,6 +97,21 @@ def test_a_killed_worker_costs_only_its_own_run(sweep, tmp_path):
     assert complete(tmp_path) == [2, 3, 4, 5]
 
 
+def test_runs_that_died_long_ago_are_not_blamed_if_no_job_can_start(sweep, tmp_path, monkeypatch):
+    for width in WIDTHS[:2]:
+        path = tiny_run(tmp_path, width).folder / "provenance.json"
+        path.parent.mkdir(parents=True)
+        path.write_text('{"status": "running"}')
+        os.utime(path, (0, 0))
+
+    def refuse(*_, **options):
+        raise ValueError("n_jobs == 0")
+
+    monkeypatch.setattr(FakeLauncher, "launch", refuse)
+    with pytest.raises(InputError, match="cannot start jobs: n_jobs == 0"):
+        sweep(FakeLauncher())
+
+
 def test_a_failure_leaves_the_others_and_fail_fast_stops(sweep, tmp_path):
     assert sweep(FakeLauncher(error=ValueError("no")), tmp_path / "all")[0][:1] == "1"
     assert complete(tmp_path / "all") == [2, 3, 5]

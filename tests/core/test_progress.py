@@ -74,6 +74,12 @@ def test_a_number_that_is_not_shown_is_not_computed(lines):
         bar.update(loss=lambda: 1 / 0)
 
 
+def test_the_stage_of_a_bar_can_change(lines):
+    with Progress(2, "training") as bar:
+        bar.what = "choosing learning rates"
+        assert bar.what in bar.text() and "training" not in bar.text()
+
+
 def test_a_bar_shows_the_line_and_goes(monkeypatch, lines):
     monkeypatch.setattr(progress, "_bars", True)
     monkeypatch.setattr(progress.sys, "stderr", terminal := io.StringIO())

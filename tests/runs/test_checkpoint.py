@@ -118,6 +118,7 @@ DAMAGES = [
     (written(lambda old: b"not a checkpoint"), "cannot be used"),
     (written(lambda old: b""), "cannot be used"),
     (digit, "curves.csv has changed"),
+    (lambda path, run: (run.folder / "curves.csv").unlink(), "curves.csv is gone"),
     (changed(run="another"), "its run is another"),
     (changed(code="0" * 16), "its code is 0000"),
     (changed(seconds="many"), "cannot be used"),

@@ -14,6 +14,7 @@ from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs.execution import execute
+from runner.runs.inventory import problem
 from runner.runs.run import Run, load, read_config
 
 TINY = {"target_width": 2, "train_samples": 640, "test_samples": 100, "batch_size": 32}
@@ -167,7 +168,11 @@ def test_a_table_that_the_result_does_not_name_is_damage(run, tmp_path, capsys):
 def test_a_config_of_another_run_is_reported_and_left_alone(run, tmp_path, capsys):
     put(run.folder / "config.yaml", {"target_width": 3})
     assert_survived(tmp_path, capsys, message="config.yaml describes the run target_width=3")
-    assert Run(CONFIG, tmp_path).folder == run.folder.with_name(f"{run.folder.name}-2")
+    second = Run(CONFIG, tmp_path).folder
+    assert second == run.folder.with_name(f"{run.folder.name}-2")
+    shutil.copytree(run.folder, second)
+    put(second / "config.yaml", {"target_width": run.config.target_width})
+    assert problem(second) is None
 
 
 def test_a_run_in_another_folder_is_reported(run, tmp_path, capsys):

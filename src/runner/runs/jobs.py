@@ -74,6 +74,10 @@ def complete(job: Job, turn: int = 0, n_jobs: int = 1) -> Run:
     return job.run
 
 
+LAG = 0.1
+"""Seconds by which the time of a new file may be behind the clock."""
+
+
 class Attempt:
     """A job that has been launched. It remembers the result that the run had before.
 
@@ -94,7 +98,7 @@ class Attempt:
         """Return whether a process has begun the run since the launch, and has not ended it."""
         with suppress(OSError):
             written = (self.job.run.last_folder / "provenance.json").stat().st_mtime
-            return written >= self.begun and self.job.run.status() == "running"
+            return written >= self.begun - LAG and self.job.run.status() == "running"
         return False
 
     def error(self) -> str:

@@ -91,6 +91,16 @@ def test_a_claim_on_all_initializations_says_what_figure_6_alone_would():
     assert found["note"].endswith("alone the correlation is 0.90")
 
 
+def test_a_diverged_network_is_the_slowest_and_counts():
+    """`DataFrame.corr(method="spearman")` would exclude it, and leave the correlation high."""
+    tables = told("rank-pretraining")
+    before = judged("rank-pretraining", tables).loc["rank-and-speed", "estimate"]
+    rows = tables["training"]
+    rows.loc[rows["method"] == "batch_norm", "train_loss"] = nan
+    after = judged("rank-pretraining", tables).loc["rank-and-speed", "estimate"]
+    assert before > 0.6 and after < before - 0.3
+
+
 @pytest.mark.parametrize("figure", ["rank-fig4", "rank-fig11"])
 def test_a_shorter_pre_training_than_the_authors_decides_nothing_of_speed(figure):
     found = verdicts(figure, told(figure, M=999))

@@ -114,7 +114,7 @@ def paper_d(axes: Axes, tables: Tables) -> None:
 
 PANELS = {
     paper_a: ("quick/fig4", ["exact", "constructions-beat-sgd"]),
-    paper_b: ("medium/rank-fig1", ["batch-norm-keeps-rank", "vanilla-rank-collapses"]),
+    paper_b: ("paper/rank-fig1", ["batch-norm-keeps-rank", "vanilla-rank-collapses"]),
     paper_c: ("quick/conserved", ["linear-layers", "relu-limit"]),
     paper_d: ("quick/bottleneck-fig1", ["slope-tends-to-rank", "singular-values"]),
 }

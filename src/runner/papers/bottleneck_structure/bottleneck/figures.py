@@ -17,6 +17,7 @@ from runner.papers.bottleneck_structure.bottleneck.tables import (
     with_ranges,
 )
 from runner.papers.bottleneck_structure.looks import draw_spectra, rank_look
+from runner.papers.bottleneck_structure.names import NAMES
 from runner.results import style
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.rows import NoRows, Tables, nonempty, select
@@ -29,11 +30,7 @@ RECIPES = {
 }
 """Label and look of each recipe."""
 
-COLUMNS = {
-    "minimum": "best solution found",
-    "annealed": "annealed training",
-    "plain": "ordinary training",
-}
+COLUMNS = {recipe: NAMES[recipe] for recipe in ("minimum", "annealed", "plain")}
 """Names of the columns of figure 1, by recipe."""
 
 ANNEALED = "weight decay 0 for 200 steps, up to 5 λ until 60 %, then λ"
@@ -239,7 +236,7 @@ def say_above(tables: Tables) -> str:
     rows = deep(losses_above(tables["metrics"]))
     medians = select(rows, recipe="annealed").groupby("depth")["above"].median()
     nonempty(collapsed(rows), "depth from which ordinary training collapses")
-    better = medians.index[medians < 0]
+    better = below_best(tables["metrics"]).index
     medians = medians[medians.index > better.max()] if len(better) else medians
     first = nonempty(medians.reset_index(), "depth with a larger loss")["depth"][0]
     start = f"From depth {first} on the" if len(better) else "The"

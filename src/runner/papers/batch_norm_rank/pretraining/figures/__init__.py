@@ -16,7 +16,7 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     results of the last epoch.
     """
     picture, _ = initializations.draw_rank_and_accuracy(tables)
-    rows = initializations.ordered(tables)
+    rows = initializations.by_network(tables)
     shown = rows.groupby([*VARIANT, "learning_rate"], sort=False).median(numeric_only=True)
     return picture, shown.drop(columns="replicate").reset_index()
 

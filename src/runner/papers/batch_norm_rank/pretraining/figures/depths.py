@@ -92,7 +92,8 @@ def draw_by_depth(
             panel(axes, next(letters), f"depth {depth}", "epoch" * (number == len(columns)))
     for axes, depth in zip(rows[0], depths, strict=True):
         group = trained[trained["depth"] == depth]
-        place_of = scale_losses([axes], group[first])
+        axes.set_ylim(0, 1.03)
+        place_of = scale_losses([axes], group[first]) if "loss" in first else np.asarray
         ends = lines_by_epoch(axes, group, first, place_of, bands=False)
     converged = set(group[first])
     ends = [(y, text + f":\nend {y:.2f}" * (y in converged), rows) for y, text, rows in ends]
@@ -194,7 +195,7 @@ def _strips(
             drawn_as.note(axes, 0.03, 1 - height if arrow == "↑" else height, words)
 
 
-def say_by_depth(tables: Tables, first: str) -> str:
+def caption_by_depth(tables: Tables, first: str) -> str:
     """Return the caption of figures 4, 11 and 12: panels, lines, bands, learning rates.
 
     first: the measure in the top row.
@@ -360,7 +361,7 @@ def by_depth(figure: str, claim: str, first: str, *columns: str) -> Drawing:
         unread=("pretraining",),
         findings=findings,
         marks="lines: medians, bands: range, frame: the headline",
-        caption=partial(say_by_depth, first=first),
+        caption=partial(caption_by_depth, first=first),
         shows={"method": ["vanilla", "pretrained", "batch_norm"]},
     )
 

@@ -102,7 +102,7 @@ MORE = {
 """End of the headline, by the verdict of the claim that more pre-training gives faster learning."""
 
 
-def ordered(tables: Tables) -> pd.DataFrame:
+def by_network(tables: Tables) -> pd.DataFrame:
     """Return a row for each network: r before training, and results of the last epoch.
 
     The columns are `rank_bound`, `train_accuracy`, `train_loss`, `learning_rate`, and the columns
@@ -151,7 +151,7 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     The second panel enlarges the best networks. Returns the picture, and a table with median and
     range of each initialization. Raises NoRows without networks.
     """
-    rows, keys = ordered(tables), ["protocol", *VARIANT]
+    rows, keys = by_network(tables), ["protocol", *VARIANT]
     groups = {key: group for way in STARTS for key, group in rows.groupby(keys) if key[:2] == way}
     twins = _twins([*groups])
     most = max((ours[2] for ours, _ in twins if ours[0] == IN_HEADLINE), default=0)
@@ -264,7 +264,7 @@ def draw_against(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     shown = rows["ratio"][rows["ratio"] <= MOST]
     low, top = (shown.min(), shown.max()) if len(shown) else (1, 1)
     picture, (row,) = sheet(1, rows["data"].nunique(), left=1.05, right=1.85, sharey=True)
-    position = scale_losses([*row], rows["ratio"].rename("ratio of losses"))
+    position = scale_losses([*row], rows["ratio"])
     ticks(row[0].yaxis, [ratio for ratio in RATIOS if 0.8 * low < ratio < 1.15 * top])
     row[0].set_ylabel("training loss / loss if pre-trained")
     for axes, letter, (data, group) in zip(

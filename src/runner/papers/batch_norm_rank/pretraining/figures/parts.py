@@ -64,13 +64,10 @@ def lines_by_epoch(
 
 
 def scale_losses(row: Sequence[Axes], values: pd.Series) -> Callable:
-    """Scale the axes of a row of panels; return the function from values to heights.
+    """Set logarithmic axes for losses in a row of panels; return the function from loss to height.
 
-    Losses have a logarithmic axis. Diverged networks are drawn on a separate line at its upper end.
+    Diverged networks are drawn on a separate line at the upper end.
     """
-    if "loss" not in str(values.name):
-        row[0].set_ylim(0, 1.03)
-        return np.asarray
     shown, position = values[values <= MOST], np.asarray
     low, top = (0.8 * shown.min(), 1.15 * shown.max()) if len(shown) else (0.1, MOST)
     row[0].set(yscale="log", ylim=(low, top))

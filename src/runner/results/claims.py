@@ -266,6 +266,10 @@ def _lacking(claim: Claim, tables: Tables) -> str:
     return ""
 
 
+ROUNDING = 1e-12
+"""A number below this fraction of the largest one is printed as 0: it is a rounding error."""
+
+
 def in_words(evidence: Evidence) -> str:
     """Return the numbers of a test as text: estimate with limits, number n, and point.
 
@@ -279,9 +283,11 @@ def in_words(evidence: Evidence) -> str:
         count = round(evidence.estimate * n)
         words = f"all {n} {counted}" if count == n else f"{count} of {n} {counted}"
     else:
-        low, high = evidence.low, evidence.high
+        three = np.array([evidence.estimate, evidence.low, evidence.high])
+        largest = np.abs(three[np.isfinite(three)]).max()
+        middle, low, high = np.where(np.abs(three) < ROUNDING * largest, 0.0, three)
         limits = f" ({_short(low)} to {_short(high)})" if np.isfinite([low, high]).any() else ""
-        words = f"{name}: {_short(evidence.estimate)}{limits}, {n} {counted}"
+        words = f"{name}: {_short(middle)}{limits}, {n} {counted}"
     return ", ".join(filter(None, [words, evidence.point.replace("_", " ")]))
 
 

@@ -77,8 +77,6 @@ rate is chosen on two replicates instead of one.
 
 HOURS_AT_PAPER = {
     ("norm-finetuning",): 43_000.0,
-    ("bottleneck-fig2",): 2.2,
-    ("bottleneck-symmetry",): 3.0,
     ("bottleneck-rates",): 2.5,
     ("rank-scale",): 14.0,
 }
@@ -239,19 +237,57 @@ def times(reference: Path) -> str:
 
 
 def time_of(folder: Path) -> str:
-    """Return the computing time of a stored figure, with the GPU's name; empty if it is unknown.
+    """Return the computing time of a stored figure, with the GPU's name; empty without a result.
 
-    folder: the figure's folder in the reference. The time is processor time. For a GPU, or if no
-    processor time is stored, it is wall-clock time.
+    folder: the figure's folder in the reference.
     """
     if not folder.exists():
         return ""
+    runs = read_json(folder / "provenance.json")["runs"]
+    gpus = [run["device_name"] for run in runs if run.get("device", "cpu") != "cpu"]
+    on = " on " if len(gpus) == len(runs) else ", partly on "
+    return on.join([duration(seconds_of(folder)).replace(" ", NBSP), *sorted({*gpus})])
+
+
+def seconds_of(folder: Path) -> float:
+    """Return the computing time of a stored figure in seconds.
+
+    folder: the figure's folder in the reference. The time is processor time. If a run used a GPU,
+    or if no processor time is stored, it is wall-clock time.
+    """
     about = read_json(folder / "provenance.json")
-    gpus = [run["device_name"] for run in about["runs"] if run.get("device", "cpu") != "cpu"]
-    known = not gpus and all(run.get("cpu_seconds") for run in about["runs"])
-    seconds = sum(run["cpu_seconds"] for run in about["runs"]) if known else about["seconds"]
-    on = " on " if len(gpus) == len(about["runs"]) else ", partly on "
-    return on.join([duration(seconds).replace(" ", NBSP), *sorted({*gpus})])
+    times = [run.get("cpu_seconds") for run in about["runs"]]
+    on_cpu = all(run.get("device", "cpu") == "cpu" for run in about["runs"])
+    return sum(times) if on_cpu and all(times) else about["seconds"]
+
+
+BINS = {
+    "up to 30 seconds": 30,
+    "30 seconds to 1 minute": 60,
+    "1 to 2 minutes": 120,
+    "2 to 5 minutes": 300,
+    "5 to 15 minutes": 900,
+    "15 minutes to 1 hour": 3600,
+    "1 to 6 hours": 6 * 3600,
+    "above 6 hours": float("inf"),
+}
+"""Upper ends of ranges of computing times in seconds, by name."""
+
+
+def distribution(reference: Path) -> str:
+    """Return a Markdown table: how many figures need how long, for each scale, with bars."""
+    heads, columns = ["time on one core"], []
+    for scale in kept_scales(reference):
+        seconds = [seconds_of(path.parent) for path in reference.glob(f"{scale}/*/claims.csv")]
+        heads.append(f"{code(scale)} ({len(seconds)}{' figures' * (not columns)})")
+        columns.append(pd.cut(seconds, [0, *BINS.values()], labels=list(BINS)).value_counts())
+    counts = pd.concat(columns, axis=1, keys=heads[1:])
+    counts = counts[counts.sum(axis=1) > 0]
+    rows = [
+        [name, *(f"{'▇' * number} {number}" if number else "" for number in row)]
+        for name, row in zip(counts.index, counts.to_numpy().tolist(), strict=True)
+    ]
+    return table(heads, rows)
 
 
 def kept_scales(reference: Path) -> list[str]:
@@ -487,6 +523,7 @@ def main() -> int:
         write_between(RESULTS, "times", times(REFERENCE))
         write_between(NOTES, "fails", fails(REFERENCE))
         write_between(NOTES, "undecided", undecided(REFERENCE))
+        write_between(PERFORMANCE, "times", distribution(REFERENCE))
         write_between(PERFORMANCE, "speed", measured(REFERENCE, "", SPEED))
         write_between(PERFORMANCE, "growth", measured(REFERENCE, "-growth", GROWTH))
     except InputError as error:

@@ -275,16 +275,18 @@ def part_of(study: str, part: str) -> ModuleType | None:
 
 @cache
 def sources_of(study: str) -> str:
-    """Return a digest of all code that draws and judges a study's figures, with its texts.
+    """Return a digest of all code and texts that draw and judge a study's figures.
 
-    This is the code of the program and of the package that has the study. Raises InputError as
-    `package_of` does.
+    These are the Python and YAML files of the program and of the package that has the study. Raises
+    InputError as `package_of` does.
     """
     root = package_of(study).partition(".")[0]
-    folders = [PROGRAM, *(package.folder for package in packages() if package.name == root)]
-    paths = sorted(path for folder in folders for path in folder.rglob("*.py"))
+    folders = [PROGRAM, CONF, *(package.folder for package in packages() if package.name == root)]
+    paths = {
+        path for folder in folders for end in ("py", "yaml") for path in folder.rglob(f"*.{end}")
+    }
     digest = hashlib.sha256()
-    for path in paths:
+    for path in sorted(paths):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 

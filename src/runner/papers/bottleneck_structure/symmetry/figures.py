@@ -46,7 +46,7 @@ def _paths(axes: Axes, embedding: pd.DataFrame, thick: float, aspect: str = "equ
     shades = {"array": value, "cmap": "viridis", "linewidths": thick, "clim": (0, 1.12)}
     axes.add_collection(LineCollection(list(pieces), **shades))
     axes.plot(*xy[:, 0].T, ".", color=INK, ms=2.6 * thick)
-    axes.set_ymargin(0.1)
+    axes.margins(0.17 if aspect == "equal" else 0.05, 0.1)  # large panels have notes
     axes.autoscale_view()
     axes.set_aspect(aspect, adjustable="datalim")
     axes.set(xticks=[], yticks=[])

@@ -33,7 +33,7 @@ RECIPES = {
 COLUMNS = {recipe: NAMES[recipe] for recipe in ("minimum", "annealed", "plain")}
 """Names of the columns of figure 1, by recipe."""
 
-ANNEALED = "weight decay 0 for 200 steps, up to 5 λ until 60 %, then λ"
+ANNEALED = "weight decay 0 for 200 steps, up to 5 λ, λ from 60 %"
 """How annealed training changes the weight decay."""
 
 
@@ -339,8 +339,8 @@ def caption_bottleneck(tables: Tables) -> str:
     }
     columns = [text for recipe, text in words.items() if (metrics["recipe"] == recipe).any()]
     return (
-        f"Columns are {'; '.join(columns)}. Above is ‖θ‖²; colors are ranks (grey: rank changes),"
-        " crosses do not fit. Below are the bold task's singular values (bands: beyond the rank)."
+        f"Columns are {'; '.join(columns)}. Above is ‖θ‖²; colors are ranks (grey: changes),"
+        " crosses do not fit. Below are the bold task's singular values (bands: all others)."
     )
 
 
@@ -382,8 +382,8 @@ FIGURES = [
         marks="lines: medians, dots: tasks",
         caption=lambda tables: (
             f"(a) shows the middle layer's rank by depth{_from_depth(tables['metrics'])} (dotted:"
-            " the task's rank), (b) the loss above the best solution found"
-            f"{_better(tables)}. Ordinary training has weight decay λ; annealed training has"
+            " task's rank), (b) the loss above the best solution found"
+            f"{_better(tables)}. Ordinary training has weight decay λ, annealed training"
             f" {ANNEALED}."
         ),
         shows={"recipe": ["minimum", "annealed", "plain"]},

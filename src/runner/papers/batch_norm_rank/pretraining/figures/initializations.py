@@ -378,7 +378,7 @@ FIGURES = [
         caption="(a) shows the final training accuracy against r before training, the lower"
         " bound of the last hidden layer's rank. (b) enlarges the best networks. Large marks are"
         " medians, dots networks; hollow: random or orthogonalized weights. Lines join"
-        " pre-trained and random networks of equal root mean square in each layer. Diverged"
+        " pre-trained and random networks of equal layerwise root mean square. Diverged"
         " networks have chance level.",
         shows={"method": [method for _, method in STARTS]},
     ),

@@ -125,20 +125,6 @@ COLLAPSE = {"holds": "and orbits collapse", "fails": "but orbits do not collapse
 """Words of the headline, by the verdict of the claim that orbits collapse."""
 
 
-def say_third_value(tables: Tables) -> str:
-    """Return the headline of figure 2 if orbits collapse and the rank stays above the task's.
-
-    Its numbers are the ratio of `say_orbits`, and the median over networks of the smallest rank of
-    a layer.
-    """
-    trained = _shown(tables)[0][2]
-    rank = select(trained["networks"], stage="trained")["bottleneck_rank"].median()
-    return (
-        f"Orbits collapse (distances within an orbit are {_within(trained)} of those between"
-        f" orbits), but the rank falls only to {rank:.0f}, while the task has rank {RANK}"
-    )
-
-
 def say_annealed(tables: Tables) -> str:
     """Return the headline of figure 2 if only annealed training was run, with the same two numbers.
 
@@ -338,7 +324,6 @@ FIGURES = [
                 partial(say_orbits, collapse=COLLAPSE["holds"]),
                 holds=["true-rank", "orbits-collapse"],
             ),
-            Finding(say_third_value, holds=["orbits-collapse"], fails=["true-rank"]),
             Finding(say_annealed, holds=["orbits-collapse-annealed"]),
         ],
         marks="drawn: first network; percentages: medians",

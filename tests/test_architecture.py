@@ -4,7 +4,10 @@ import re
 import shutil
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 
+import grimp
+import pytest
 from scratch_copy import REPOSITORY, lint
 
 ASTRAY = (
@@ -48,6 +51,27 @@ def test_every_contract_is_kept_and_would_be_broken_by_an_arrow_that_goes_astray
         with (tmp_path / "src" / "runner" / module).open("a") as file:
             file.write(f"\n{line}\n")
     assert contracts(tmp_path) == dict.fromkeys(kept, "BROKEN")
+
+
+def ordered(graph: grimp.ImportGraph) -> list[str]:
+    """All modules, each after the modules that it imports; CycleError if there is a circle."""
+    arrows = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
+    return [*TopologicalSorter(arrows).static_order()]
+
+
+def test_no_module_stands_in_a_circle():
+    """All imports count: at the top, within functions, and for types alone (TYPE_CHECKING).
+
+    The contract on circles leaves out the last kind. What is imported by a name that the program
+    makes up (importlib) is in neither.
+    """
+    graph = grimp.build_graph("runner", exclude_type_checking_imports=False, cache_dir=None)
+    assert len(ordered(graph)) > 200
+    figure, rules = "runner.results.figure", "runner.results.preregistration"
+    assert graph.direct_import_exists(importer=figure, imported=rules)
+    graph.add_import(importer=rules, imported=figure)
+    with pytest.raises(CycleError, match=rules):
+        ordered(graph)
 
 
 def test_what_checks_a_command_starts_without_torch():

@@ -9,7 +9,7 @@ from runner.commands.reference import keep
 from runner.compose.orders import paper_figure
 from runner.core.settings import Settings
 from runner.results.claims import claims_of
-from runner.results.preregistration import register, registered
+from runner.results.preregistration import registered
 from runner.runs.execution import execute
 
 NAME = "bottleneck-example20"
@@ -32,7 +32,7 @@ def with_other_rule(monkeypatch, figure) -> str:
     changed = type(first)(
         first.name, first.statement, first.source, first.rule, needs={"depth": 99}
     )
-    for place in ("results.preregistration", "results.claims", "commands.reference"):
+    for place in ("results.claims", "commands.reference"):
         monkeypatch.setattr(f"runner.{place}.claims_of", lambda *_: [changed, *others])
     return first.name
 
@@ -45,7 +45,7 @@ def kept(figure, reference) -> pd.Series:
 
 @pytest.mark.long
 def test_rules_that_stood_before_the_runs_are_pre_registered(figure, tmp_path, monkeypatch):
-    register(figure)
+    figure.register_rules()
     compute(figure)
     assert set(kept(figure, tmp_path / "reference")) == {"pre-registered"}
     assert set(kept(figure, tmp_path / "reference")) == {"pre-registered"}, "as before"
@@ -55,19 +55,22 @@ def test_rules_that_stood_before_the_runs_are_pre_registered(figure, tmp_path, m
 
 
 def test_rules_that_were_written_down_after_the_first_run_was_begun_are_none(figure, monkeypatch):
-    register(figure)
+    figure.register_rules()
     figure.runs[0].folder.mkdir(parents=True)
     changed = with_other_rule(monkeypatch, figure)
-    register(figure)
-    assert changed not in registered(figure)
-    assert len(registered(figure)) == len(claims_of(NAME, figure.study)) - 1
+    figure.register_rules()
+    assert changed not in registered(figure.path("rules.json"), figure.runs)
+    assert (
+        len(registered(figure.path("rules.json"), figure.runs))
+        == len(claims_of(NAME, figure.study)) - 1
+    )
 
 
 def test_rules_of_other_runs_do_not_count(figure):
-    register(figure)
+    figure.register_rules()
     about = json.loads(figure.path("rules.json").read_text())
     figure.path("rules.json").write_text(json.dumps(about | {"runs": ["other"]}))
-    assert registered(figure) == {}
+    assert registered(figure.path("rules.json"), figure.runs) == {}
 
 
 @pytest.mark.long
@@ -75,7 +78,7 @@ def test_a_known_seed_registers_nothing(figure, tmp_path):
     """The rules were written, but numbers of this seed were known under other rules before."""
     reference = tmp_path / "reference"
     folder = reference / "smoke" / NAME
-    register(figure)
+    figure.register_rules()
     compute(figure)
     kept(figure, reference)
     rows = pd.read_csv(folder / "claims.csv")
@@ -92,5 +95,5 @@ def test_a_known_seed_registers_nothing(figure, tmp_path):
     path.write_text(json.dumps(about | {"seeds": [7], "earlier_seeds": [0]}))
     assert set(kept(figure, reference)) == {"exploratory"}
     figure.path("rules.json").unlink()
-    register(figure)
+    figure.register_rules()
     assert set(kept(figure, tmp_path / "late")) == {"exploratory"}, "written after the numbers"

@@ -114,11 +114,8 @@ def wanted(order: Order) -> list[Attempt]:
         log.info(note)
     if not jobs:
         return []
-    if order.figures:
-        from runner.results.preregistration import register  # late: it imports all that judges
-
-        for figure in order.figures:
-            register(figure)
+    for figure in order.figures:
+        figure.register_rules()
     for study in {job.config.study for job in jobs}:
         module_of(study)
     if settings.tracker:

@@ -23,7 +23,7 @@ from runner.results import claims
 from runner.results.captions import caption
 from runner.results.drawing import DOT, Drawing, Header, draw, drawing_of
 from runner.results.finishing import fit, save, shrink
-from runner.results.preregistration import registered
+from runner.results.preregistration import register, registered
 from runner.results.rows import Tables
 from runner.results.style import Format, Look, Picture, as_bytes, drawn_in, settle
 from runner.results.verdicts import lines as verdict_lines
@@ -304,6 +304,11 @@ class Figure:
         outputs = [] if self.outputs == Path("outputs") else [f"OUTPUTS={self.outputs}"]
         return shlex.join(["make", "compare", *scale, *outputs])
 
+    def register_rules(self) -> None:
+        """Write the digests of the claims' rules into a file, before the runs are computed."""
+        rules = {claim.name: claim.digest for claim in claims.claims_of(self.figure, self.study)}
+        register(self.path("rules.json"), rules, self.runs)
+
     def provenance(self) -> dict[str, Any]:
         """Return the origin of the figure: its command, runs, seconds, seeds and registered rules.
 
@@ -322,7 +327,7 @@ class Figure:
             "stale": stale_note(self.runs),
             "seconds": round(sum(seconds), 3),
             "seeds": sorted({run.config.seed for run in self.runs}),
-            "rules": registered(self),
+            "rules": registered(self.path("rules.json"), self.runs),
             "program": sources_of(self.study),
         }
 

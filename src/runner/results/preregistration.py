@@ -9,49 +9,45 @@ scale. Otherwise the verdict is *exploratory*.
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from runner.results.claims import claims_of
 from runner.results.verdicts import STANDINGS
 from runner.runs.files import write_atomically
-
-if TYPE_CHECKING:
-    import runner.results.figure
-
-END = "rules.json"
+from runner.runs.run import Run
 
 PREREGISTERED, EXPLORATORY = STANDINGS
 
 
-def register(figure: "runner.results.figure.Figure") -> None:
+def register(path: Path, rules: Mapping[str, str], runs: Iterable[Run]) -> None:
     """Write the digests of a figure's rules into a file, before its runs are computed.
 
     If a run exists already, only rules that were registered before and are unchanged are written.
+    rules: the digest of each rule, by the claim's name.
     """
-    rules = {claim.name: claim.digest for claim in claims_of(figure.figure, figure.study)}
-    if any(run.folder.exists() for run in figure.runs):
-        before = registered(figure)
+    runs = list(runs)
+    if any(run.folder.exists() for run in runs):
+        before = registered(path, runs)
         rules = {name: digest for name, digest in rules.items() if before.get(name) == digest}
-    path = figure.path(END)
     path.parent.mkdir(parents=True, exist_ok=True)
-    content = {"rules": rules, "runs": _run_names(figure)}
+    content = {"rules": rules, "runs": _names(runs)}
     write_atomically(path, json.dumps(content, indent=1).encode())
 
 
-def registered(figure: "runner.results.figure.Figure") -> dict[str, str]:
-    """Return the digest of each rule that was registered before the runs, by the claim's name."""
+def registered(path: Path, runs: Iterable[Run]) -> dict[str, str]:
+    """Return the digest of each rule that a file registers for these runs, by the claim's name."""
     with suppress(OSError, ValueError, KeyError, TypeError):
-        content = json.loads(figure.path(END).read_text())
-        if content["runs"] == _run_names(figure):
+        content = json.loads(path.read_text())
+        if content["runs"] == _names(runs):
             return content["rules"]
     return {}
 
 
-def _run_names(figure: "runner.results.figure.Figure") -> list[str]:
-    return sorted(run.folder.name for run in figure.runs)
+def _names(runs: Iterable[Run]) -> list[str]:
+    return sorted(run.folder.name for run in runs)
 
 
 def rules_before_numbers(

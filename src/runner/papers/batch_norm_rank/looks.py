@@ -43,6 +43,11 @@ def look_of(normalization: str) -> Look:
     return NORMALIZATIONS.get(normalization) or own_look("normalization", normalization)
 
 
+def normalization(kind: str) -> tuple[str, Look]:
+    """Return the printed name and the look of a normalization, for `curves`."""
+    return NAMES.get(kind, kind), look_of(kind)
+
+
 def look(method: str, steps: int = 0) -> Look:
     """Return color, marker and dashes of a method.
 

@@ -6,18 +6,18 @@ from matplotlib.figure import Figure
 
 from runner.core import choices
 from runner.papers.batch_norm_rank.learning import DEEP, chance_level
-from runner.papers.batch_norm_rank.looks import METHODS, NORMALIZATIONS, look_of
+from runner.papers.batch_norm_rank.looks import METHODS, NORMALIZATIONS, look_of, normalization
 from runner.papers.batch_norm_rank.names import NAMES
 from runner.papers.batch_norm_rank.rank_collapse.config import AUTHORS_RATES
 from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_layer, trained
-from runner.results.drawing import Drawing, Finding, or_empty
+from runner.results.curves import End, Panel, curves, draw_panels
+from runner.results.drawing import Drawing, Finding
 from runner.results.rows import Tables, last_epoch, nonempty, select, spread
 from runner.results.style import (
     DASHED,
     PLAIN,
     QUIET,
     SHADE,
-    Look,
     level,
     name_ends,
     panel,
@@ -86,26 +86,15 @@ def say_collapse(tables: Tables) -> str:
     )
 
 
-def _by_depth(
-    axes: Axes,
-    rows: pd.DataFrame,
-    column: str,
-    reference: float,
-    text: str,
-    statistic: str = "mean",
-    above: bool = True,
-) -> list[tuple[float, str, Look]]:
+def _by_depth(axes: Axes, rows: pd.DataFrame, column: str, reference: float, text: str,
+              statistic: str = "mean", above: bool = True) -> list[End]:  # fmt: skip
     """Draw every replicate as a dot and a statistic as a line, by depth; shade depths above ten.
 
-    Returns height, name and look at each line's end. reference, text: height and label of a
-    horizontal line. statistic: "mean" or "median". above: whether the label is above the line.
+    reference, text: height and label of a horizontal line. above: whether the label is above it.
     """
-    depths, ends = sorted(rows["depth"].unique()), []
-    for kind, group in rows.groupby("normalization"):
-        line, look = group.groupby("depth")[column].agg(statistic), look_of(kind)
-        look.each(axes, group["depth"], group[column])
-        look.line(axes, line.index, line)
-        ends.append((line.iloc[-1], NAMES.get(kind, kind), look))
+    ends = curves(axes, rows, "depth", column, "normalization", normalization,
+                  statistic=statistic, replicates="dots")  # fmt: skip
+    depths = sorted(rows["depth"].unique())
     level(axes, reference, text, above=above)
     last = 1.12 * depths[-1]
     axes.set(xscale="log", xlim=(0.9 * depths[0], last), ylim=(-0.025 * axes.get_ylim()[1], None))
@@ -158,46 +147,43 @@ def draw_by_layer(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     picture, and a table with median and range for each activation, precision, normalization and
     layer.
     """
-    metrics = tables["metrics"]
-    keys = ["activation", "dtype", "normalization", "layer"]
-    drawn = spread(metrics[metrics["layer"] > 0], keys, ["matrix_rank", "rank_bound"])
-    width, last = metrics["width"].iloc[0], max(10, drawn["layer"].max())
     picture, (panels,) = sheet(1, 2, sharey=True, gap=1.2, right=1.1)
     PLAIN.note(panels[1], 0.04, 0.15, "thick: single\nprecision\nbroken: double")
     for axes, letter, name in zip(panels, "ab", ("linear", "ReLU"), strict=True):
-        of_name = drawn[drawn["activation"] == name.lower()]
-        for (precision, kind), rows in of_name.groupby(["dtype", "normalization"]):
-            if precision == "float32":
-                low, high = rows["matrix_rank_low"], rows["matrix_rank_high"]
-                look_of(kind).band(axes, rows["layer"], low, high)
-        level(axes, width**0.5, f"√d (d = {width})", above=False)
-        name_ends(axes, _by_layer(axes, of_name, "matrix_rank", width, last))
+        ends, root = _by_layer(axes, tables["metrics"], name.lower(), "matrix_rank", "range")
+        level(axes, *root, above=False)
+        name_ends(axes, ends)
         panel(axes, letter, f"rank, {name} networks", "layer")
-    return picture, drawn
+    return picture, _of_layers(tables["metrics"])
+
+
+def _of_layers(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Return median and range of the ranks by activation, precision, normalization and layer."""
+    keys = ["activation", "dtype", "normalization", "layer"]
+    return spread(metrics[metrics["layer"] > 0], keys, ["matrix_rank", "rank_bound"])
 
 
 STROKES = {"float32": {"linewidth": 3.2}, "float64": {"linewidth": 1.3, "linestyle": DASHED}}
 """Options of lines by precision."""
 
 
-def _by_layer(
-    axes: Axes, drawn: pd.DataFrame, column: str, width: int, last: int
-) -> list[tuple[float, str, Look]]:
-    """Draw medians of a rank by layer, on logarithmic axes; return name and look at each line's
-    end.
+def _by_layer(axes: Axes, metrics: pd.DataFrame, activation: str, column: str, replicates=""
+              ) -> tuple[list[End], tuple[float, str]]:  # fmt: skip
+    """Draw medians of a rank by layer; return the ends of the lines, and height and name of √d.
 
-    width, last: the width d and the largest layer, which set the limits of the axes. The result has
-    the height of each line's end, too.
+    replicates: how the replicates in single precision are drawn, as in `curves`.
     """
+    width, last = metrics["width"].iloc[0], max(10, metrics["layer"].max())
     axes.set(xscale="log", yscale="log", xlim=(1, last), ylim=(0.85, 1.2 * width))
-    ends = {}
-    for (precision, kind), rows in drawn.groupby(["dtype", "normalization"]):
-        look = look_of(kind)
-        look.line(axes, rows["layer"], rows[column], marker="", **STROKES[precision])
-        ends[kind] = rows[column].iloc[-1], NAMES.get(kind, kind), look
+    rows, ends = metrics[(metrics["layer"] > 0) & (metrics["activation"] == activation)], {}
+    for precision, stroke in STROKES.items():
+        shown = replicates if precision == "float32" else ""
+        drawn = curves(axes, rows[rows["dtype"] == precision], "layer", column, "normalization",
+                       normalization, replicates=shown, marker="", **stroke)  # fmt: skip
+        ends |= {name: (height, name, look) for height, name, look in drawn}
     ticks(axes.xaxis, [depth for depth in (1, 10, 100, 1000, 10000) if depth <= last])
     ticks(axes.yaxis, [2**power for power in range(16) if 2**power <= width])
-    return list(ends.values())
+    return [*ends.values()], (width**0.5, f"√d (d = {width})")
 
 
 KEY = {"batch": 0.97, "batch_no_mean": 0.88, "layer": 0.79, "rms": 0.73, "none": 0.67}
@@ -210,25 +196,22 @@ def draw_norms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     Returns the picture, and a table with median and range of the ranks for each activation,
     precision, normalization and layer.
     """
-    rows = select(tables["metrics"], data="gaussian")
-    keys = ["activation", "dtype", "normalization", "layer"]
-    drawn = spread(rows[rows["layer"] > 0], keys, ["matrix_rank", "rank_bound"])
-    width, last = rows["width"].iloc[0], max(10, drawn["layer"].max())
+    metrics = select(tables["metrics"], data="gaussian")
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.6, right=1.2)
     for axes, letter, name in zip((left, middle), "ab", ("linear", "ReLU"), strict=True):
-        _by_layer(axes, drawn[drawn["activation"] == name.lower()], "rank_bound", width, last)
-        level(axes, width**0.5, f"√d (d = {width})", at=0.3)
+        _, root = _by_layer(axes, metrics, name.lower(), "rank_bound")
+        level(axes, *root, at=0.3)
         panel(axes, letter, f"r, {name} networks", "layer")
     NORMALIZATIONS["batch_no_mean"].note(middle, 0.46, 0.19, "without mean\nsubtraction")
     for kind, height in KEY.items():
-        if kind in set(drawn["normalization"]):
+        if kind in set(metrics["normalization"]):
             look_of(kind).note(left, 0.98, height, NAMES[kind], ha="right", multialignment="right")
     ends, chance = trained(tables), chance_level(tables)
     name_ends(right, _by_depth(right, ends, "train_accuracy", chance, "chance", "median"))
     if ends["depth"].max() > DEEP:
         QUIET.note(right, 0.44, 0.44, f"deeper\nthan {DEEP}", ha="center")
     panel(right, "c", f"training accuracy, epoch {ends['epoch'].max()}", "depth L")
-    return picture, drawn
+    return picture, _of_layers(metrics)
 
 
 RATED = {"training", "selection"}
@@ -266,29 +249,25 @@ INITS = {
 """Names and looks of the initializations of networks with batch norm."""
 
 
+RANGE = {"replicates": "range", "marker": "", "sort": False}
+RANK = Panel("rank before training", "metrics", "layer", "matrix_rank", RANGE)
+BOUND = Panel("r", "metrics", "layer", "rank_bound", RANGE)
+ACCURACY = Panel("training accuracy", "training", "epoch", "train_accuracy", RANGE)
+
+
 def draw_starts(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw the rank by layer before training, and the accuracy by epoch, for two initializations.
 
     Lines are medians, bands the range. Returns the picture, and a table with median and range of
     the accuracy for each initialization and epoch.
     """
-    picture, ((left, right),) = sheet(1, 2, gap=0.7, right=1.2)
-    for axes, (table, x, column) in (
-        (left, ("metrics", "layer", "matrix_rank")),
-        (right, ("training", "epoch", "train_accuracy")),
-    ):
-        drawn, ends = spread(tables[table], ["init", x], [column]), []
-        for init, rows in drawn.groupby("init", sort=False):
-            name, look = INITS[init]
-            look.band(axes, rows[x], rows[f"{column}_low"], rows[f"{column}_high"])
-            look.line(axes, rows[x], rows[column], marker="")
-            ends.append((rows[column].iloc[-1], name, look))
-        axes.set_ylim(0, None)
+    room = {"gap": 0.7, "right": 1.2}
+    picture, (_, (right, ends)) = draw_panels(
+        tables, [RANK, ACCURACY], "init", INITS.__getitem__, **room
+    )
     level(right, chance_level(tables), "chance", at=0.6, above=False)
     name_ends(right, ends)
-    panel(left, "a", "rank before training", "layer")
-    panel(right, "b", "training accuracy", "epoch")
-    return picture, drawn
+    return picture, spread(tables["training"], ["init", "epoch"], ["train_accuracy"])
 
 
 def say_starts(tables: Tables) -> str:
@@ -302,34 +281,18 @@ def say_starts(tables: Tables) -> str:
     )
 
 
-LOOKED_AT = {
-    "matrix_rank": ("metrics", "layer", "rank before training"),
-    "rank_bound": ("metrics", "layer", "r"),
-    "train_accuracy": ("training", "epoch", "training accuracy"),
-}
-"""Columns of the preview: table, column on the x-axis, title."""
-
-
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw the preview of one run: rank and r by layer before training, accuracy by epoch.
 
     The returned table has a row for each normalization, with medians over replicates: ranks of the
     last layer before training, and results of the last epoch.
     """
-    last = rank_of_last_layer(tables["metrics"])
-    picture, (panels,) = sheet(1, 3, height=3.2, gap=0.7)
-    for axes, letter, column in zip(panels, "abc", LOOKED_AT, strict=True):
-        table, x, title = LOOKED_AT[column]
-        panel(axes, letter, title, x)
-        with or_empty(axes):
-            drawn = spread(tables[table], ["normalization", x], [column])
-            for kind, rows in drawn.groupby("normalization", sort=False):
-                look = look_of(kind)
-                look.band(axes, rows[x], rows[f"{column}_low"], rows[f"{column}_high"])
-                look.line(axes, rows[x], rows[column], marker="", label=NAMES.get(kind, kind))
-            axes.set_ylim(0, None)
-    panels[0].legend()
+    picture, ((first, _), *_) = draw_panels(
+        tables, [RANK, BOUND, ACCURACY], "normalization", normalization, height=3.2, gap=0.7
+    )
+    first.legend()
     ranks = ["matrix_rank", "soft_rank", "rank_bound"]
+    last = rank_of_last_layer(tables["metrics"])
     summary = last.groupby("normalization", sort=False)[ranks].median()
     if "training" in tables:
         columns = ["learning_rate", "train_loss", "train_accuracy", "test_accuracy"]

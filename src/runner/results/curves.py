@@ -1,0 +1,77 @@
+"""Draw a table as curves: one line for each series, with its replicates as dots or as a range."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from string import ascii_lowercase
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from runner.results.drawing import or_empty
+from runner.results.rows import Tables
+from runner.results.style import Look, Picture, panel, sheet
+
+End = tuple[float, str, Look]
+"""The height of the last point of a line, the line's name, and its look, for `style.name_ends`."""
+
+
+def curves(axes: Axes, rows: pd.DataFrame, x: str, y: str, series: str,
+           named: Callable[[Any], tuple[str, Look]], *, statistic: str = "median",
+           replicates: Literal["", "dots", "range"] = "", height: Callable = np.asarray,
+           sort: bool = True, **options: Any) -> list[End]:  # fmt: skip
+    """Draw y against x, a line for each value of the column `series`; return the ends of the lines.
+
+    - rows: a table with a row for each replicate;
+    - named: a function from a value of `series` to its printed name and its look;
+    - statistic: what the line is at each x, "median" or "mean" of the replicates;
+    - replicates: `dots` draws every number, `range` fills between the smallest and the largest;
+    - height: a function from values of y to heights, such as the result of `style.rail`;
+    - sort: whether lines are drawn in the order of their names, later ones on top; false: in the
+      order of the rows;
+    - options: for `Look.line`.
+    """
+    ends = []
+    for value, group in rows.groupby(series, sort=sort):
+        (name, look), at_x = named(value), group.groupby(x)[y]
+        line = at_x.agg(statistic)
+        if replicates == "dots":
+            look.each(axes, group[x], height(group[y]))
+        if replicates == "range":
+            look.band(axes, line.index, height(at_x.min()), height(at_x.max()))
+        look.line(axes, line.index, height(line), **{"label": name} | options)
+        ends += [(end, name, look) for end in np.asarray(height(line))[-1:]]
+    return ends
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A panel with curves from zero on: a table's column y against its column x.
+
+    options: for `curves`, such as the replicates.
+    """
+
+    title: str
+    table: str
+    x: str
+    y: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def draw_panels(tables: Tables, panels: Sequence[Panel], series: str, named: Callable, **room: Any
+                ) -> tuple[Picture, list[tuple[Axes, list[End]]]]:  # fmt: skip
+    """Draw panels next to each other; return the picture, and axes and ends of lines of each panel.
+
+    series, named: as in `curves`. room: for `style.sheet`. A panel without rows says so.
+    """
+    picture, (row,) = sheet(1, len(panels), **room)
+    drawn = []
+    for letter, axes, shown in zip(ascii_lowercase, row, panels, strict=False):
+        panel(axes, letter, shown.title, shown.x)
+        drawn.append((axes, list[End]()))
+        with or_empty(axes):
+            columns = (shown.x, shown.y, series)
+            drawn[-1][1].extend(curves(axes, tables[shown.table], *columns, named, **shown.options))
+            axes.set_ylim(0, None)
+    return picture, drawn

@@ -38,7 +38,7 @@ def smoke_figures(tmp_path_factory):
 
 @pytest.fixture
 def command(tmp_path):
-    """Runs `python -m runner ... outputs=<tmp_path>` in a process of its own."""
+    """Runs `runner ... outputs=<tmp_path>` in a process of its own."""
 
     def run(*arguments: str, outputs: Path = tmp_path):
         return warm.run("-m", "runner", *arguments, f"outputs={outputs}")

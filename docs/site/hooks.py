@@ -104,14 +104,14 @@ def _command_line() -> str:
 
 def _columns() -> str:
     """The columns of every table of every study."""
-    text = "# All tables\n\n`python -m runner study=<name> --columns` prints the same.\n"
+    text = "# All tables\n\n`runner study=<name> --columns` prints the same.\n"
     for name in configs():
         text += f"\n## {name}\n\n```text\n{help_text.columns(name)}\n```\n"
     return text
 
 
 def _help_of_subcommand(name: str) -> str:
-    """What `python -m runner <name> --help` prints."""
+    """What `runner <name> --help` prints."""
     printed = io.StringIO()
     wide = patch.dict(os.environ, COLUMNS="100")  # where argparse breaks its lines
     with wide, redirect_stdout(printed), suppress(SystemExit):

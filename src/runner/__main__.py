@@ -51,7 +51,7 @@ def main() -> int:
         words = [at_home(word) for word in sys.argv[1:]]
         sys.path.append(os.getcwd())  # where the user's functions are, as with python -m
         os.environ["MPLBACKEND"] = "agg"  # opens no window; a notebook's backend needs a notebook
-        os.environ[COMMAND] = shlex.join(["python", "-m", "runner", *words]).replace("\0", "")
+        os.environ[COMMAND] = shlex.join(["runner", *words]).replace("\0", "")
         try:
             words = _without_folders(words)
             for reason in catalogue.broken().values():

@@ -19,7 +19,7 @@ SIZES = ["scale=smoke", "device=cpu", "layers=200", "chains=4", "draws=20"]
 
 @pytest.fixture
 def make(tmp_path, monkeypatch, capsys):
-    """Runs `python -m runner figures <words>` in this process: exit code, stdout, stderr."""
+    """Runs `runner figures <words>` in this process: exit code, stdout, stderr."""
 
     def run(*words: str) -> tuple[int, str, str]:
         arguments = ["figures", *words, *SIZES, f"outputs={tmp_path}"]
@@ -46,9 +46,7 @@ def test_a_run_that_figures_share_is_computed_once_and_what_is_current_is_left_a
     assert "3 figures in" in stdout
     for path in tmp_path.glob("runs/*/*/provenance.json"):
         command = json.loads(path.read_text())["command"]
-        assert command.startswith(
-            "python -m runner figures rank-fig8 rank-fig3a rank-lemma7 scale="
-        )
+        assert command.startswith("runner figures rank-fig8 rank-fig3a rank-lemma7 scale=")
     (picture,) = tmp_path.glob("figures/smoke/rank-fig3a-*.pdf")
     picture.unlink()
     code, stdout, stderr = make("rank-fig8", "rank-fig3a")

@@ -154,7 +154,7 @@ def test_a_variant_stands_beside_its_figure_and_counts_nowhere(made, tmp_path):
     assert len(entries) == len(canonical) + 1
     about = entries[names.index(variant.name)].results[0].about
     assert about["overrides"] == [OVERRIDE]
-    assert about["command"] == f"python -m runner figure={NAME} scale=smoke '{OVERRIDE}'"
+    assert about["command"] == f"runner figure={NAME} scale=smoke '{OVERRIDE}'"
     with_variant, without = (claims_of(each).query("is_main") for each in (entries, canonical))
     assert counts(with_variant) == counts(without)
     assert sum(counts(with_variant)["paper"].values()) == 3

@@ -1,7 +1,6 @@
 """What docs/building.md says can be done from an empty folder is done from it alone."""
 
 import re
-import shlex
 
 import warm
 from repository import REPOSITORY
@@ -16,9 +15,9 @@ def test_all_that_the_page_shows_works_in_an_empty_folder(tmp_path):
             (tmp_path / name[1]).write_text(block)
             continue
         (tmp_path / "block.py").write_text(block)
-        lines = [["python", "block.py"]] if kind == "python" else block.splitlines()
-        for line in map(shlex.split, lines) if kind == "sh" else lines:
-            done = warm.run(*line[1:], cwd=tmp_path)
+        lines = {"python": ["python block.py"], "sh": block.splitlines()}.get(kind, [])
+        for line in lines:
+            done = warm.run_line(line, cwd=tmp_path)
             assert done.returncode == 0, (line, done.stderr)
             printed.append(done.stdout)
     text = "\n".join(printed)

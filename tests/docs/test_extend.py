@@ -1,7 +1,6 @@
 """What docs/extend.md and docs/running.md show of one's own methods and data works as it says."""
 
 import re
-import shlex
 
 import numpy as np
 import pandas as pd
@@ -17,9 +16,9 @@ METHODS = re.findall(r"```python\n# (my_\w+/methods\.py)\n(.*?)```\n\n```sh\n(.*
 def carried_out(commands: str, folder) -> list[str]:
     """Carry out commands of a page in a folder; return what each prints."""
     printed = []
-    for words in map(shlex.split, commands.splitlines()):
-        done = warm.run(*words[1:], cwd=folder)
-        assert done.returncode == 0, (words, done.stderr)
+    for line in commands.splitlines():
+        done = warm.run_line(line, cwd=folder)
+        assert done.returncode == 0, (line, done.stderr)
         printed.append(done.stdout)
     return printed
 
@@ -59,7 +58,7 @@ def test_a_study_that_reads_a_file_has_another_run_for_another_file(tmp_path):
     tables = sorted(tmp_path.glob("outputs/runs/spectrum/*/metrics.csv"))
     assert sorted(pd.read_csv(table)["value"].max() for table in tables) == [1, 2]
     (tmp_path / "weights.npz").unlink()
-    done = warm.run(*shlex.split(command)[1:], cwd=tmp_path)
+    done = warm.run_line(command, cwd=tmp_path)
     assert done.returncode == 2 and "weights.npz cannot be read" in done.stderr
 
 

@@ -37,7 +37,7 @@ def configs_of(figure: str, *words: str) -> list[StudyConfig]:
 
 
 def check_only(arguments, monkeypatch) -> int:
-    """Return the exit code of `python -m runner <arguments>`, without computing anything."""
+    """Return the exit code of `runner <arguments>`, without computing anything."""
     for module in (compute, figures):
         monkeypatch.setattr(module, "carry_out", lambda order, redraw=True: 0)
     monkeypatch.setattr(hydra_main, "complete", lambda job: job.run)
@@ -46,7 +46,7 @@ def check_only(arguments, monkeypatch) -> int:
 
 
 def run(arguments, monkeypatch) -> int:
-    """Return the exit code of `python -m runner <arguments>`."""
+    """Return the exit code of `runner <arguments>`."""
     log = logging.getLogger("runner")
     monkeypatch.setattr(log, "handlers", [])  # a new handler writes to this test's stderr
     monkeypatch.setattr(log, "propagate", log.propagate)

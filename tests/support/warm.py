@@ -9,6 +9,7 @@ import atexit
 import importlib
 import os
 import runpy
+import shlex
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import traceback
 from functools import cache
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
+from typing import Any
 
 from repository import REPOSITORY
 
@@ -91,6 +93,15 @@ def run(
     process = Process(*arguments, cwd=cwd, env=env)
     code = process.wait(timeout)
     return subprocess.CompletedProcess(arguments, code, *process.texts())
+
+
+def run_line(line: str, **options: Any) -> subprocess.CompletedProcess:
+    """Run a command as a page shows it, `runner ...` or `python ...`; return the ended process.
+
+    options: as in `run`.
+    """
+    program, *words = shlex.split(line)
+    return run(*{"runner": ("-m", "runner"), "python": ()}[program], *words, **options)
 
 
 @cache

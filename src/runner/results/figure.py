@@ -101,7 +101,7 @@ class Figure:
         if self.is_canonical:
             return f"make {self.figure} SCALE={self.scale}"
         words = (f"figure={self.figure}", f"scale={self.scale}", *self.overrides)
-        return shlex.join(["python", "-m", "runner", *words])
+        return shlex.join(["runner", *words])
 
     def path(self, end: str) -> Path:
         """Return the path of a file of the figure, `<outputs>/figures/<scale>/<name>.<end>`."""

@@ -63,7 +63,7 @@ def test_a_figure_draws_exactly_its_own_runs(command, tmp_path):
     done = command("figure=fig4", *SMOKE, *sizes)
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "figures" / "smoke"
-    (name,) = {path.name.partition(".")[0] for path in folder.iterdir()}
+    (name,) = {path.name.partition(".")[0] for path in folder.iterdir()} - {"parts"}
     assert re.fullmatch("fig4-[0-9a-f]{8}", name)
     for end in ("png", "pdf", "csv", "claims.csv"):
         assert (folder / f"{name}.{end}").stat().st_size > 100
@@ -79,10 +79,10 @@ def test_a_figure_draws_exactly_its_own_runs(command, tmp_path):
     assert rules.startswith("rules and sources: runner claims fig4 scale=smoke")
     assert place == str(folder / f"{name}.png")
 
-    pictures = {path.name: path.read_bytes() for path in folder.iterdir()}
+    pictures = {path.name: path.read_bytes() for path in folder.glob("*.*")}
     again = command("figures", "--redraw", "fig4", *SMOKE, *sizes)
     assert again.returncode == 0 and done.stdout == again.stdout
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == pictures
+    assert {path.name: path.read_bytes() for path in folder.glob("*.*")} == pictures
 
 
 def test_a_failing_run_does_not_stop_the_others(command, tmp_path):

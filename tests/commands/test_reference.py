@@ -27,6 +27,7 @@ from runner.core.settings import Settings
 from runner.results import figure as figures
 from runner.results.drawing import drawing_of
 from runner.results.figure import FILES, Figure
+from runner.results.finishing import place
 from runner.runs.execution import execute
 
 NAME = "bottleneck-example20"
@@ -64,31 +65,31 @@ def test_a_figure_drawn_from_the_reference_is_the_figure(made, tmp_path):
     folder = keep(NAME, made, tmp_path / "reference")
     assert (folder / "caption.txt").read_text().startswith("Paper D, Example 20: ")
     assert compare(NAME, made, tmp_path / "reference").empty
-    place = tmp_path / "again" / FROM_REFERENCE / "smoke"
-    assert list(draw_all(tmp_path / "reference", tmp_path / "again")) == [place / f"{NAME}.png"]
+    again = tmp_path / "again" / FROM_REFERENCE / "smoke"
+    assert list(draw_all(tmp_path / "reference", tmp_path / "again")) == [again / f"{NAME}.png"]
     for end in FILES:
-        drawn = (tmp_path / "figures" / "smoke" / f"{NAME}.{end}").read_bytes()
-        assert (place / f"{NAME}.{end}").read_bytes() == drawn
+        drawn = place(tmp_path / "figures" / "smoke" / NAME, end).read_bytes()
+        assert place(again / NAME, end).read_bytes() == drawn
 
 
 def test_a_picture_of_the_reference_has_its_body_and_its_words_beside_it(made, tmp_path):
     """The same files as of the figure; drawn again where one is missing, or a verdict changes."""
     folder = keep(NAME, made, tmp_path / "reference")
     figure = KeptFigure.of(folder, tmp_path / "again")
-    place, body = figure.picture(), figure.picture("body.png")
+    picture, body = figure.picture(), figure.picture("body.png")
     for end in ("png", "body.png", "header.json"):
-        drawn = (tmp_path / "figures" / "smoke" / f"{NAME}.{end}").read_bytes()
-        assert place.with_name(f"{NAME}.{end}").read_bytes() == drawn, end
-    since = place.stat().st_mtime_ns
+        drawn = place(tmp_path / "figures" / "smoke" / NAME, end).read_bytes()
+        assert figure.path(end).read_bytes() == drawn, end
+    since = picture.stat().st_mtime_ns
     assert figure.picture().stat().st_mtime_ns == since, "it is there"
     body.unlink()
     assert figure.picture("body.png") == body and body.exists()
-    assert place.stat().st_mtime_ns == since, "only what is missing is drawn"
+    assert picture.stat().st_mtime_ns == since, "only what is missing is drawn"
     kept = pd.read_csv(folder / "claims.csv").assign(verdict="fails")
     kept.to_csv(folder / "claims.csv", index=False)
     figure.picture()
     assert not body.exists(), "it is of other verdicts"
-    words = json.loads(place.with_name(f"{NAME}.header.json").read_text())
+    words = json.loads(figure.path("header.json").read_text())
     assert words["counts"] == f"claims: ✗ {len(kept)} fail"
 
 
@@ -142,7 +143,7 @@ OVERRIDE = "depths=[4,8]"
 def test_a_variant_stands_beside_its_figure_and_counts_nowhere(made, tmp_path):
     """Its files have a name of their own; the gallery shows it; the reference does not take it."""
     folder, none = tmp_path / "figures" / "smoke", tmp_path / "no reference"
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    before = {path.name: path.read_bytes() for path in folder.glob("*.*")}
     canonical = collect(tmp_path, None, none)
     variant = compute([*made[:2], OVERRIDE])
     assert re.fullmatch(f"{NAME}-[0-9a-f]{{8}}", variant.name)

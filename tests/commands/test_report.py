@@ -20,6 +20,7 @@ from runner.core.catalogue import figure_names
 from runner.core.errors import InputError
 from runner.core.papers import PAPERS
 from runner.results.claims import COLUMNS
+from runner.results.finishing import place
 from runner.runs.provenance import REFERENCE
 
 RUN = "law=a+b,width=5%-01234567"
@@ -53,9 +54,10 @@ def make_own(outputs):
     (folder / "fig4.provenance.json").write_text(json.dumps(about))
     (folder / "fig4.caption.txt").write_text("Not in the picture: a & b.\n")
     words = {"what": "Paper A, figure 4  ·  ours", "finding": "SGD & the rest are < 3"}
-    (folder / "fig4.header.json").write_text(json.dumps(words))
+    (folder / "parts").mkdir()
+    place(folder / "fig4", "header.json").write_text(json.dumps(words))
     for end in ("png", "body.png"):
-        Image.new("RGB", (840, 440)).save(folder / f"fig4.{end}")
+        Image.new("RGB", (840, 440)).save(place(folder / "fig4", end))
     (outputs / "runs" / "bn_only" / RUN).mkdir(parents=True)
 
 
@@ -74,8 +76,8 @@ def reference(outputs, monkeypatch):
     Its pictures are not drawn.
     """
     drawn = outputs / "figures" / "quick"
-    monkeypatch.setattr(KeptFigure, "picture", lambda figure, end: drawn / f"fig4.{end}")
-    monkeypatch.setattr(KeptFigure, "path", lambda figure, end: drawn / f"fig4.{end}")
+    monkeypatch.setattr(KeptFigure, "picture", lambda figure, end: place(drawn / "fig4", end))
+    monkeypatch.setattr(KeptFigure, "path", lambda figure, end: place(drawn / "fig4", end))
     folder = outputs / "reference" / "quick"
     kept = REFERENCE / "quick"
     shutil.copytree(kept / SMALL, folder / SMALL)
@@ -175,6 +177,15 @@ def test_scales_stand_side_by_side_and_smoke_speaks_last(outputs, reference):
     assert [each.scale for each in alone.results] == ["smoke"]
 
 
+def test_figures_of_version_2_0_are_shown(outputs):
+    """It wrote all files beside the picture."""
+    folder = outputs / "figures" / "quick"
+    for path in list((folder / "parts").iterdir()):
+        path.rename(folder / path.name)
+    assert "SGD &amp; the rest are &lt; 3" in written(outputs)["fig4"]
+    assert (outputs / "report" / "pictures" / "fig4.quick.own.png").exists()
+
+
 @pytest.mark.parametrize(
     ("end", "content"),
     [
@@ -185,7 +196,7 @@ def test_scales_stand_side_by_side_and_smoke_speaks_last(outputs, reference):
     ],
 )
 def test_what_is_damaged_is_named(outputs, end, content):
-    path = outputs / "figures" / "quick" / f"fig4.{end}"
+    path = place(outputs / "figures" / "quick" / "fig4", end)
     path.unlink()
     path.mkdir() if content is None else path.write_text(content)
     with pytest.raises(InputError, match="fig4 cannot be read") as caught:
@@ -214,15 +225,15 @@ def stand_in(outputs):
     """A drawing for every kept figure but one: as if it were drawn already."""
     kept = {path.parent for path in REFERENCE.glob("*/*/claims.csv")}
     for folder in sorted(kept - {REFERENCE / "quick" / SMALL}):
-        place = outputs / "figures-from-reference" / folder.parent.name / folder.name
-        place.parent.mkdir(parents=True, exist_ok=True)
+        stem = outputs / "figures-from-reference" / folder.parent.name / folder.name
+        (stem.parent / "parts").mkdir(parents=True, exist_ok=True)
         # Any picture will do; a link to a missing file would be written through.
         picture = REPOSITORY / "docs" / "figures" / "fig4.png"
         for end in ("png", "body.png"):
-            place.with_name(f"{folder.name}.{end}").symlink_to(picture)
+            place(stem, end).symlink_to(picture)
         words = {"what": f"Paper, {folder.name}", "finding": f"{folder.name}: " + 16 * "words, "}
-        place.with_suffix(".header.json").write_text(json.dumps(words))
-        place.with_suffix(".drawn-from").write_text(drawn_from(folder))
+        place(stem, "header.json").write_text(json.dumps(words))
+        place(stem, "drawn-from").write_text(drawn_from(folder))
 
 
 @pytest.fixture(scope="module")
@@ -232,8 +243,8 @@ def report(tmp_path_factory):
     make_own(outputs)
     stand_in(outputs)
     folder = outputs / "figures" / "quick"
-    for path in sorted(folder.iterdir()):
-        shutil.copy(path, folder / path.name.replace("fig4", "fig4-0123abcd"))
+    for path in sorted(folder.rglob("fig4.*")):
+        shutil.copy(path, path.with_name(path.name.replace("fig4", "fig4-0123abcd")))
     about = json.loads((folder / "fig4.provenance.json").read_text()) | {"overrides": ["seed=1"]}
     (folder / "fig4-0123abcd.provenance.json").write_text(json.dumps(about))
     assert command.main([f"outputs={outputs}"]) == 0
@@ -256,10 +267,10 @@ def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere(report)
         for link in parts(page)[0]:
             if re.match("https://arxiv.org/abs/|data:,", link):
                 continue
-            file, _, place = link.partition("#")
+            file, _, mark = link.partition("#")
             assert (page.parent / unquote(file)).exists(), (page.name, link)
-            if place and "=" not in place:
-                assert place in places[file or page.name], (page.name, link)
+            if mark and "=" not in mark:
+                assert mark in places[file or page.name], (page.name, link)
             followed.add(link)
     for end in ("fig4.claims.csv", "bn_only/law%3Da%2Bb%2Cwidth%3D5%25-01234567/", "metrics.csv"):
         assert any(link.endswith(end) for link in followed), end
@@ -269,8 +280,8 @@ def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere(report)
 def test_missing_pictures_are_drawn_and_no_page_loads_more_than_two_megabytes(report):
     """Pictures that are there are left alone."""
     drawn = report.parent / "figures-from-reference" / "quick"
-    assert not (drawn / f"{SMALL}.body.png").is_symlink() and (drawn / "fig4.png").is_symlink()
-    body = (drawn / f"{SMALL}.body.png").read_bytes()
+    assert not place(drawn / SMALL, "body.png").is_symlink() and (drawn / "fig4.png").is_symlink()
+    body = place(drawn / SMALL, "body.png").read_bytes()
     assert (report / "pictures" / f"{SMALL}.quick.reference.png").read_bytes() == body
     assert len(body) > 10_000
     for page in sorted(report.glob("*.html")):

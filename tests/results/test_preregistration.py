@@ -9,7 +9,6 @@ from runner.commands.reference import keep
 from runner.compose.orders import paper_figure
 from runner.core.settings import Settings
 from runner.results.claims import claims_of
-from runner.results.preregistration import registered
 from runner.runs.execution import execute
 
 NAME = "bottleneck-example20"
@@ -59,18 +58,25 @@ def test_rules_that_were_written_down_after_the_first_run_was_begun_are_none(fig
     figure.runs[0].folder.mkdir(parents=True)
     changed = with_other_rule(monkeypatch, figure)
     figure.register_rules()
-    assert changed not in registered(figure.path("rules.json"), figure.runs)
-    assert (
-        len(registered(figure.path("rules.json"), figure.runs))
-        == len(claims_of(NAME, figure.study)) - 1
-    )
+    assert changed not in figure.registered_rules
+    assert len(figure.registered_rules) == len(claims_of(NAME, figure.study)) - 1
+
+
+def test_rules_that_version_2_0_wrote_beside_the_picture_count(figure):
+    figure.register_rules()
+    path, rules = figure.path("rules.json"), figure.registered_rules
+    path.rename(path.parents[1] / path.name)
+    assert figure.registered_rules == rules != {}
+    figure.runs[0].folder.mkdir(parents=True)
+    figure.register_rules()
+    assert path.exists() and figure.registered_rules == rules
 
 
 def test_rules_of_other_runs_do_not_count(figure):
     figure.register_rules()
     about = json.loads(figure.path("rules.json").read_text())
     figure.path("rules.json").write_text(json.dumps(about | {"runs": ["other"]}))
-    assert registered(figure.path("rules.json"), figure.runs) == {}
+    assert figure.registered_rules == {}
 
 
 @pytest.mark.long

@@ -22,6 +22,7 @@ from runner.core.papers import Paper, paper_of
 from runner.core.progress import Progress
 from runner.results.claims import COLUMNS as JUDGED
 from runner.results.claims import MOST_LEFT_OUT
+from runner.results.finishing import found
 from runner.runs.provenance import code_of
 
 SCALES = ("paper", "medium", "quick", "smoke")
@@ -213,8 +214,8 @@ def _own_result(outputs: Path, folder: Path, name: str, study: str) -> Result:
     """Return a result of the user. Raises InputError if a file is damaged."""
     try:
         result = _read("own", name, folder.name, folder, f"{name}.")
-        result.words = _words(folder / f"{name}.header.json")
-        result.picture = folder / f"{name}.body.png"
+        result.words = _words(found(folder / name, "header.json"))
+        result.picture = found(folder / name, "body.png")
         result.picture.read_bytes()
     except UNREADABLE as error:
         raise InputError(f"{folder}: the files of {name} cannot be read ({error!r})") from error

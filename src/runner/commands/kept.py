@@ -72,8 +72,8 @@ class KeptFigure(Figure):
         """Draw the picture unless there is an up-to-date one; return its path.
 
         end: `png`, or `body.png` for the picture without its header. The texts of the header are
-        written into `<figure>.header.json`. Raises the exception of the drawing if today's code
-        cannot draw the stored tables.
+        written into `parts/<figure>.header.json`. Raises the exception of the drawing if today's
+        code cannot draw the stored tables.
         """
         path, words, source = map(self.path, (end, "header.json", "drawn-from"))
         digits = drawn_from(self.folder)
@@ -84,8 +84,8 @@ class KeptFigure(Figure):
         header = self.header(tables)
         for old in () if is_current else ("png", "body.png"):
             self.path(old).unlink(missing_ok=True)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        save(self.drawn(tables, header)[0], self.path("png").with_suffix(""), (end,))
+        words.parent.mkdir(parents=True, exist_ok=True)
+        save(self.drawn(tables, header)[0], self.stem, (end,))
         write_atomically(words, header.as_json())
         write_atomically(source, digits.encode())
         return path
@@ -136,8 +136,8 @@ def _damage_named(path: Path) -> Iterator[None]:
 def drawn_from(folder: Path) -> str:
     """Return a text of digits that changes with a figure's stored tables, claims or drawing.
 
-    folder: the figure's folder in the reference. For each picture, the file `<figure>.drawn-from`
-    has the digits with which it was drawn.
+    folder: the figure's folder in the reference. For each picture, the file
+    `parts/<figure>.drawn-from` has the digits with which it was drawn.
     """
     digest = hashlib.sha256()
     for path in sorted([*folder.glob("*.csv*"), folder / "shared.json"]):

@@ -22,7 +22,7 @@ from runner.core.errors import InputError
 from runner.results import claims
 from runner.results.captions import caption
 from runner.results.drawing import DOT, Drawing, Header, draw, drawing_of
-from runner.results.finishing import fit, save, shrink
+from runner.results.finishing import fit, found, place, save, shrink
 from runner.results.preregistration import register, registered
 from runner.results.rows import Tables
 from runner.results.style import Format, Look, Picture, as_bytes, drawn_in, settle
@@ -34,7 +34,7 @@ from runner.runs.run import Run, load, stale_note
 FILES = ("png", "pdf", "svg", "body.png", "header.json", "csv", "claims.csv", "caption.txt")
 """Endings of the files of a figure, in addition to its provenance. `png` has the header above the
 picture; `body.png` has none. A page that shows `body.png` writes the texts of `header.json` above
-it."""
+it. These two are in the folder `parts`."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,16 @@ class Figure:
         return shlex.join(["runner", *words])
 
     def path(self, end: str) -> Path:
-        """Return the path of a file of the figure, `<outputs>/figures/<scale>/<name>.<end>`."""
-        return self.outputs / self.folder_name / self.scale / f"{self.name}.{end}"
+        """Return the path of a file of the figure, `<outputs>/figures/<scale>/<name>.<end>`.
+
+        Files that only the program reads are in the folder `parts` there, see `finishing.place`.
+        """
+        return place(self.stem, end)
+
+    @property
+    def stem(self) -> Path:
+        """Return the paths of the figure's files without their endings."""
+        return self.outputs / self.folder_name / self.scale / self.name
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return the tables of all runs by name. Each table has the rows of all runs.
@@ -258,11 +266,11 @@ class Figure:
         tables = self.tables() if tables is None else tables
         judged = self.judge(tables)
         header, caption = self.header(tables, judged), self.caption(tables)
-        folder = self.path("png").parent
+        folder = self.stem.parent
         try:
             picture, numbers = self.drawn(tables, header)
-            folder.mkdir(parents=True, exist_ok=True)
-            save(picture, folder / self.name)
+            self.path("header.json").parent.mkdir(parents=True, exist_ok=True)
+            save(picture, self.stem)
             write_atomically(self.path("header.json"), header.as_json())
             write_atomically(self.path("csv"), numbers.to_csv(index=False).encode())
             write_atomically(self.path("claims.csv"), judged.to_csv(index=False).encode())
@@ -307,7 +315,12 @@ class Figure:
     def register_rules(self) -> None:
         """Write the digests of the claims' rules into a file, before the runs are computed."""
         rules = {claim.name: claim.digest for claim in claims.claims_of(self.figure, self.study)}
-        register(self.path("rules.json"), rules, self.runs)
+        register(self.path("rules.json"), rules, self.runs, self.registered_rules)
+
+    @property
+    def registered_rules(self) -> dict[str, str]:
+        """Return the digest of each rule that was registered before the runs, by claim."""
+        return registered(found(self.stem, "rules.json"), self.runs)
 
     def provenance(self) -> dict[str, Any]:
         """Return the origin of the figure: its command, runs, seconds, seeds and registered rules.
@@ -327,7 +340,7 @@ class Figure:
             "stale": stale_note(self.runs),
             "seconds": round(sum(seconds), 3),
             "seeds": sorted({run.config.seed for run in self.runs}),
-            "rules": registered(self.path("rules.json"), self.runs),
+            "rules": self.registered_rules,
             "program": sources_of(self.study),
         }
 

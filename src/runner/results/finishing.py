@@ -17,6 +17,32 @@ MARGIN = 0.08
 """Inches at both sides of a picture of a given size."""
 
 
+PARTS = "parts"
+"""The folder for files that only the program reads, within the folder of the figures."""
+
+PART_ENDS = ("body.png", "header.json", "rules.json", "drawn-from")
+"""The endings of these files."""
+
+
+def place(stem: Path, end: str) -> Path:
+    """Return the path of a figure's file.
+
+    It is `<stem>.<end>`, or for an ending in PART_ENDS the file of this name in the folder PARTS
+    beside. stem: the figure's folder and name. end: the ending, such as `claims.csv`.
+    """
+    folder = stem.parent / PARTS if end in PART_ENDS else stem.parent
+    return folder / f"{stem.name}.{end}"
+
+
+def found(stem: Path, end: str) -> Path:
+    """Return the path of a figure's file, at its `place` or where version 2.0 wrote it.
+
+    Version 2.0 wrote all files beside the picture. stem, end: as in `place`.
+    """
+    here, before = place(stem, end), stem.with_name(f"{stem.name}.{end}")
+    return before if before.exists() and not here.exists() else here
+
+
 def fit(picture: Picture) -> None:
     """Set the left and right margins of a picture, so that no text is cut and no room is wasted.
 
@@ -66,7 +92,7 @@ def save(
     ends: Sequence[str] = ("png", "body.png", "pdf", "svg"),
     write: Callable[[Path, bytes], None] = write_atomically,
 ) -> None:
-    """Write a picture into the files `<path>.<end>`, one for each ending in `ends`.
+    """Write a picture into the files `place(path, end)`, one for each ending in `ends`.
 
     The ending `body.png` means a PNG without the header. Equal pictures give equal files. write:
     the function that writes the content of a file.
@@ -77,7 +103,7 @@ def save(
         if end == "svg":
             _round_positions(picture)
         content = as_bytes(picture, end.rpartition(".")[2], **bare)
-        write(path.with_name(f"{path.name}.{end}"), content)
+        write(place(path, end), content)
         picture.set_layout_engine(None)  # "none" would lay out once more
 
 

@@ -22,15 +22,17 @@ from runner.runs.run import Run
 PREREGISTERED, EXPLORATORY = STANDINGS
 
 
-def register(path: Path, rules: Mapping[str, str], runs: Iterable[Run]) -> None:
+def register(
+    path: Path, rules: Mapping[str, str], runs: Iterable[Run], before: Mapping[str, str]
+) -> None:
     """Write the digests of a figure's rules into a file, before its runs are computed.
 
     If a run exists already, only rules that were registered before and are unchanged are written.
-    rules: the digest of each rule, by the claim's name.
+    rules: the digest of each rule, by the claim's name. before: the rules that were registered
+    before.
     """
     runs = list(runs)
     if any(run.folder.exists() for run in runs):
-        before = registered(path, runs)
         rules = {name: digest for name, digest in rules.items() if before.get(name) == digest}
     path.parent.mkdir(parents=True, exist_ok=True)
     content = {"rules": rules, "runs": _names(runs)}

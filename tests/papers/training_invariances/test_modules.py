@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 
+import numpy as np
 import pytest
 import torch
 from in_memory import tables_of
@@ -10,6 +11,7 @@ from torch import nn
 from runner.networks.resnet import ResNetForCifar
 from runner.papers.training_invariances.modules import (
     TOLERANCE,
+    few_terms,
     find_invariants,
     invariants_table,
 )
@@ -80,6 +82,62 @@ def test_batch_norm_keeps_the_norm_of_the_rows_before_it_only_in_training_mode()
     in_evaluation = found(net.eval(), images(1, 8, 8))
     assert "rows of 0.weight" not in in_evaluation
     assert "rows of 0.weight + rows of 0.bias − rows of 1.weight" in in_evaluation  # mean zero
+
+
+def in_evaluation():
+    layers = nn.Linear(4, 4), nn.BatchNorm1d(4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 3)
+    return nn.Sequential(*layers).eval()
+
+
+@pytest.mark.parametrize(
+    "module, expected",
+    [
+        (
+            in_evaluation,
+            {
+                "rows of 0.weight + rows of 0.bias − rows of 1.weight",
+                "rows of 1.weight + rows of 1.bias − rows of 2.weight",
+                "columns of 4.weight − rows of 2.weight − rows of 2.bias",
+            },
+        ),
+        (
+            lambda: nn.Sequential(nn.Linear(4, 3), nn.ReLU(), Squares(), nn.Linear(3, 2)),
+            {"2 × columns of 3.weight − rows of 0.weight − rows of 0.bias"},
+        ),
+    ],
+    ids=["batch norm twice", "squares"],
+)
+def test_the_quantities_of_a_module_are_the_same_for_40_seeds(module, expected):
+    """Their coefficients are exact, whatever the rounding, and no implied norm is among them."""
+    for seed in range(40):
+        torch.manual_seed(seed)
+        quantities = find_invariants(module(), torch.randn(20, 4), seed=seed)
+        assert {str(q) for q in quantities if q.conserved != "nothing"} == expected
+        assert all(a == round(a) for q in quantities for a in q.terms.values())
+
+
+class Squares(nn.Module):
+    def forward(self, x):
+        return x.square()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_basis_is_that_of_its_space_whatever_spans_it(seed):
+    """Two ways to span a space, with rounding, give the same vectors with few coefficients."""
+    rng = np.random.default_rng(seed)
+    n, k = int(rng.integers(4, 25)), int(rng.integers(1, 4))
+    sparse = np.where(rng.random((k, n)) < 0.3, rng.choice([-2, -1, 1, 2], (k, n)), 0.0)
+    sparse[:, :k] = np.eye(k)  # independent
+    sparse = sparse[:, rng.permutation(n)]
+
+    def basis():
+        rounded = sparse.T * (1 + 1e-14 * rng.normal(size=(n, k)))
+        return np.array(few_terms(rounded @ rng.normal(size=(k, k))))
+
+    one, other = basis(), basis()
+    np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+    assert np.linalg.matrix_rank(np.vstack([sparse, one])) == k == np.linalg.matrix_rank(one)
+    assert np.count_nonzero(one) <= np.count_nonzero(sparse)
 
 
 def test_heads_of_attention_have_a_block_each():

@@ -12,6 +12,8 @@ the module's outputs. It returns all coefficients a for which the diagonal of dD
 all losses (Lemma 2). It also counts which other entries of D are constant (Theorem 1).
 """
 
+import itertools
+import re
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
@@ -21,13 +23,19 @@ import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Float
-from scipy.linalg import null_space, qr
+from scipy.linalg import null_space
 from torch import Tensor, nn
 
 from runner.papers.training_invariances import theory
 
 TOLERANCE = 1e-9
 """Largest relative rate of change of a conserved quantity; rounding gives about 1e-15."""
+
+ZERO = 1e-6
+"""Smaller coefficients are rounding; it is at most 1e-10, coefficients are of order one."""
+
+OF_ALL = re.compile(r"^(?:rows|columns) of (\S+)(?: \(\d+ channels\))?$")
+"""The name of a matrix that has all entries of its parameter, whose name is the group."""
 
 MOVED = 0.1
 """Random change of every weight, relative to its tensor: a bias of zero would hide its rate."""
@@ -60,9 +68,11 @@ class Quantity:
     """Rate of change of all of D."""
 
     def __str__(self) -> str:
-        signs = {1: "+", -1: "−"}
-        terms = ((signs.get(round(a, 6), f"{a:+.3g} ×"), side) for side, a in self.terms.items())
-        return " ".join(f"{sign} {side}" for sign, side in terms).removeprefix("+ ")
+        terms = []
+        for side, a in self.terms.items():
+            times = "" if abs(a) == 1 else f"{abs(a):.3g} × "
+            terms.append(f"{'−' if a < 0 else '+'} {times}{side}")
+        return " ".join(terms).removeprefix("+ ")
 
     @property
     def conserved(self) -> str:
@@ -196,13 +206,91 @@ class _Rates:
         null = null_space(np.linalg.qr(A, mode="r"), rcond=TOLERANCE) / size
         if not null.size:
             return []
-        pivots = qr(null.T, mode="economic", pivoting=True)[2][: null.shape[1]]
         found = []
-        for row in (null @ np.linalg.inv(null[pivots])).T:  # one pivot in each: few terms
-            a = {s: float(x) for s, x in zip(of_size, row, strict=True) if abs(x) > 1e-6}
+        for row in sorted(few_terms(null), key=lambda a: float(np.linalg.norm(a * size[:, 0]))):
+            a = {s: float(x) for s, x in zip(of_size, row, strict=True) if x}
             first, *_ = ordered = sorted(a, key=lambda side: not side.startswith("columns"))
             found.append(self.quantity({s: a[s] * (1 if a[first] > 0 else -1) for s in ordered}))
         return found
+
+
+def few_terms(columns: Float[np.ndarray, "n k"]) -> list[Float[np.ndarray, " n"]]:
+    """Return the basis of a space whose vectors have few nonzero coefficients.
+
+    columns: k independent vectors that span the space. The basis depends on the space alone: the
+    rounding of the factorization that gave the columns does not choose it. First comes the reduced
+    row echelon form. Then a multiple of one vector is subtracted from another one wherever this
+    leaves fewer nonzero coefficients.
+    """
+    basis = [_plain(row) for row in echelon(np.linalg.qr(columns)[0].T)[0]]
+    pairs = [*itertools.permutations(range(len(basis)), 2)]
+    before = np.inf
+    while (terms := np.count_nonzero(basis)) < before:
+        before = terms
+        for one, other in pairs:
+            basis[one] = _shorter(basis[one], basis[other])
+    return basis
+
+
+def echelon(matrix: Float[np.ndarray, "k n"]) -> tuple[Float[np.ndarray, "k n"], list[int]]:
+    """Return the reduced row echelon form of a matrix, and the columns of its pivots.
+
+    Entries up to ZERO are zero: the rows have a norm of order one.
+    """
+    rows, pivots = matrix.copy(), list[int]()
+    for column in range(rows.shape[1]):
+        top = len(pivots)
+        if top == len(rows):
+            break
+        row = top + int(abs(rows[top:, column]).argmax())  # any other row gives the same form
+        if abs(rows[row, column]) > ZERO:
+            rows[[top, row]] = rows[[row, top]]
+            rows[top] /= rows[top, column]
+            others = np.arange(len(rows)) != top
+            rows[others] -= np.outer(rows[others, column], rows[top])
+            pivots.append(column)
+    return rows, pivots
+
+
+def _shorter(
+    row: Float[np.ndarray, " n"], other: Float[np.ndarray, " n"]
+) -> Float[np.ndarray, " n"]:
+    """Return row minus the multiple of other that leaves the fewest coefficients, or row."""
+    common = np.flatnonzero(row * other)
+    differences = row - np.outer(row[common] / other[common], other)
+    counts = (abs(differences) > ZERO * abs(row).max()).sum(1)
+    is_shorter = counts.min(initial=len(row)) < np.count_nonzero(row)
+    return _plain(differences[counts.argmin()]) if is_shorter else row
+
+
+def _plain(row: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """Return a multiple of a vector with integers, or else with the largest coefficient one."""
+    row = row / abs(row).max()
+    row = np.where(abs(row) > ZERO, row, 0)
+    multiple = row / abs(row[row != 0]).min()
+    if (abs(multiple - multiple.round()) < ZERO).all():
+        return multiple.round()
+    return np.where(abs(abs(row) - 1) < ZERO, row.round(), row)
+
+
+def _not_implied(norms: list[str], found: list[Quantity]) -> list[str]:
+    """Return the norms without one for each trace of a quantity that is a sum of norms.
+
+    norms: names of norms. The first rows of each quantity are left out if possible.
+    """
+    traces, firsts = [], {}
+    for quantity in found:
+        trace = dict.fromkeys(norms, 0.0)
+        of_norms = [(OF_ALL.sub(r"norm of \1", s), s, a) for s, a in quantity.terms.items()]
+        if all(norm in trace for norm, _, _ in of_norms):
+            for norm, _, a in of_norms:
+                trace[norm] += a
+            traces.append(trace)
+            firsts |= dict([(n, 0) for n, side, _ in of_norms if side.startswith("rows")][:1])
+    order = [*(firsts | dict.fromkeys(norms))]
+    rows = np.array([[trace[norm] for norm in order] for trace in traces]).reshape(-1, len(order))
+    implied = {order[pivot] for pivot in echelon(rows)[1]}
+    return [norm for norm in norms if norm not in implied]
 
 
 def find_invariants(module: nn.Module, *inputs: Tensor, seed: int = 0) -> list[Quantity]:
@@ -226,10 +314,8 @@ def find_invariants(module: nn.Module, *inputs: Tensor, seed: int = 0) -> list[Q
     found: list[Quantity] = []
     for c in {c: 0 for c in neurons.values() if c > 1}:
         found += rates.conserved([side for side in neurons if neurons[side] == c])
-    firsts = [next((side for side in q.terms if side.startswith("rows")), "") for q in found]
-    implied = {side.replace("rows", "norm", 1) for side in firsts}
     taken = {side for quantity in found for side in quantity.terms}
-    found += rates.conserved([s for s in norms if s not in implied])
+    found += rates.conserved(_not_implied(norms, found))
     for index, side in enumerate(neurons):
         later = (s for s in [*neurons][index:] if s.startswith("columns") and s != side)
         columns = next((s for s in later if neurons[s] == neurons[side]), "")

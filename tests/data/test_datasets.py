@@ -219,14 +219,27 @@ def test_other_digits_of_scikit_learn_are_refused(monkeypatch):
 
 def test_the_first_images_are_those_of_the_datasets_own_order():
     data = load("digits", {}, None, seed=0)
-    first = data.first(100)
+    first = data.reduced(100, torch.Generator)
     assert torch.equal(first.train.pixels, data.train.pixels[:100])
     assert torch.equal(first.train.labels, data.train.labels[:100])
     assert torch.equal(first.test.pixels, data.test.pixels) and first.classes == 10
     assert first.train.pixels.untyped_storage().nbytes() == 100 * 64 * 4  # the others are let go
-    assert data.first(None) is data and len(data.first(1536).train) == 1536
+    assert data.reduced(None, torch.Generator) is data
     with pytest.raises(InputError, match="train_images=1537: digits has 1536 training images"):
-        data.first(1537)
+        data.reduced(1537, torch.Generator)
+
+
+def test_of_a_users_file_a_subset_has_equal_shares_of_the_classes():
+    labels = torch.arange(4).repeat_interleave(torch.tensor([3, 40, 40, 40]))
+    pixels = torch.arange(float(len(labels)))[:, None, None, None]
+    data = Dataset("a.npz", Images(pixels, labels), Images(pixels, labels), 4, is_own=True)
+    drawn = [data.reduced(62, lambda s=s: generator(s, 0, "subset")).train for s in (0, 0, 1)]
+    assert sorted(drawn[0].labels.bincount().tolist()) == [3, 19, 20, 20]
+    assert torch.equal(labels[drawn[0].flat()[:, 0].long()], drawn[0].labels), "with its label"
+    assert torch.equal(drawn[0].pixels, drawn[1].pixels)
+    assert not torch.equal(drawn[0].pixels, drawn[2].pixels)
+    assert len(drawn[0].flat().unique()) == 62
+    assert data.reduced(10, lambda: generator(3, 0, "subset")).train.labels.bincount().min() >= 2
 
 
 @pytest.mark.parametrize(("grey", "count"), [(0, 1), (77, 6), (255, 200)])

@@ -40,6 +40,9 @@ def stream_seed(seed: int, replicate: int, purpose: str, key: int = 0) -> int:
 RANDOM_PIXELS = ("random pixels train", "random pixels test")
 """Purposes of `data=random_pixels`. They come first in each study's list of purposes."""
 
+SUBSET = "subset of images"
+"""Purpose of drawing `train_images` images from a user's file."""
+
 
 def order_of(epoch: int) -> str:
     """Return the purpose of the random stream for the order of the data in an epoch, from 1."""

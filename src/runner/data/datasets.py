@@ -1,7 +1,7 @@
 """Images with labels as tensors on one device. `load` returns a dataset by its name."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
@@ -49,6 +49,7 @@ class Dataset:
     """Training and test images of one dataset, with labels 0..classes-1.
 
     files: the SHA-256 of each file's content, by the file's path; empty for datasets without files.
+    is_own: whether the images are a user's file.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Dataset:
     test: Images
     classes: int
     files: Mapping[str, str] = field(default_factory=dict)
+    is_own: bool = False
 
     def map(self, change) -> "Dataset":
         """Return a copy in which the pixels of all images are replaced by `change(pixels)`.
@@ -67,10 +69,21 @@ class Dataset:
         )
         return replace(self, train=train, test=test)
 
-    def first(self, count: int | None) -> "Dataset":
-        """Return the dataset with only the first `count` training images. None means all.
+    def pixels_in_words(self) -> str:
+        """Return the number of pixels of an image, and their range: `64 pixels from 0 to 1`."""
+        parts = [part.pixels for part in (self.train, self.test)]
+        low = min(float(pixels.min()) for pixels in parts)
+        high = max(float(pixels.max()) for pixels in parts)
+        return f"{parts[0][0].numel()} pixels from {low:.3g} to {high:.3g}"
 
-        Raises InputError if there are fewer training images.
+    def reduced(self, count: int | None, stream: Callable[[], torch.Generator]) -> "Dataset":
+        """Return the dataset with `count` training images. None means all.
+
+        These are the first ones, except in a user's file, which may be sorted by class. There the
+        images are drawn in equal shares by class; a class with too few images gives all.
+
+        stream: a function that returns the random generator for this draw. Raises InputError if
+        there are fewer training images.
         """
         if count is None:
             return self
@@ -78,9 +91,12 @@ class Dataset:
             raise InputError(
                 f"train_images={count}: {self.name} has {len(self.train)} training images"
             )
-        pixels, labels = self.train.pixels[:count].clone(), self.train.labels[:count].clone()
-        which = f"the first {count} training images of {self.name}"
-        _tell_missing(which, labels, self.train.labels.unique().tolist())
+        of_all = self.train.labels
+        chosen = equal_shares(of_all, count, stream()) if self.is_own else torch.arange(count)
+        pixels, labels = self.train.pixels[chosen], of_all[chosen]
+        which = "" if self.is_own else "first "
+        which = f"the {which}{count} training images of {self.name}"
+        _tell_missing(which, labels, of_all.unique().tolist())
         return replace(self, train=Images(pixels, labels))
 
     def standardized(self) -> "Dataset":
@@ -117,6 +133,21 @@ class Dataset:
             for images in (self.train, self.test)
         )
         return replace(self, train=train, test=test)
+
+
+def equal_shares(
+    labels: Int[Tensor, " n"], count: int, stream: torch.Generator
+) -> Int[Tensor, " count"]:
+    """Return the indices of `count` images, ascending, drawn in equal shares by class.
+
+    The numbers of two classes differ by one at most, unless a class has too few images.
+    """
+    order = torch.randperm(len(labels), generator=stream)
+    turn = torch.empty_like(order)  # of each image in the order, among the images of its class
+    for number in labels.unique():
+        of_class = (labels[order] == number).nonzero()[:, 0]
+        turn[of_class] = torch.arange(len(of_class))
+    return order[turn.argsort(stable=True)[:count]].sort().values
 
 
 def load(

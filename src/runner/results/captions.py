@@ -135,6 +135,8 @@ def facts(study: str, tables: Tables) -> Iterator[str]:
     for column, name in SIZES.items():
         if {column, f"{column}s"} & parameters and (values := _values(tables, column)):
             yield f"{name}: {_span(values, study)}"
+            if column == "data" and (pixels := _values(tables, "image_pixels")):  # a user's file
+                yield f"images: {' and '.join(pixels)}"
     if count := repeated(tables, parameters):
         yield count
     if seeds := _values(tables, "seed"):

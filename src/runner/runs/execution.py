@@ -282,7 +282,7 @@ class _Attempt:
             from runner.data import own_images  # late: most runs need none
 
             data = own_images.load(name, folder, checksums)
-            self.about["classes"] = data.classes
+            self.about |= {"classes": data.classes, "image_pixels": data.pixels_in_words()}
         else:
             data = load(name, self.settings.source, folder, seed, checksums)
         self.about["data"] |= data.files

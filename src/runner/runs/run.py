@@ -461,7 +461,8 @@ def load(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
 
     Each table gets the column `run`, the name of the run's folder. It also gets a column for each
     parameter that is a number or a text, unless it has a column of this name. For a user's images
-    it gets a column with the number of classes. Raises InputError if a run is missing or damaged.
+    it gets columns with the number of classes, and with the number and the range of the pixels.
+    Raises InputError if a run is missing or damaged.
     """
     runs = list(runs)
     missing = [run for run in runs if not run.result_path.exists()]
@@ -472,8 +473,10 @@ def load(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
     parts: dict[str, list[pd.DataFrame]] = {}
     for run in runs:
         scalars = {k: v for k, v in vars(run.config).items() if isinstance(v, int | float | str)}
-        if classes := run.provenance().get("classes"):
-            scalars.setdefault("classes", classes)
+        about = run.provenance()
+        for name in ("classes", "image_pixels"):
+            if about.get(name):
+                scalars.setdefault(name, about[name])
         for name, table in run.tables().items():
             columns = {key: value for key, value in scalars.items() if key not in table.columns}
             parts.setdefault(name, []).append(table.assign(run=run.folder.name, **columns))

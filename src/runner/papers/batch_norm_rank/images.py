@@ -1,20 +1,23 @@
 """Load the images for training networks of paper B, and the images for measuring ranks."""
 
+from functools import partial
+
 import torch
 
 from runner.core.errors import InputError
+from runner.core.streams import SUBSET
 from runner.core.studies import Context
 from runner.data.datasets import Dataset, Images
 from runner.papers.batch_norm_rank.images_config import OnImages
 
 
 def training_images(config: OnImages, context: Context) -> Dataset:
-    """Return the study's dataset, reduced to its first `train_images` training images.
+    """Return the study's dataset, reduced to `train_images` training images.
 
     Raises InputError if the dataset is unavailable or has fewer images.
     """
     data = context.load_data(config.data, config.seed, config.checksums)
-    return data.first(config.train_images)
+    return data.reduced(config.train_images, partial(config.stream, 0, SUBSET))
 
 
 def probed(config: OnImages, data: Dataset) -> Images:

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from runner.core.streams import RANDOM_PIXELS
+from runner.core.choices import names_images
+from runner.core.streams import RANDOM_PIXELS, SUBSET
 from runner.core.studies import TrainingConfig, parameter
 
 
@@ -11,7 +12,10 @@ class OnImages(TrainingConfig):
     """Base class of the parameters of studies that train on the images of a dataset."""
 
     train_images: int | None = parameter(
-        "number of training images, the first of the dataset; null: all", None, minimum=2
+        "number of training images, the first of the dataset; of your own file: drawn in equal"
+        " shares by class; null: all",
+        None,
+        minimum=2,
     )
     checksums: list[str] | None = parameter(
         "SHA-256 of each file of the dataset, as in conf/data/<data>.yaml", None
@@ -19,4 +23,5 @@ class OnImages(TrainingConfig):
 
     def purposes(self) -> tuple[str, ...]:
         """Return the names of the run's random streams, such as "probe"."""
-        return (*RANDOM_PIXELS, "probe")
+        drawn = (SUBSET,) if names_images(getattr(self, "data", None)) else ()
+        return (*RANDOM_PIXELS, "probe", *drawn)

@@ -35,6 +35,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from runner.core.choices import lookup
+from runner.core.errors import InputError
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.data.datasets import Dataset, Images
 from runner.networks import modules
@@ -199,12 +200,20 @@ def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn
 def images_of(config: Config, context: Context) -> Dataset:
     """Return the dataset with the protocol's pixels: 0 to 255, 0 to 1, or standardized.
 
-    Raises InputError for an unknown protocol or script, or if the images are unavailable.
+    Raises InputError for an unknown protocol or script, if the images are unavailable, or if they
+    have pixels above 1, which cannot be multiplied to 0 to 255.
     """
     if not lookup("protocol", config.protocol, {"authors": True, "text": False, "ours": False}):
         return training_images(config, context).standardized()
     largest = lookup("script", config.script, {"fig4": 255.0, "fig6": 1.0})
-    return training_images(config, context).map(lambda pixels: largest * pixels)
+    data = training_images(config, context)
+    highest = max(float(part.pixels.max()) for part in (data.train, data.test))
+    if largest > 1 and highest > 1:
+        raise InputError(
+            f"data={config.data} has pixels up to {highest:.3g}: protocol=authors multiplies pixels"
+            f" by {largest:.0f}, so save them from 0 to 1, or as whole numbers from 0 to 255"
+        )
+    return data.map(lambda pixels: largest * pixels)
 
 
 def untouched(task: Task) -> dict[Variant, MLP]:

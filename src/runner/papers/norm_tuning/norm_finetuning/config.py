@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from runner.core.choices import Datasets
+from runner.core.choices import Datasets, names_images
 from runner.core.errors import InputError
-from runner.core.streams import RANDOM_PIXELS, orders
+from runner.core.streams import RANDOM_PIXELS, SUBSET, orders
 from runner.core.studies import LARGEST_STEP, MOST, TrainingConfig, parameter
 from runner.data import LABELLED
 
@@ -37,7 +37,8 @@ class NormFinetuning(TrainingConfig):
         "dataset, or your own images (data=stripes.npz)", "digits", choices=Datasets(LABELLED)
     )
     train_images: int | None = parameter(
-        "number of training images, from the first one of the dataset on (null: all)",
+        "number of training images, from the first one of the dataset on; of your own file: drawn"
+        " in equal shares by class (null: all)",
         None,
         minimum=2,
     )
@@ -86,4 +87,6 @@ class NormFinetuning(TrainingConfig):
 
     def purposes(self) -> tuple[str, ...]:
         """Return the names of the run's random streams, one for each kind of random numbers."""
-        return (*RANDOM_PIXELS, "initialisation", "trained weights", *orders(self.epochs))
+        drawn = (SUBSET,) if names_images(self.data) else ()
+        mine = ("initialisation", "trained weights", *orders(self.epochs))
+        return (*RANDOM_PIXELS, *drawn, *mine)

@@ -33,6 +33,7 @@ from torch.nn.utils.parametrize import register_parametrization
 
 from runner.core.choices import lookup
 from runner.core.errors import InputError
+from runner.core.streams import SUBSET
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.data.datasets import Dataset, Images
 from runner.networks.convolutional import initialize
@@ -153,7 +154,8 @@ def halves(config: Config, context: Context) -> Halves:
     variance one over the training images. Raises InputError if the images cannot be read.
     """
     data = context.load_data(config.data, config.seed, config.checksums)
-    data = on_device(data.first(config.train_images).standardized(), context.device)
+    data = data.reduced(config.train_images, partial(config.stream, 0, SUBSET))
+    data = on_device(data.standardized(), context.device)
     if config.start == "random":
         return data, data
     half = data.classes // 2

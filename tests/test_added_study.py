@@ -1,5 +1,6 @@
 """A study of one's own, as `runner new study` writes it."""
 
+import re
 import sys
 
 import pandas as pd
@@ -84,6 +85,26 @@ def test_changed_code_makes_runs_stale_and_claims_may_be_absent(place, monkeypat
     assert "computed by other code and kept" in done.stderr, done.stderr
 
 
+def test_rows_may_be_in_the_module_of_the_study(place, monkeypatch, capsys):
+    """As in version 2.0: row classes in study.py, with comments next to their fields."""
+    monkeypatch.chdir(place)
+    rows, study = (place / "walks" / "distance" / f"{name}.py" for name in ("rows", "study"))
+    classes = rows.read_text().partition("\n\n\n")[2]
+    classes = re.sub(r' = column\("(.*)"\)$', r"  # \1", classes, flags=re.M)
+    assert "column(" not in classes and "width: int  # number" in classes
+    rows.unlink()
+    head, run_, rest = study.read_text().partition("def run(")
+    head = re.sub(r"from walks.distance.rows .*\n", "", head)
+    head = head.replace("Context,", "Context, Row,").replace("import torch", FIRST + "import torch")
+    study.write_text(f"{head}{classes}\n\n{run_}{rest}")
+    assert run([*ROOM, "study=distance", "scale=smoke", "device=cpu"], monkeypatch) == 0
+    assert "metrics.csv  " in capsys.readouterr().out
+    assert run([*ROOM, "study=distance", "--columns"], monkeypatch) == 0
+    assert re.search(r"^  width: int \(key\)$", capsys.readouterr().out, re.M)
+
+
+FIRST = "from dataclasses import dataclass\nfrom typing import ClassVar\n\n"
+
 BROKEN = [
     ("config.py", None, "study=distance", "conf/study/distance.yaml has no study"),
     ("study.py", None, "study=distance", "walks/distance/study.py is missing"),
@@ -92,8 +113,19 @@ BROKEN = [
     ("../conf/figure/distance.yaml", None, "figure=distance", "figure=distance is unknown"),
     ("figures.py", None, "figure=distance", "FIGURES of walks/distance/figures.py"),
     ("study.py", ("def run(", "def go("), "study=distance", "no run(config, context)"),
-    ("study.py", ("(Row)", ""), "figure=distance", "study.py has no row class"),
-    ("study.py", ("    table: C", "    tables: C"), "study=distance", "needs a separate table"),
+    ("rows.py", ("(Row)", ""), "figure=distance", "study.py has no row class"),
+    (
+        "rows.py",
+        ("    table: C", "    tables: C"),
+        "study=distance",
+        "rows.py: Trained needs a sep",
+    ),
+    (
+        "study.py",
+        ("def run(", "class Other(Trained): ...\n\n\ndef run("),
+        "study=distance",
+        "study.py: the row class Other is not in rows.py",
+    ),
 ]
 """A file that is forgotten or not whole, what is typed, and what is said."""
 

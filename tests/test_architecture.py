@@ -28,7 +28,7 @@ ASTRAY = (
         "papers/bottleneck_structure/rank_one/study.py",
         "import runner.papers.bottleneck_structure.symmetry.study",
     ),
-    ("papers/norm_tuning/bn_only/config.py", "import torch"),
+    ("papers/norm_tuning/bn_only/rows.py", "import torch"),
     ("papers/norm_tuning/bn_only/claims.py", "import runner.papers.norm_tuning.bn_only.figures"),
     ("papers/norm_tuning/bn_only/figures.py", "import runner.papers.norm_tuning.bn_only.claims"),
     ("papers/norm_tuning/bn_only/study.py", "import runner.results.claims"),

@@ -10,7 +10,7 @@ from repository import REPOSITORY
 ROOM = REPOSITORY / "docs" / "tutorial" / "transformer_studies"
 PAGE = (REPOSITORY / "docs" / "tutorial.md").read_text()
 TEMPLATE = REPOSITORY / "src" / "runner" / "commands" / "template" / "{package}" / "{study}"
-PATHS = [*sorted(ROOM.rglob("*.py")), TEMPLATE / "study.py.jinja"]
+PATHS = [*sorted(ROOM.rglob("*.py")), TEMPLATE / "rows.py.jinja", TEMPLATE / "study.py.jinja"]
 CODE = "\n".join(path.read_text() for path in PATHS)
 
 

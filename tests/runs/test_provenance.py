@@ -92,6 +92,8 @@ log = logging.getLogger("runner")
 class Config:
     rate = parameter("a learning rate", 0.1, above=0.0)
     kind = parameter(help="a kind", default="one")
+class Cost:
+    cost = column("a mean cost", -2.5)
 def run(config, context):
     "Build and measure every network."
     config.refuse(["kind"], "rate=1")
@@ -104,6 +106,7 @@ def run(config, context):
 """
 """A study in short, for the next two tests."""
 WORDS = [
+    ("a mean cost", "mean cost C"),
     ("a learning rate", "learning rate (above 0)"), ("a kind", "which kind"),
     ("Build and measure", "Draw"), ('"rate=1"', '"a learning rate of 1"'),
     ("is wrong", "must be at most 1: give a smaller {config.kind}"),
@@ -113,7 +116,7 @@ WORDS = [
     ("import TYPE_CHECKING", "import TYPE_CHECKING, Any"), ("    yield", "    # why\n    yield"),
 ]  # fmt: skip
 NUMBERS = [
-    ("0.1", "0.2"), ('"one"', '"two"'), ("above=", "minimum="), ("> 1", ">= 1"),
+    ("0.1", "0.2"), ("-2.5", "nan"), ('"one"', '"two"'), ("above=", "minimum="), ("> 1", ">= 1"),
     ("raise", "yield"), ("construction", "sgd"), ('"loss"', '"error"'), ("2 * ", "3 * "),
     (" + 1", " - 1"), ("import parameter", "import default_of as parameter"),
     ("import parameter", "import parameter\nimport runner.papers.norm_tuning.theory"),

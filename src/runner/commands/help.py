@@ -1,8 +1,6 @@
 """Help texts: `runner --help` and `runner study=<name> --help`."""
 
 import dataclasses
-import inspect
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -20,7 +18,7 @@ from runner.core.catalogue import (
 )
 from runner.core.errors import InputError, nearest
 from runner.core.settings import Settings
-from runner.core.studies import LIMITS, Row, column_types, default_of
+from runner.core.studies import LIMITS, column_meanings, column_types, default_of
 from runner.results.labels import names_of
 
 EXAMPLES = """\
@@ -129,30 +127,16 @@ def columns(study: str) -> str:
     helps = {item.name: item.metadata["help"] for item in dataclasses.fields(config_of(study))}
     parts = []
     for table, row_class in rows_of(study).items():
-        comments = _comments(row_class)
         lines = [f"{table}.csv: {' '.join(str(row_class.__doc__).split())}"]
+        meanings = column_meanings(row_class)
         for name, kind in column_types(row_class).items():
             key = " (key)" * (name in row_class.keys)
-            about = comments[name] or (helps | SHARED).get(name) or helps.get(f"{name}s", "")
+            about = meanings[name] or (helps | SHARED).get(name) or helps.get(f"{name}s", "")
             if (printed := names_of(study).column(name)) != name.replace("_", " "):
                 about += f"; printed as {printed}"
             lines.append(f"  {name}: {kind.__name__}{key}\n      {about}")
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
-
-
-def _comments(row_class: type[Row]) -> dict[str, str]:
-    """Return the comments next to the fields of a row class and its base classes, by field."""
-    comments: dict[str, str] = {}
-    for base in filter(dataclasses.is_dataclass, reversed(row_class.__mro__)):
-        name = ""
-        for line in inspect.getsource(base).splitlines():
-            code, _, comment = line.partition("# ")
-            if field := re.match(r"    (\w+): ", code):
-                comments[name := field[1]] = comment
-            elif name and not code.strip():
-                comments[name] = f"{comments[name]} {comment}".strip()
-    return comments
 
 
 def _keys(dataclass: type, sizes: dict[str, dict[str, Any]], without: Iterable[str] = ()) -> str:

@@ -267,7 +267,8 @@ def configs() -> dict[str, type[StudyConfig]]:
 def part_of(study: str, part: str) -> ModuleType | None:
     """Return the module `<part>.py` of a study, or None if the study has no such module.
 
-    part: `figures`, `claims`, `quantities` or `study`. Raises InputError as `package_of` does.
+    part: `rows`, `study`, `figures`, `quantities` or `claims`. Raises InputError as `package_of`
+    does.
     """
     name = f"{package_of(study)}.{part}"
     return importlib.import_module(name) if importlib.util.find_spec(name) else None
@@ -292,38 +293,54 @@ def sources_of(study: str) -> str:
 
 
 def module_of(study: str) -> ModuleType:
-    """Return a study's module `study.py`, with its row classes and its function `run`.
+    """Return a study's module `study.py`, with its function `run`.
 
-    Raises InputError if the module, `run` or a row class is missing. Raises it also if a row class
-    has no table, or shares its table with another one.
+    Raises InputError if the module or `run` is missing, as `rows_of` does, and if `study.py` has a
+    row class that `rows.py` lacks.
     """
-    where = f"study={study}: {package_of(study).replace('.', '/')}/study.py"
+    where = _file(study, "study")
     module = part_of(study, "study")
     if module is None:
         raise InputError(f"{where} is missing")
     if not callable(getattr(module, "run", None)):
         raise InputError(f"{where} has no run(config, context)")
-    row_classes = _row_classes(module)
-    if not row_classes:
-        raise InputError(f"{where} has no row class: a frozen dataclass derived from Row")
-    tables: set[str | None] = {None}
-    for row_class in row_classes:
-        if (table := vars(row_class).get("table")) in tables:
+    known = rows_of(study).values()
+    for row_class in _row_classes(module):
+        if row_class not in known:
             name = row_class.__name__
-            raise InputError(f"{where}: {name} needs a separate table: table: ClassVar[str]")
-        tables.add(table)
+            raise InputError(f"{where}: the row class {name} is not in rows.py: move it there")
     return module
 
 
 def rows_of(study: str) -> dict[str, type[Row]]:
     """Return the row classes of a study, by the names of their tables.
 
-    A row class defines the columns of a table. For studies that train networks, the class
-    `Measured` is added. Raises InputError as `module_of` does.
+    A row class defines the columns of a table. The row classes are in `rows.py`; a study without
+    row classes in such a file has them in `study.py`, which usually imports torch. For studies that
+    train networks, the class `Measured` is added. Raises InputError as `package_of` does, if there
+    is no row class, and if a row class has no table or shares its table with another one.
     """
-    tables = {row_class.table: row_class for row_class in _row_classes(module_of(study))}
+    found: list[type[Row]] = []
+    for part in ("rows", "study"):
+        module, where = part_of(study, part), _file(study, part)
+        if module is not None and (found := _row_classes(module)):
+            break
+    else:
+        raise InputError(f"{where} has no row class: a frozen dataclass derived from Row")
+    tables: dict[str, type[Row]] = {}
+    for row_class in found:
+        table = vars(row_class).get("table")
+        if table is None or table in tables:
+            name = row_class.__name__
+            raise InputError(f"{where}: {name} needs a separate table: table: ClassVar[str]")
+        tables[table] = row_class
     trains = issubclass(config_of(study), TrainingConfig)
     return tables | ({Measured.table: Measured} if trains else {})
+
+
+def _file(study: str, part: str) -> str:
+    """Return how a message names a file of a study."""
+    return f"study={study}: {package_of(study).replace('.', '/')}/{part}.py"
 
 
 def _row_classes(module: ModuleType) -> list[type[Row]]:

@@ -3,14 +3,15 @@
 A study is a folder (see `core.catalogue`) with these files:
 
     config.py    one frozen dataclass of parameters: type, default, range and help of each
-    study.py     the row classes, which are the columns of its tables, and run(config, context)
+    rows.py      the row classes, which are the columns of its tables with their meaning
+    study.py     run(config, context), which yields the rows
     figures.py   FIGURES = [Drawing(...), ...], overview(tables), the preview of one run, and
                  HEADLINE = ["test_mse", ...], the numbers that the picture of a sweep shows
     claims.py    CLAIMS = {figure: [Claim(...), ...], ...}
 
 `figures.py` and `claims.py` are optional, and so are overview and HEADLINE. A study with many
-figures has a folder `figures/` instead. This module does not import torch, so that the command line
-can check a configuration at once.
+figures has a folder `figures/` instead. Neither this module nor a `config.py` or `rows.py` imports
+torch, so that the command line can check a configuration and list columns at once.
 """
 
 import re
@@ -220,9 +221,26 @@ class Row:
     decides at which points a replicate is measured."""
 
 
+def column(meaning: str, default: Any = MISSING) -> Any:
+    """Return a dataclass field for a column of a table, with its meaning, which `--columns` prints.
+
+    The meaning of a replicate, a learning rate and an epoch, and of a column that is named as a
+    parameter, need not be given again: such a field has only its type.
+    """
+    return field(default=default, metadata={"help": meaning})
+
+
 def column_types(row: Any) -> dict[str, Any]:
     """Return the type of each column, by the column's name. row: a row or a row class."""
     return {item.name: item.type for item in fields(row)}
+
+
+def column_meanings(row: Any) -> dict[str, str]:
+    """Return the meaning of each column, by its name; empty if its field does not say it.
+
+    row: a row or a row class.
+    """
+    return {item.name: item.metadata.get("help", "") for item in fields(row)}
 
 
 @dataclass(frozen=True)
@@ -235,11 +253,11 @@ class Measured(Row):
     table: ClassVar[str] = "measured"
     keys: ClassVar[tuple[str, ...]] = ("network", "replicate", "time", "quantity")
 
-    network: str  # as in weights.safetensors: the method, the width, and what else varies
-    replicate: int
-    time: float  # in what the study counts: epochs, steps, samples, or time of the flow
-    quantity: str  # the name of the function, or of the number where it returns several
-    value: float  # what it returned
+    network: str = column("as in weights.safetensors: the method, the width, and what else varies")
+    replicate: int = column("number of the replicate (independent repetition), from 0")
+    time: float = column("in what the study counts: epochs, steps, samples, or time of the flow")
+    quantity: str = column("the name of the function, or of the number where it returns several")
+    value: float = column("what it returned")
 
 
 def network_name(method: str, **more: object) -> str:

@@ -50,12 +50,12 @@ class _Words(ast.NodeTransformer):
         return _Blank().visit(node)
 
     def visit_Call(self, node: ast.Call) -> Any:
-        """Help texts, reasons of a refusal, lines of the log and of progress are only printed."""
+        """Texts of help, reasons of a refusal, lines of log and progress are only printed."""
         self.generic_visit(node)
         name = ast.unparse(node.func)
-        if name == "parameter":
+        if name in ("parameter", "column"):
             node.args = node.args[1:]
-            node.keywords = [word for word in node.keywords if word.arg != "help"]
+            node.keywords = [word for word in node.keywords if word.arg not in ("help", "meaning")]
         elif name.endswith(".refuse"):
             node.args = node.args[:1]
         elif name.startswith("log.") or name.endswith(".progress") or name == "print":

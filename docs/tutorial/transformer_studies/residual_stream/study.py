@@ -11,7 +11,6 @@ in place of H; with post-norm LayerNorm follows each addition. All replicates ad
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import sqrt
-from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -19,24 +18,11 @@ from torch import Tensor
 from torch.nn.functional import layer_norm, scaled_dot_product_attention
 
 from runner.core.streams import generator
-from runner.core.studies import Context, Row
+from runner.core.studies import Context
 from transformer_studies.residual_stream.config import ResidualStream
+from transformer_studies.residual_stream.rows import BlockRank
 
 Layer = Callable[[Float[Tensor, "R n d"]], Float[Tensor, "R n d"]]
-
-
-@dataclass(frozen=True)
-class BlockRank(Row):
-    """One row per normalization, replicate and block."""
-
-    table: ClassVar[str] = "metrics"
-    keys: ClassVar[tuple[str, ...]] = ("normalization", "replicate", "block")
-
-    normalization: str
-    replicate: int
-    block: int  # 0: the tokens themselves
-    rank: float  # r(H), between 1 and min(n, d)
-    excess: float  # r(H) - 1: the remainder of other directions
 
 
 def run(config: ResidualStream, context: Context) -> Iterator[BlockRank]:

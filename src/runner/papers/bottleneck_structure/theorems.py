@@ -1,16 +1,14 @@
 """Evaluate the theorems of paper D on a trained network: the table `theorems.csv`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.studies import Row
 from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.networks import Inputs, Network, differentiate
+from runner.papers.bottleneck_structure.rows import TheoremCheck
 from runner.papers.bottleneck_structure.spectra import jacobian_ranks
 
 ROUNDING = 1e-9
@@ -20,30 +18,6 @@ NARROW_POINTS = 5
 
 Sides = tuple[Float[Tensor, " _"], Float[Tensor, " _"]]
 """Smaller and larger side of an inequality, a number for each point."""
-
-
-@dataclass(frozen=True)
-class TheoremCheck(Row):
-    """One row for each network and theorem: at how many points lower <= upper fails.
-
-    The columns `lower` and `upper` have the sides at the tightest point, where upper - lower is
-    smallest.
-    """
-
-    table: ClassVar[str] = "theorems"
-    keys: ClassVar[tuple[str, ...]] = ("depth", "replicate", "theorem")
-    in_every_replicate: ClassVar[bool] = False
-
-    depth: int
-    replicate: int
-    rank: int  # k = Rank J f(x) of the selected points (linear networks: of A)
-    imbalance: float  # relative imbalance of the network; the proof of Theorem 7 assumes 0
-    theorem: str  # statement of the paper that is checked
-    points: int  # number of inputs x (corollary-8: of layers, proposition-9-segment: of segments)
-    violations: int  # number of points with lower > upper, or with nan
-    lower: float  # left side at the point with the smallest upper - lower
-    upper: float  # right side at the same point
-    tightness: float  # median of lower / upper
 
 
 def theorem_rows(network: Network, x: Inputs, k: int, replicate: int) -> Iterator[TheoremCheck]:

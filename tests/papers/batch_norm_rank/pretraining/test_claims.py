@@ -9,7 +9,8 @@ from in_memory import judged, kept_tables, verdicts
 from runner.papers.batch_norm_rank.pretraining.claims import AS_LONG
 from runner.papers.batch_norm_rank.pretraining.figures import depths
 from runner.papers.batch_norm_rank.pretraining.figures.parts import curves
-from runner.papers.batch_norm_rank.pretraining.study import LayerRank, raising_most
+from runner.papers.batch_norm_rank.pretraining.rows import LayerRank
+from runner.papers.batch_norm_rank.pretraining.study import raising_most
 from runner.papers.batch_norm_rank.pretraining.tables import (
     ENOUGH,
     LONG,

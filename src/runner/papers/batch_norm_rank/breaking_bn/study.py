@@ -19,7 +19,6 @@ because each one occupies the whole machine.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Int
@@ -27,13 +26,18 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from runner.core.choices import lookup
-from runner.core.studies import Context, Measured, Row, network_name
+from runner.core.studies import Context, Measured, network_name
 from runner.data.datasets import Dataset, Images
 from runner.networks.convolutional import ConvolutionalClassifier, initialize
 from runner.networks.resnet import ResNet50
 from runner.networks.vgg import VGG19
 from runner.papers.batch_norm_rank.breaking_bn.alignment import gradient_alignment
 from runner.papers.batch_norm_rank.breaking_bn.config import BreakingBN as Config
+from runner.papers.batch_norm_rank.breaking_bn.rows import (
+    TrainedEpoch,
+    TrialEpoch,
+    UntrainedNetwork,
+)
 from runner.papers.batch_norm_rank.images import probed, training_images
 from runner.papers.batch_norm_rank.measures import ranks
 from runner.training.images import ConvolutionalTrainer, Task, on_device, train_in_turn, trials
@@ -66,56 +70,6 @@ METHODS = {
     "vanilla_100x": Method("none", faster=100.0, rate_of="vanilla"),
     "vanilla_random_pixels": Method("none", random_pixels=True, rate_of="vanilla"),
 }
-
-
-@dataclass(frozen=True)
-class UntrainedNetwork(Row):
-    """One row for each untrained network (method, replicate): measures of its last hidden layer."""
-
-    table: ClassVar[str] = "metrics"
-    keys: ClassVar[tuple[str, ...]] = ("method", "replicate")
-
-    method: str
-    replicate: int
-    parameters: int  # number of weights, biases, scales and shifts of the network
-    matrix_rank: float  # number of singular values above sigma_max d eps; nan if not finite
-    soft_rank: float  # soft rank rank_tau (Eq. 3) of H, scaled to Tr M = d
-    rank_bound: float  # r(H), Eq. (4); nan if H is zero or not finite
-    gradient_alignment: float  # mean |cosine| of per-sample gradients of the last layer
-
-
-@dataclass(frozen=True)
-class TrialEpoch(Row):
-    """One row for each method, learning rate, replicate and epoch of the trials.
-
-    The trials choose the learning rates, on separate replicates. Numbers of diverged networks are
-    nan.
-    """
-
-    table: ClassVar[str] = "selection"
-    keys: ClassVar[tuple[str, ...]] = ("method", "replicate", "learning_rate", "epoch")
-
-    method: str
-    replicate: int
-    learning_rate: float
-    epoch: int
-    steps: int  # steps of SGD so far
-    train_loss: float  # nats; mean over the epoch's minibatches, each before its step
-    train_accuracy: float  # fraction of images with the right class; mean over minibatches
-    test_loss: float  # nats; at the end of the epoch, with running statistics
-    test_accuracy: float  # fraction of the test images with the right class, at the same time
-    rank: float  # rank of the last hidden layer on `samples` training images
-    rank_bound: float  # r(H), lower bound of the rank, Eq. (4), of the same representation
-    gradient_alignment: float  # mean |cosine| of per-sample gradients of the last layer
-
-
-@dataclass(frozen=True)
-class TrainedEpoch(TrialEpoch):
-    """One row for each method, replicate and epoch, at the method's chosen learning rate."""
-
-    table: ClassVar[str] = "training"
-
-    selected_on: str  # replicates on which the learning rate was chosen
 
 
 def run(config: Config, context: Context) -> Iterator[UntrainedNetwork | TrialEpoch | Measured]:

@@ -24,11 +24,11 @@ same replicates by r, before any training.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from math import inf, isnan
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -36,7 +36,7 @@ from torch import Tensor, nn
 
 from runner.core.choices import lookup
 from runner.core.errors import InputError
-from runner.core.studies import Context, Measured, Row, network_name
+from runner.core.studies import Context, Measured, network_name
 from runner.data.datasets import Dataset, Images
 from runner.networks import modules
 from runner.networks.mlp import MLP, Mode
@@ -46,6 +46,7 @@ from runner.papers.batch_norm_rank.mlp_training import by_network, group, last_r
 from runner.papers.batch_norm_rank.pretraining import ascent, starts
 from runner.papers.batch_norm_rank.pretraining.config import METHODS
 from runner.papers.batch_norm_rank.pretraining.config import Pretraining as Config
+from runner.papers.batch_norm_rank.pretraining.rows import LayerRank, TrainedEpoch
 from runner.training.classification import Scores, StackTrainer, loss_and_hits
 from runner.training.cuda_graph import Captured
 
@@ -63,60 +64,6 @@ class Variant(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.method}/{self.steps}" if self.steps else self.method
-
-
-@dataclass(frozen=True)
-class LayerRank(Row):
-    """One row for each method, M, step size of pre-training, replicate and layer, before SGD.
-
-    M is the length of pre-training. Replicates that choose the step size have rows of the last
-    layer only, at the largest M, for each step size that was tried.
-    """
-
-    table: ClassVar[str] = "pretraining"
-    keys: ClassVar[tuple[str, ...]] = ("method", "pretraining_steps", "step", "replicate", "layer")
-
-    method: str
-    pretraining_steps: int  # M, number of minibatches or steps of pre-training; 0: none
-    step: float  # step size of pre-training; 0: no pre-training
-    replicate: int
-    judged: bool  # false: a replicate that only chooses learning rates and step sizes
-    layer: int  # 0: the input
-    matrix_rank: float  # number of singular values above sigma_max d eps; nan if not finite
-    soft_rank: float  # soft rank rank_tau (Eq. 3) of H, scaled to Tr M = d
-    rank_bound: float  # r(H), lower bound of the rank, Eq. (4)
-    root_mean_square: float  # root mean square of the entries of H
-
-
-@dataclass(frozen=True)
-class TrainedEpoch(Row):
-    """One row for each method, M, replicate, learning rate and epoch; epoch 0 is before training.
-
-    M is the length of pre-training.
-    """
-
-    table: ClassVar[str] = "training"
-    keys: ClassVar[tuple[str, ...]] = (
-        "method",
-        "pretraining_steps",
-        "replicate",
-        "learning_rate",
-        "epoch",
-    )
-
-    method: str
-    pretraining_steps: int
-    replicate: int
-    judged: bool  # false: a replicate that only chooses learning rates and step sizes
-    learning_rate: float
-    epoch: int
-    train_loss: float  # nats; mean over minibatches, each before its step; epoch 0: on `samples`
-    train_accuracy: float  # fraction of images with the right class; mean as train_loss
-    test_loss: float  # at the end of the epoch; protocol authors: statistics of all test images
-    test_accuracy: float  # fraction of test images with the right class, as test_loss
-    rank: float  # rank of the last hidden layer on `samples` training images; nan if diverged
-    rank_bound: float  # r(H), lower bound of the rank, Eq. (4), of the same representation
-    mean_rank_bound: float  # mean r of figure 6: 1 / (mean of 1 / r over layers), last minibatch
 
 
 class Task(NamedTuple):

@@ -11,11 +11,9 @@ Markov chain in l. `measure` selects what is measured:
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from math import inf, isinf, nan
-from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -32,6 +30,13 @@ from runner.papers.batch_norm_rank.rank_chain.config import EVERY, RankChain
 from runner.papers.batch_norm_rank.rank_chain.expansion import frobenius_step
 from runner.papers.batch_norm_rank.rank_chain.lyapunov import ProbedChain
 from runner.papers.batch_norm_rank.rank_chain.random_products import collapse
+from runner.papers.batch_norm_rank.rank_chain.rows import (
+    ChainAverage,
+    InputRank,
+    NormExpansion,
+    ProductLayer,
+    SingularValue,
+)
 from runner.papers.batch_norm_rank.rank_chain.workers import average, plan_of
 
 TOP_SINGULAR_VALUES = 10
@@ -42,108 +47,6 @@ GAP_NUMBERS = 4_000_000
 
 With so many, the expected rate is more precise than the measured one.
 """
-
-
-@dataclass(frozen=True)
-class ChainAverage(Row):
-    """One row for each width and gamma: averages over depth.
-
-    Columns ending in `_se` are standard errors of the averages. Columns ending in `_sd` are
-    standard deviations over depth.
-    """
-
-    table: ClassVar[str] = "metrics"
-    keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law")
-
-    width: int  # d, width of the network
-    skip: float  # gamma; inf: no skip connection
-    law: str  # distribution of the weights
-    soft_rank: float  # soft rank rank_tau (Eq. 3)
-    soft_rank_se: float  # standard error of soft_rank
-    soft_rank_sd: float  # standard deviation of soft_rank over depth
-    rank_bound: float  # r(H), lower bound of the rank (Eq. 4)
-    rank_bound_se: float  # standard error of rank_bound
-    rank_bound_sd: float  # standard deviation of rank_bound over depth
-    frobenius: float  # squared norm ||M||_F^2
-    frobenius_se: float  # standard error of frobenius
-    regularity: float  # regularity constant alpha (Definition 3)
-    regularity_se: float  # standard error of regularity
-    autocorrelation: float  # integrated autocorrelation time of the soft rank, in layers
-    layers: int  # L: number of layers in the average, over all networks
-
-
-@dataclass(frozen=True)
-class SingularValue(Row):
-    """One row for each network, layer and singular value, from nearly collinear inputs."""
-
-    table: ClassVar[str] = "spectrum"
-    keys: ClassVar[tuple[str, ...]] = ("width", "skip", "layer", "replicate", "index")
-
-    width: int
-    skip: float
-    layer: int  # 0: the normalized input
-    replicate: int  # index of the independent network, from 0
-    index: int  # 1: the largest
-    singular_value: float  # singular value of H_l / sqrt(N)
-
-
-@dataclass(frozen=True)
-class ProductLayer(Row):
-    """One row for each network and measured layer l, without normalization.
-
-    B_l is the product of all layers up to l. B_l is applied to Gaussian inputs X and scaled: H~_l =
-    B_l X / ||B_l X||_F. sigma_1 and sigma_2 are the largest two singular values of H~_l.
-    """
-
-    table: ClassVar[str] = "products"
-    keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law", "replicate", "layer")
-
-    width: int
-    skip: float
-    law: str
-    replicate: int  # index of the independent network, from 0
-    layer: int
-    log_ratio: float  # log(sigma_2 / sigma_1)
-    step_length: float  # ||H~_l - H~_{l-1}||_F
-    gap: float  # expected fall of log_ratio per layer: lambda_1 - lambda_2 for Gaussian weights
-    gap_se: float  # standard error of gap
-
-
-@dataclass(frozen=True)
-class NormExpansion(Row):
-    """One row for each gamma and matrix M of second moments: change of ||M||_F^2 over one layer.
-
-    M is drawn from the invariant distribution, that is, from deep layers.
-    """
-
-    table: ClassVar[str] = "expansions"
-    keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law", "replicate")
-
-    width: int
-    skip: float
-    law: str
-    replicate: int  # index of the independent network, from 0
-    change: float  # (E ||M_+||_F^2 - ||M||_F^2) / gamma^2, Monte Carlo over W
-    change_se: float  # standard error of change
-    predicted: float  # delta_F(M) of Lemma 7
-
-
-@dataclass(frozen=True)
-class InputRank(Row):
-    """One row for each width, gamma and rank of the inputs: averages over depth, a growth rate."""
-
-    table: ClassVar[str] = "input_ranks"
-    keys: ClassVar[tuple[str, ...]] = ("width", "skip", "input_rank")
-
-    width: int
-    skip: float
-    input_rank: int  # k, rank of the input
-    soft_rank: float  # soft rank rank_tau (Eq. 3)
-    soft_rank_se: float  # standard error of soft_rank
-    rank_bound: float  # r(H), lower bound of the rank (Eq. 4)
-    rank_bound_se: float  # standard error of rank_bound
-    exponent: float  # growth of one more direction in nats per layer; stable if below 0
-    exponent_se: float  # standard error of exponent
 
 
 def run(config: RankChain, context: Context) -> Iterator[Row]:

@@ -9,11 +9,10 @@ the authors' code for Figure 1 does (module `authors`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from statistics import median
-from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -21,7 +20,7 @@ from torch import Tensor, nn
 
 from runner.core.choices import lookup
 from runner.core.progress import log
-from runner.core.studies import Context, Measured, Row
+from runner.core.studies import Context, Measured
 from runner.data.datasets import Dataset
 from runner.networks import modules
 from runner.networks.mlp import MLP
@@ -42,55 +41,9 @@ from runner.papers.batch_norm_rank.mlp_training import (
 )
 from runner.papers.batch_norm_rank.rank_collapse import authors
 from runner.papers.batch_norm_rank.rank_collapse.config import AUTHORS_RATES, RankCollapse
+from runner.papers.batch_norm_rank.rank_collapse.rows import LayerRank, TrainedEpoch, TrialEpoch
 from runner.training.classification import StackTrainer, evaluate
 from runner.training.rate_choice import choose, score, selection_range
-
-
-@dataclass(frozen=True)
-class LayerRank(Row):
-    """One row for each normalization, replicate and layer, before training."""
-
-    table: ClassVar[str] = "metrics"
-    keys: ClassVar[tuple[str, ...]] = ("normalization", "replicate", "layer")
-
-    normalization: str
-    replicate: int
-    layer: int  # 0: the input; every layer up to 64, then some layers
-    matrix_rank: float  # number of singular values above sigma_max d eps; nan if not finite
-    soft_rank: float  # soft rank rank_tau (Eq. 3) of H, scaled to Tr M = d
-    rank_bound: float  # r(H), lower bound of the rank, Eq. (4)
-    root_mean_square: float  # root mean square of the entries of H
-
-
-@dataclass(frozen=True)
-class TrialEpoch(Row):
-    """One row for each normalization, learning rate, replicate and epoch of the trials.
-
-    The trials choose the learning rates, on separate replicates.
-    """
-
-    table: ClassVar[str] = "selection"
-    keys: ClassVar[tuple[str, ...]] = ("normalization", "replicate", "learning_rate", "epoch")
-
-    normalization: str
-    replicate: int
-    learning_rate: float
-    epoch: int
-    train_loss: float  # nats; mean over the epoch's minibatches, each before its step
-    train_accuracy: float  # fraction of images with the right class; mean over minibatches
-
-
-@dataclass(frozen=True)
-class TrainedEpoch(TrialEpoch):
-    """One row for each normalization, replicate and epoch, at the chosen learning rate."""
-
-    table: ClassVar[str] = "training"
-
-    test_loss: float  # nats; at the end of the epoch, with running statistics
-    test_accuracy: float  # fraction of the test images with the right class, at the same time
-    rank: float  # rank of the last hidden layer on `samples` training images; nan if diverged
-    rank_bound: float  # r(H), lower bound of the rank, Eq. (4), of the same representation
-    selected_on: str  # replicates on which the learning rate was chosen
 
 
 def run(config: RankCollapse, context: Context) -> Iterator[LayerRank | TrialEpoch | Measured]:

@@ -8,41 +8,20 @@ overflow nor vanish.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
-from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from runner.core.studies import Context, Row
+from runner.core.studies import Context
 from runner.data import CLASSES
 from runner.networks.mlp import MLP
 from runner.papers.batch_norm_rank.measures import last_hidden, ranks
 from runner.papers.batch_norm_rank.mlp_training import by_network, drawn_stack
 from runner.papers.batch_norm_rank.rank_gradients.config import RankGradients
+from runner.papers.batch_norm_rank.rank_gradients.rows import Gradients
 from runner.training.classification import loss_and_hits
-
-
-@dataclass(frozen=True)
-class Gradients(Row):
-    """A row of the table `metrics.csv`: gradient norms and ranks of a network at initialization.
-
-    There is one row for each normalization, width, depth and replicate.
-    """
-
-    table: ClassVar[str] = "metrics"
-    keys: ClassVar[tuple[str, ...]] = ("normalization", "width", "depth", "replicate")
-
-    normalization: str
-    width: int  # d, number of units of each hidden layer
-    depth: int  # L, number of hidden layers
-    replicate: int
-    first_gradient: float  # Frobenius norm of the gradient by the weights of hidden layer 1
-    last_gradient: float  # Frobenius norm of the gradient by the weights of hidden layer L
-    matrix_rank: float  # number of singular values of the last hidden layer above sigma_max d eps
-    rank_bound: float  # r of the last hidden layer, lower bound of the rank, Eq. (4)
 
 
 def run(config: RankGradients, context: Context) -> Iterator[Gradients]:

@@ -10,94 +10,34 @@ The cost is `C = (1/N) sum_i ||f(x_i) - y_i||^2`; the zero network costs 1.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from math import nan
-from typing import ClassVar
 
 import torch
 
 from runner.core.choices import lookup
 from runner.core.progress import Progress
-from runner.core.studies import Context, Measured, Row, network_name
+from runner.core.studies import Context, Measured, network_name
 from runner.networks.spectra import svdvals
 from runner.papers.bottleneck_structure import networks, theory
 from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
+from runner.papers.bottleneck_structure.bottleneck.rows import (
+    LayerTail,
+    SingularValue,
+    TrainedNetwork,
+)
 from runner.papers.bottleneck_structure.latent import D_IN, D_OUT, Task, draw_task
 from runner.papers.bottleneck_structure.minima import Minimum, Problem, minima
 from runner.papers.bottleneck_structure.networks import Network, differentiate
 from runner.papers.bottleneck_structure.recipes import RECIPES
+from runner.papers.bottleneck_structure.rows import TheoremCheck
 from runner.papers.bottleneck_structure.spectra import ranks, spectra
 from runner.papers.bottleneck_structure.stack import DepthStack
-from runner.papers.bottleneck_structure.theorems import TheoremCheck, theorem_rows
+from runner.papers.bottleneck_structure.theorems import theorem_rows
 from runner.papers.bottleneck_structure.training import RidgeTrainer, start
 
 torch_module = networks.torch_module
-
-
-@dataclass(frozen=True)
-class OfNetwork:
-    """Columns that identify a network; the row classes of this study inherit them."""
-
-    recipe: str
-    depth: int  # L, number of layers
-    replicate: int
-
-
-@dataclass(frozen=True)
-class TrainedNetwork(OfNetwork, Row):
-    """One row for each depth and replicate: measures of the network at the end of training."""
-
-    table: ClassVar[str] = "metrics"
-    keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate")
-
-    parameter_norm: float  # squared norm of the parameters, ||theta||^2
-    train_cost: float  # training cost C; the zero network costs 1
-    test_cost: float  # test cost C
-    loss: float  # loss C + lambda ||theta||^2
-    rank: int  # number of singular values of W_{L/2} above 0.1
-    rank_gap: int  # the k with the largest s_k / s_{k+1} of W_{L/2}
-    bottleneck_rank: int  # the smallest number of singular values of a W_l above 0.1
-    jacobian_rank: int  # the largest Rank J f(x) over the training inputs
-    spread: float  # of a minimum: (second lowest loss - lowest loss) / lowest loss
-    best_start: float  # of a minimum: the lowest loss from initializations of this depth
-    imbalance: float  # relative imbalance of the parameters; 0 if balanced
-    ntk_trace: float  # mean Tr Theta(x, x) over the training inputs
-    jacobian: float  # largest ||J f(x)||_op over the training inputs
-    moved: float  # of a minimum: mean ||f(x) - g(x)||^2 on test inputs, g of the depth before
-
-
-@dataclass(frozen=True)
-class SingularValue(OfNetwork, Row):
-    """One row for each singular value of every weight matrix W_l."""
-
-    table: ClassVar[str] = "spectrum"
-    keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate", "layer", "index")
-    in_every_replicate: ClassVar[bool] = False
-
-    layer: int  # index of the layer, 1 to L
-    index: int  # index of the singular value, from 1 (the largest)
-    singular_value: float  # singular value of W_l
-
-
-@dataclass(frozen=True)
-class LayerTail(OfNetwork, Row):
-    """One row for each layer: singular value k + 1 of its pre-activations, small by Corollary 8.
-
-    k is the rank of the network. Section 3.3 expects sigma(a) = a for the pre-activations a in the
-    bottleneck.
-    """
-
-    table: ClassVar[str] = "representation"
-    keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate", "layer")
-    in_every_replicate: ClassVar[bool] = False
-
-    rank: int  # k: number of singular values of W_{L/2} above 0.1
-    layer: int  # index of the layer, 1 to L
-    tail: float  # s_{k+1}(W_l alpha_{l-1}(X) / sqrt N)
-    tail_with_bias: float  # s_{k+1}((W_l alpha_{l-1}(X) + b_l) / sqrt N); the proof drops b
-    negative: float  # ||sigma(a) - a||^2 / ||a||^2 of the pre-activations a at the training inputs
 
 
 Rows = Iterator[TrainedNetwork | SingularValue | LayerTail | TheoremCheck | Measured]

@@ -6,36 +6,18 @@ bound.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 
-from runner.core.studies import Context, Row
+from runner.core.studies import Context
 from runner.networks.spectra import operator_norm
 from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.example20.config import Example20
+from runner.papers.bottleneck_structure.example20.rows import ExampleNetwork
 from runner.papers.bottleneck_structure.networks import Network, differentiate
 
 SIDES = torch.tensor([[0.2, 0.6, 0.5], [0.6, 0.2, 0.5]], dtype=torch.float64)
 """One point on each side of the kink of f."""
-
-
-@dataclass(frozen=True)
-class ExampleNetwork(Row):
-    """One row for each depth and exponent."""
-
-    table: ClassVar[str] = "metrics"
-    keys: ClassVar[tuple[str, ...]] = ("depth", "exponent")
-
-    depth: int  # L, number of layers
-    exponent: float  # exponent g of epsilon = L^-g
-    epsilon: float  # L^-g, the small parameter of Example 20
-    parameter_norm: float  # squared norm of the parameters, ||theta||^2
-    excess: float  # ||theta||^2 - 3 L, in closed form
-    max_error: float  # largest |f_theta - f| on the grid
-    middle_lipschitz: float  # largest ||J alpha_l||_op of a hidden layer
-    lipschitz: float  # C of Proposition 13: largest over alpha_l and the maps alpha_l -> f
 
 
 def run(config: Example20, context: Context) -> Iterator[ExampleNetwork]:

@@ -7,9 +7,7 @@ O(L^-2). All numbers are computed in float64 on the CPU.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import reduce
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -17,36 +15,21 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 from torch import Tensor, nn
 
-from runner.core.studies import Context, Measured, Row, network_name
+from runner.core.studies import Context, Measured, network_name
 from runner.networks import modules
 from runner.networks.spectra import svd, svdvals
 from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.linear.config import Linear
+from runner.papers.bottleneck_structure.linear.rows import LinearNetwork
 from runner.papers.bottleneck_structure.networks import Network
+from runner.papers.bottleneck_structure.rows import TheoremCheck
 from runner.papers.bottleneck_structure.spectra import threshold_rank
-from runner.papers.bottleneck_structure.theorems import TheoremCheck, check
+from runner.papers.bottleneck_structure.theorems import check
 
 NOISE = 0.5
 """Standard deviation of the Gaussian entries that initialize W_l - I, times sqrt L."""
 CONVERGED = 1e-13
 """Relative decrease of the loss below which L-BFGS is not restarted."""
-
-
-@dataclass(frozen=True)
-class LinearNetwork(Row):
-    """One row for each depth and replicate: measures of one deep linear network after training."""
-
-    table: ClassVar[str] = "metrics"
-    keys: ClassVar[tuple[str, ...]] = ("depth", "replicate")
-
-    depth: int  # L, number of layers
-    replicate: int
-    parameter_norm: float  # squared norm of the parameters, ||theta||^2
-    representation_cost: float  # representation cost R(A; L)
-    rank: int  # k: number of singular values of A above 0.1
-    first_correction: float  # 2 log |A|_+
-    second_correction: float  # ||log_+ A^T A||^2 / 2
-    train_cost: float  # ||A - T||^2
 
 
 Rows = Iterator[LinearNetwork | TheoremCheck | Measured]

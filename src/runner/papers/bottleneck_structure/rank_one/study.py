@@ -11,20 +11,19 @@ more of them at larger N.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from math import lcm, sqrt
-from typing import ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.studies import Context, Measured, Row, network_name
+from runner.core.studies import Context, Measured, network_name
 from runner.networks.spectra import svdvals
 from runner.papers.bottleneck_structure import networks, theory
 from runner.papers.bottleneck_structure.networks import Inputs, Network, differentiate
 from runner.papers.bottleneck_structure.rank_one.config import RankOne
+from runner.papers.bottleneck_structure.rank_one.rows import TrainedNetwork
 from runner.papers.bottleneck_structure.recipes import Recipe
 from runner.papers.bottleneck_structure.stack import DepthStack
 from runner.papers.bottleneck_structure.training import RidgeTrainer
@@ -35,23 +34,6 @@ BIAS = 2.0
 """Initial bias of the first neuron of the bottleneck, which is active for almost all inputs."""
 
 torch_module = networks.torch_module
-
-
-@dataclass(frozen=True)
-class TrainedNetwork(Row):
-    """One row for each N and replicate: measures of the network at the end of training."""
-
-    table: ClassVar[str] = "metrics"
-    keys: ClassVar[tuple[str, ...]] = ("samples", "replicate", "depth")
-
-    samples: int  # N, number of points
-    replicate: int
-    depth: int  # L, number of layers
-    parameter_norm: float  # squared norm of the parameters, ||theta||^2
-    excess: float  # c_1 = ||theta||^2 - L
-    train_cost: float  # (1/N) sum_i ||f(x_i) - y_i||^2; the zero network costs about 1
-    ntk_trace: float  # largest Tr Theta(x, x) on the segments between neighbors
-    jacobian: float  # largest ||J f(x)||_op on these segments
 
 
 def run(config: RankOne, context: Context) -> Iterator[TrainedNetwork | Measured]:

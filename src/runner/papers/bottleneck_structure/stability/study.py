@@ -10,21 +10,20 @@ networks descend together, each with its learning rate.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import nan
-from typing import ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.studies import Context, Row
+from runner.core.studies import Context
 from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.latent import D_IN, D_OUT, draw_task
 from runner.papers.bottleneck_structure.networks import Inputs, Network, differentiate
 from runner.papers.bottleneck_structure.recipes import RECIPES
 from runner.papers.bottleneck_structure.spectra import jacobian_ranks
 from runner.papers.bottleneck_structure.stability.config import Stability
+from runner.papers.bottleneck_structure.stability.rows import StableNetwork
 from runner.papers.bottleneck_structure.stack import DepthStack
 from runner.papers.bottleneck_structure.training import Batch, RidgeTrainer, start
 
@@ -37,24 +36,6 @@ ITERATIONS = 30
 
 Key = tuple[int, int]
 """Depth and replicate."""
-
-
-@dataclass(frozen=True)
-class StableNetwork(Row):
-    """One row for each task, depth, rate and replicate: the network after gradient descent."""
-
-    table: ClassVar[str] = "metrics"
-    keys: ClassVar[tuple[str, ...]] = ("task", "depth", "rate", "replicate")
-
-    task: str  # figure-1 or example-20
-    depth: int  # L, number of layers
-    rate: float  # c of the learning rate c/L; 0: before gradient descent
-    replicate: int
-    train_cost: float  # (1/N) sum_i ||f(x_i) - y_i||^2; the zero network costs 1 or 0.3
-    ntk_trace: float  # mean Tr Theta(x, x) over the training inputs
-    curvature: float  # 2 ||Theta(X, X)||_op / N
-    constant: float  # the bound of Theorem 7 divided by L, median over the training inputs
-    distance: float  # ||K - K'|| / ||K'||, K of alpha_{L/2}(X), K' at the next smaller depth
 
 
 def run(config: Stability, context: Context) -> Iterator[StableNetwork]:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import sqrt
-from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -25,6 +24,7 @@ from runner.papers.bottleneck_structure import networks, spectra, theory
 from runner.papers.bottleneck_structure.networks import Network, differentiate
 from runner.papers.bottleneck_structure.purposes import STEPS_AT_ONCE
 from runner.papers.bottleneck_structure.recipes import RECIPES
+from runner.papers.bottleneck_structure.rows import TheoremCheck
 from runner.papers.bottleneck_structure.stack import DepthStack
 from runner.papers.bottleneck_structure.symmetry import summaries
 from runner.papers.bottleneck_structure.symmetry.config import (
@@ -34,7 +34,14 @@ from runner.papers.bottleneck_structure.symmetry.config import (
     Symmetry,
 )
 from runner.papers.bottleneck_structure.symmetry.dynamics import ORTHOGONAL_NORM, Dynamics
-from runner.papers.bottleneck_structure.theorems import TheoremCheck, theorem_rows
+from runner.papers.bottleneck_structure.symmetry.rows import (
+    Distance,
+    LayerMeasures,
+    NetworkAtStage,
+    PathPoint,
+    SingularValue,
+)
+from runner.papers.bottleneck_structure.theorems import theorem_rows
 from runner.papers.bottleneck_structure.training import Batch, RidgeTrainer, start
 
 torch_module = networks.torch_module
@@ -43,104 +50,6 @@ ORBITS, MEMBERS = 50, 20
 """Number of orbits of the rotation around w, and of points on each orbit."""
 PATHS = 60
 """Number of gradient-descent paths of panel (b)."""
-
-
-@dataclass(frozen=True)
-class AtStage:
-    """The columns `stage` and `replicate`, which together identify a network of this study.
-
-    The row classes of this study inherit them. stage: whether the network is measured before or
-    after training.
-    """
-
-    stage: str  # untrained or trained
-    replicate: int
-
-
-@dataclass(frozen=True)
-class LayerMeasures(AtStage, Row):
-    """One row for each stage, replicate and layer 1 .. L.
-
-    Representations are alpha_l(X); for l = L they are the outputs.
-    """
-
-    table: ClassVar[str] = "metrics"
-    keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "layer")
-
-    layer: int  # index of the layer, 1 to L
-    s1: float  # largest singular value of W_l
-    s2: float  # second largest singular value of W_l
-    s3: float  # third largest singular value of W_l
-    s4: float  # fourth largest singular value of W_l; 0 if there are fewer
-    rank: int  # number of singular values of W_l above 0.1
-    rank_gap: int  # the k with the largest s_k / s_{k+1}
-    knn_r2_axis: float  # R^2 of (w.v)^2 predicted from two principal components of layer l
-    knn_r2_orthogonal: float  # R^2 of ||(I - w w^T) v||^2 predicted from these components
-    step_r2: float  # R^2 of the next step along a path predicted from nearby paths
-    orbit_ratio: float  # mean distance within an orbit / mean distance between orbits
-    plane_ratio: float  # orbit_ratio for circles in a plane orthogonal to w
-
-
-@dataclass(frozen=True)
-class NetworkAtStage(AtStage, Row):
-    """One row for each stage (before or after training) and replicate: measures of the network."""
-
-    table: ClassVar[str] = "networks"
-    keys: ClassVar[tuple[str, ...]] = ("stage", "replicate")
-
-    parameter_norm: float  # squared norm of the parameters, ||theta||^2
-    train_cost: float  # training cost C; the zero network costs 1
-    test_cost: float  # test cost C on new initial points; the zero network costs 1
-    rank: int  # number of singular values of W_{L/2} above 0.1
-    bottleneck_rank: int  # smallest number of singular values above 0.1 of any W_l
-    jacobian_rank: int  # largest Rank J f(x) over new initial points
-    rank_share: float  # fraction of new initial points with this rank
-    rank_gap: int  # the k with the largest s_k / s_{k+1} of W_{L/2}
-    imbalance: float  # relative imbalance of the parameters; 0 if balanced
-    ntk_trace: float  # mean Tr Theta(x, x) over new initial points
-
-
-@dataclass(frozen=True)
-class SingularValue(AtStage, Row):
-    """Panel (a) of figure 2: one row for each singular value of every weight matrix W_l."""
-
-    table: ClassVar[str] = "spectrum"
-    keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "layer", "index")
-    in_every_replicate: ClassVar[bool] = False
-
-    layer: int  # index of the layer, 1 to L
-    index: int  # index of the singular value, from 1 (the largest)
-    singular_value: float  # singular value of W_l
-
-
-@dataclass(frozen=True)
-class PathPoint(AtStage, Row):
-    """Panel (b) of figure 2: one row for each point of each gradient-descent path.
-
-    pc1 and pc2 are its coordinates on the first two principal components of alpha_6(X).
-    """
-
-    table: ClassVar[str] = "embedding"
-    keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "path", "time")
-
-    path: int  # index of the path, from 0
-    time: int  # steps of gradient descent along the path
-    pc1: float  # first principal component of alpha_6
-    pc2: float  # second principal component
-    axis: float  # (w.v)^2
-    orthogonal: float  # ||(I - w w^T) v||^2
-
-
-@dataclass(frozen=True)
-class Distance(AtStage, Row):
-    """Panel (c) of figure 2: one row for each point of a plane orthogonal to w through 0."""
-
-    table: ClassVar[str] = "distance"
-    keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "first", "second")
-
-    first: float  # first coordinate of v in the plane
-    second: float  # second coordinate of v in the plane
-    distance: float  # ||alpha_2(x_0) - alpha_2(x)||
 
 
 @dataclass(frozen=True)

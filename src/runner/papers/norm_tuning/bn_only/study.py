@@ -21,22 +21,22 @@ each network.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from math import ceil, nan, sqrt
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from runner.core.choices import lookup
-from runner.core.studies import Context, Measured, Row, network_name
+from runner.core.studies import Context, Measured, network_name
 from runner.data.gaussian import GaussianStream
 from runner.papers.norm_tuning.bn_only import networks
 from runner.papers.norm_tuning.bn_only.config import SHIFT_MARGIN, BnOnly
 from runner.papers.norm_tuning.bn_only.networks import Batch, Dense, FrozenWithNorm, KeptOn, f, g
+from runner.papers.norm_tuning.bn_only.rows import Approximation, CurvePoint
 from runner.papers.norm_tuning.theorem_1 import Norm, khatri_rao, pseudo_inverse, set_shifts
 from runner.papers.norm_tuning.theory import random_matrix
 from runner.training.optimizers import OPTIMIZERS, Optimizer
@@ -62,55 +62,6 @@ TEACHER, STUDENT = "teacher_construction", "student_construction"
 CORRECTED = "corrected_construction"
 TRAINED = {"sgd": ["sgd"], TEACHER: [], "dense": ["dense"], STUDENT: ["dense"], CORRECTED: []}
 """Networks that have to be trained for each method."""
-
-
-@dataclass(frozen=True)
-class Approximation(Row):
-    """A row of the table `metrics.csv`: the errors of one network on the test samples, in float64.
-
-    A network is one method at one width in one replicate.
-    """
-
-    table: ClassVar[str] = "metrics"
-    keys: ClassVar[tuple[str, ...]] = ("method", "target_width", "width", "sparsity", "replicate")
-
-    method: str
-    target_width: int  # d, width of the target
-    width: int  # m, width of the network
-    sparsity: float  # p, fraction of nonzero frozen weights
-    replicate: int
-    test_mse: float  # mean squared error on the test samples
-    relative_mse: float  # test_mse / variance of g; 1: predicting the mean
-    max_abs_error: float  # largest |f(x) - g(x)| over the test samples
-    condition_number: float = nan  # of the Khatri-Rao matrix, for constructions and start=active
-    numerical_rank: float = nan  # numerical rank of the Khatri-Rao matrix, for constructions
-    source_mse: float = nan  # mean squared distance of a construction to the copied network
-    float32_mse: float = nan  # source_mse, computed in float32
-    smallest_scale: float = nan  # smallest |gamma1|; nan for `dense`
-    largest_scale: float = nan  # largest |gamma1|; nan for `dense`
-    largest_shift: float = nan  # largest |beta1| or |beta2|; nan for `dense`
-    train_mse: float = nan  # mean squared error at the end of the curve, for trained networks
-    learning_rate: float = nan
-    optimizer: str = "none"
-    schedule: str = "none"
-    statistics: str = "none"
-    start: str = "none"  # initial gamma and beta of the trained frozen network
-    trained: str = "none"  # trained parameters of the frozen network
-    units_on: float = nan  # fraction of active hidden ReLUs of the frozen network (128 samples)
-
-
-@dataclass(frozen=True)
-class CurvePoint(Row):
-    """A row of the table `curves.csv`: the error of one network at one point of its training."""
-
-    table: ClassVar[str] = "curves"
-    keys: ClassVar[tuple[str, ...]] = ("method", "width", "replicate", "samples")
-
-    method: str
-    width: int  # m, or d for `dense`
-    replicate: int
-    samples: int  # samples seen so far
-    mse: float  # mean squared error since the last point; in the first epoch on new samples
 
 
 class Problem(NamedTuple):

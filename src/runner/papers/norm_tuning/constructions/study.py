@@ -8,9 +8,7 @@ on the CPU for every `device` (LAPACK, one thread), or mpmath numbers with `prec
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import nan
-from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -18,46 +16,14 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from runner.core.choices import lookup
-from runner.core.studies import Context, Row
+from runner.core.studies import Context
 from runner.data import digits
 from runner.papers.norm_tuning import theory
 from runner.papers.norm_tuning.arithmetic import FLOAT64, Arithmetic, MultiPrecision
 from runner.papers.norm_tuning.classifier import train_classifier
 from runner.papers.norm_tuning.constructions.config import Constructions
+from runner.papers.norm_tuning.constructions.rows import Reconstruction
 from runner.papers.norm_tuning.network import Network, agreement, relu_network, truncate
-
-
-@dataclass(frozen=True)
-class Reconstruction(Row):
-    """A row of the table `metrics.csv`: a constructed network and its distance from the target."""
-
-    table: ClassVar[str] = "metrics"
-    keys: ClassVar[tuple[str, ...]] = (
-        "theorem", "target", "target_width", "width", "block", "rank", "depth", "sparsity",
-        "dtype", "replicate",
-    )  # fmt: skip
-
-    theorem: str
-    target: str
-    target_width: int  # d, width of the target
-    width: int  # most hidden units in a layer of the reconstruction: m, d r or d k
-    block: int  # k of Theorem 2; 0 for other theorems
-    rank: int  # r of Corollary 1; 0 for other theorems
-    depth: int  # l, number of layers of the target
-    sparsity: float  # p, the fraction of frozen weights that are not zero
-    dtype: str
-    replicate: int
-    max_abs_error: float  # largest |f(x) - g(x)| over all test inputs and outputs
-    agreement: float  # fraction of test inputs with equal largest output; nan if an output is nan
-    condition_number: float  # largest sigma_max / sigma_min of K among the linear systems
-    rounding: float  # sum over all systems of n eps condition_number, for n equations
-    equations: int  # number of equations in all systems
-    numerical_rank: int  # numerical rank of K, summed over all systems
-    structural_rank: int  # largest rank that the zeros of K allow, summed over all systems
-    full_rank: bool  # whether every system can be solved for every target
-    cut_off_units: int  # hidden units with no incoming or no outgoing weight
-    solver: str  # method that solved the linear systems
-    target_accuracy: float  # fraction of digits that the target classifies correctly; nan if random
 
 
 def run(config: Constructions, context: Context) -> Iterator[Reconstruction]:

@@ -15,45 +15,25 @@ The target and its copies are trained on the same images, by Adam on all images 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from runner.core.studies import Context, Row
+from runner.core.studies import Context
 from runner.data import digits
 from runner.papers.norm_tuning.classifier import train_classifier
 from runner.papers.norm_tuning.modules import as_modules
 from runner.papers.norm_tuning.network import Network, agreement, relu_network
 from runner.papers.norm_tuning.norm_classifier.config import NormClassifier
+from runner.papers.norm_tuning.norm_classifier.rows import Copy
 from runner.papers.norm_tuning.theory import Pair, wide, wide_weights
 
 Images = tuple[Float[Tensor, "_ 64"], Int[Tensor, " _"]]
 """Pixels and labels."""
 
 Logits = Callable[[Float[Tensor, "_ 64"]], Float[Tensor, "_ 10"]]
-
-
-@dataclass(frozen=True)
-class Copy(Row):
-    """A row of the table `metrics.csv`: the loss and the accuracies of one classifier.
-
-    The classifier is the target or one of its copies, in one replicate.
-    """
-
-    table: ClassVar[str] = "metrics"
-    keys: ClassVar[tuple[str, ...]] = ("method", "target_width", "replicate")
-
-    method: str  # target, construction, usual, active
-    target_width: int  # d, number of hidden units of the target
-    replicate: int
-    train_loss: float  # cross-entropy of the training images, in nats
-    train_accuracy: float  # fraction of training images with the right class
-    test_accuracy: float  # fraction of test images with the right class
-    agreement: float  # fraction of test images for which target and copy predict the same class
 
 
 def run(config: NormClassifier, context: Context) -> Iterator[Copy]:

@@ -23,9 +23,8 @@ see the images in the same order.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import ClassVar
 
 import torch
 from torch import Generator, Tensor, nn
@@ -34,12 +33,13 @@ from torch.nn.utils.parametrize import register_parametrization
 from runner.core.choices import lookup
 from runner.core.errors import InputError
 from runner.core.streams import SUBSET
-from runner.core.studies import Context, Measured, Row, network_name
+from runner.core.studies import Context, Measured, network_name
 from runner.data.datasets import Dataset, Images
 from runner.networks.convolutional import initialize
 from runner.networks.initialization import pytorch
 from runner.networks.resnet import ResNetForCifar
 from runner.papers.norm_tuning.norm_finetuning.config import NormFinetuning as Config
+from runner.papers.norm_tuning.norm_finetuning.rows import Size, TrainedEpoch, TrialEpoch
 from runner.training.images import (
     ConvolutionalTrainer,
     Task,
@@ -58,57 +58,6 @@ TRAINED = {"norm": ("scale", "shift"), "biases": ("shift",)}
 TRAINED |= dict.fromkeys(("all", PRETRAINING), ("weight", "bias", "scale", "shift"))
 TRAINED |= dict.fromkeys(("random_weights", "last_layer", "low_rank"), ())
 """Names of the parameters that an arm trains completely."""
-
-
-@dataclass(frozen=True)
-class Size(Row):
-    """A row of the table `metrics.csv`: the number of trained parameters of one network.
-
-    A network is identified by its arm, the part that is trained, and its replicate.
-    """
-
-    table: ClassVar[str] = "metrics"
-    keys: ClassVar[tuple[str, ...]] = ("arm", "replicate")
-
-    arm: str
-    replicate: int
-    trained: int  # number of trained parameters
-    parameters: int  # number of parameters of the whole network
-
-
-@dataclass(frozen=True)
-class TrialEpoch(Row):
-    """A row of the table `selection.csv`: one epoch of a network that tries a learning rate.
-
-    The best rate is then chosen. There is a row for each arm, learning rate, selection replicate
-    and epoch. An arm is the part of the network that is trained. Numbers of diverged networks are
-    nan.
-    """
-
-    table: ClassVar[str] = "selection"
-    keys: ClassVar[tuple[str, ...]] = ("arm", "replicate", "learning_rate", "epoch")
-
-    arm: str
-    replicate: int
-    learning_rate: float
-    epoch: int
-    train_loss: float  # nats; mean over the epoch's minibatches, each before its step
-    train_accuracy: float  # fraction of images with the right class, mean over the minibatches
-    test_loss: float  # at the end of the epoch, with running statistics
-    test_accuracy: float  # fraction of test images with the right class, at the end of the epoch
-
-
-@dataclass(frozen=True)
-class TrainedEpoch(TrialEpoch):
-    """A row of the table `training.csv`: one epoch of a network at the chosen learning rate.
-
-    There is a row for each arm, replicate and epoch. An arm is the part of the network that is
-    trained.
-    """
-
-    table: ClassVar[str] = "training"
-
-    selected_on: str  # replicates on which the learning rate was chosen
 
 
 def run(config: Config, context: Context) -> Iterator[Size | TrialEpoch | Measured]:

@@ -20,58 +20,19 @@ computations are in float64 on every device.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from math import exp, lgamma, sqrt
-from typing import ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from runner.core.studies import Context, Row
+from runner.core.studies import Context
 from runner.papers.norm_tuning.modules import as_modules
 from runner.papers.norm_tuning.network import Layer, Network
 from runner.papers.norm_tuning.norm_layers.config import NormLayers
+from runner.papers.norm_tuning.norm_layers.rows import LayerAccuracy, NormReadout
 from runner.papers.norm_tuning.theory import random_matrix, wide, wide_weights
-
-
-@dataclass(frozen=True)
-class LayerAccuracy(Row):
-    """A row of the table `metrics.csv`: the errors of one network with one kind of layer.
-
-    The kind of layer, its mode, the batch size and the replicate identify the network.
-    """
-
-    table: ClassVar[str] = "metrics"
-    keys: ClassVar[tuple[str, ...]] = ("target_width", "layer", "mode", "batch_size", "replicate")
-
-    target_width: int  # d, width of the target
-    layer: str  # batch_norm, layer_norm, rms_norm; each also "with biases"
-    mode: str  # evaluation, training; fitted: gamma and beta by L-BFGS, not by the construction
-    batch_size: int  # batch size of training mode; 0 in other modes
-    replicate: int
-    relative_mse: float  # mean squared error / variance of g; 1: predicting the mean
-    max_abs_error: float  # largest |f(x) - g(x)|
-    condition_number: float  # condition number of the Khatri-Rao matrix
-    input_norm: float  # largest norm of an input; the ReLUs are active up to this norm
-    lower_bound: float  # lower bound of relative_mse for any gamma and beta; 0 if unknown
-
-
-@dataclass(frozen=True)
-class NormReadout(Row):
-    """A row of the table `norms.csv`: how much one layer's output shows of the input's norm ||x||.
-
-    There is a row for each fitted kind of layer and replicate.
-    """
-
-    table: ClassVar[str] = "norms"
-    keys: ClassVar[tuple[str, ...]] = ("target_width", "layer", "replicate")
-
-    target_width: int  # d, width of the target
-    layer: str
-    replicate: int
-    explained: float  # fraction of the variance of ||x|| that is linear in the first layer
 
 
 def run(config: NormLayers, context: Context) -> Iterator[LayerAccuracy | NormReadout]:

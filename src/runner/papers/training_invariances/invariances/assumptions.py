@@ -1,8 +1,6 @@
 """The table `assumptions` of study `invariances`: do networks satisfy the paper's assumptions?"""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -10,33 +8,14 @@ from jaxtyping import Float
 from scipy.optimize import nnls
 from torch import Tensor
 
-from runner.core.studies import Row
 from runner.papers.training_invariances.invariances.config import Invariances
 from runner.papers.training_invariances.invariances.gradient_flow import Flow
+from runner.papers.training_invariances.invariances.rows import AssumptionCheck
 from runner.papers.training_invariances.invariances.trajectory import (
-    AT,
-    At,
     Trajectory,
     networks,
     records,
 )
-
-
-@dataclass(frozen=True)
-class AssumptionCheck(At, Row):
-    """A row of the table `assumptions.csv`: checks of Assumptions 1 and 2 of paper C.
-
-    There is a row for each replicate, learning rate and measured time.
-    """
-
-    table: ClassVar[str] = "assumptions"
-    keys: ClassVar[tuple[str, ...]] = AT
-
-    sign_changes: float  # fraction of weights whose sign differs from the record before
-    turned: float  # angle between the weights here and at the record before, in radians
-    smallest: float  # smallest |weight| / root mean square of all weights
-    off: float  # fraction of nonlinear neurons that are active for no example
-    margin: float  # margin of a linear network / largest possible margin; nan for other networks
 
 
 def assumption_rows(

@@ -8,13 +8,11 @@ the table `decomposition`.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.studies import Row
 from runner.papers.training_invariances.invariances.config import Invariances
 from runner.papers.training_invariances.invariances.gradient_flow import Flow
 from runner.papers.training_invariances.invariances.graphs import Dag
@@ -27,7 +25,8 @@ from runner.papers.training_invariances.invariances.layers import (
     activate,
 )
 from runner.papers.training_invariances.invariances.network import Network
-from runner.papers.training_invariances.invariances.trajectory import AT, At, Trajectory, networks
+from runner.papers.training_invariances.invariances.rows import Decomposition
+from runner.papers.training_invariances.invariances.trajectory import Trajectory, networks
 
 MOST_WEIGHTS, MOST_PATHS = 300, 3000
 """Largest numbers of weights and paths of networks whose paths are listed for Lemma 1."""
@@ -191,22 +190,6 @@ def tree(network: Graph, products: dict[Path, Float[Tensor, ""]]) -> Float[Tenso
         return activate(total, network.slopes[vertex])
 
     return value(network.output, ())
-
-
-@dataclass(frozen=True)
-class Decomposition(At, Row):
-    """A row of the table `decomposition.csv`: the distance of a network from its tree of Lemma 1.
-
-    There is a row for each replicate at the smallest learning rate, before and after training.
-    """
-
-    table: ClassVar[str] = "decomposition"
-    keys: ClassVar[tuple[str, ...]] = AT
-
-    paths: int  # number of paths from the inputs to the output
-    output: float  # largest |f(x)| over some examples
-    error: float  # largest |f(x) - mu(rho(x))| over these examples, mu the tree network of Lemma 1
-    frozen_error: float  # error with the initial signs in mu
 
 
 def decomposition_rows(

@@ -10,16 +10,15 @@ Their trajectories give these tables:
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from math import log
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from runner.core.studies import Context, Measured, Row, network_name
+from runner.core.studies import Context, Measured, network_name
 from runner.papers.training_invariances.invariances import low_rank as lowrank
 from runner.papers.training_invariances.invariances.assumptions import (
     AssumptionCheck,
@@ -31,9 +30,8 @@ from runner.papers.training_invariances.invariances.graphs import Dag, cut
 from runner.papers.training_invariances.invariances.junctions import junctions
 from runner.papers.training_invariances.invariances.layers import LINEAR
 from runner.papers.training_invariances.invariances.paths import Decomposition, decomposition_rows
+from runner.papers.training_invariances.invariances.rows import Drift, LayerSpectrum
 from runner.papers.training_invariances.invariances.trajectory import (
-    AT,
-    At,
     Trajectory,
     follow,
     network_of,
@@ -42,55 +40,6 @@ from runner.papers.training_invariances.invariances.trajectory import (
     start,
 )
 from runner.papers.training_invariances.losses import MARGIN_LOSSES
-
-
-@dataclass(frozen=True)
-class Drift(At, Row):
-    """A row of the table `metrics.csv`: how far some entries of one invariant D have moved.
-
-    There is a row for each replicate, learning rate, time, place in the network, and part of D. D
-    is the matrix V^T V - U U^T of neurons at this place.
-    """
-
-    table: ClassVar[str] = "metrics"
-    keys: ClassVar[tuple[str, ...]] = (*AT, "layer", "place", "pair")
-
-    layer: int  # l: the neurons between layers l and l + 1, or within the block l; from 1
-    place: str  # kinds of the two layers, or `within <kind>`; of a graph `linear units`,
-    # `nonlinear units`, `cut`, `beside frozen` (a weight not learned); of a layer its kind
-    item: int  # item of Theorem 1; 0: none for this place
-    linear: bool  # whether the neurons are linear
-    pair: str  # entries of D: diagonal; active: pairs always on; mixed: other pairs of one pattern;
-    # full. layer: Lemma 3, of layers and cuts; less an edge: of cuts without their largest weight
-    promised: bool  # whether these entries are constant by the paper
-    entries: int  # number of these entries of D
-    drift: float  # Frobenius norm of the entries' change; pair=layer: the largest change so far
-    initial: float  # Frobenius norm of these entries at the start
-
-
-@dataclass(frozen=True)
-class LayerSpectrum(At, Row):
-    """A row of the table `lowrank.csv`: norms and singular values of one layer at one time.
-
-    There is a row for each replicate, learning rate, time and layer.
-    """
-
-    table: ClassVar[str] = "lowrank"
-    keys: ClassVar[tuple[str, ...]] = (*AT, "layer")
-
-    log_flow_time: float  # natural logarithm of the gradient flow's time; -inf at the start
-    log_loss: float  # natural logarithm of the risk
-    loss: float
-    separates: bool  # whether the risk is below loss(0) / n: all examples classified (Corollary 1)
-    layer: int  # index of the layer, from 1
-    kind: str  # dense, conv, or residual_<skip>
-    frobenius: float  # ||U||_F^2, U the layer's matrix with one row per output
-    operator_ratio: float  # ||W||_2^2 / ||W||_F^2
-    alignment: float  # |<v_{l+1}, u_l>|; nan for the last layer
-    skip_share: float  # ||Z||_F^2 / ||[W2 Z]||_F^2 of a free block; nan elsewhere
-    bound: float  # Theorem 2, Eq. (14): 1 / (8^N M); nan where the theorem does not apply
-    trivial_bound: float  # 1 / min(rows, columns): the largest is at least the mean
-    finite_bound: float  # bound of operator_ratio by Eq. (13), its constant at initialization
 
 
 def run(

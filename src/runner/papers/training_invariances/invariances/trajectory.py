@@ -26,18 +26,7 @@ from runner.papers.training_invariances.invariances.network import (
     build,
 )
 from runner.papers.training_invariances.invariances.problem import SIDE, LoadData, draw_examples
-
-AT = ("architecture", "replicate", "learning_rate", "time")
-
-
-@dataclass(frozen=True)
-class At:
-    """Columns of all tables that identify a network and the time of a measurement."""
-
-    architecture: str
-    replicate: int
-    learning_rate: float
-    time: float  # time of the flow, or length of the path if normalized_time
+from runner.papers.training_invariances.invariances.rows import At
 
 
 @dataclass

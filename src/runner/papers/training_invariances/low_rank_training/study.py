@@ -9,17 +9,16 @@ The loss changes the k largest. The invariants keep the remainder near its initi
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
 from functools import partial
 from itertools import product
 from math import nan
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from runner.core.studies import Context, Measured, Row, network_name
+from runner.core.studies import Context, Measured, network_name
 from runner.data.batches import epoch_order
 from runner.networks.precision import torch_dtype
 from runner.networks.spectra import svd
@@ -28,6 +27,12 @@ from runner.papers.training_invariances.low_rank_training import networks
 from runner.papers.training_invariances.low_rank_training.config import LowRankTraining
 from runner.papers.training_invariances.low_rank_training.networks import Parameters, outputs, tail
 from runner.papers.training_invariances.low_rank_training.problem import Problem, draw_problem
+from runner.papers.training_invariances.low_rank_training.rows import (
+    AT,
+    LayerEpoch,
+    NetworkEpoch,
+    SingularValue,
+)
 from runner.papers.training_invariances.low_rank_training.training import (
     Decayed,
     hits,
@@ -49,79 +54,6 @@ SHOWN = 20
 
 EVALUATED_AT_ONCE = 512
 """Number of test images in one pass."""
-
-
-@dataclass(frozen=True)
-class Network:
-    """Columns of all tables that identify a network and the epoch of a measurement."""
-
-    data: str
-    classes: int  # K, number of classes
-    architecture: str
-    optimizer: str
-    loss_function: str
-    gain: float
-    width: int  # w, width of the layers
-    learning_rate: float
-    weight_decay: float  # weight decay lambda
-    replicate: int
-    epoch: int  # number of finished epochs
-    time: float  # T: sum of the learning rates; with momentum divided by 1 - momentum
-    diverged: bool  # whether the loss was infinite, nan, or above twice its initial value
-
-
-AT = tuple(column.name for column in fields(Network))[:-2]
-"""Key columns of a row up to the epoch."""
-
-
-@dataclass(frozen=True)
-class NetworkEpoch(Network, Row):
-    """A row of the table `training.csv`: loss and accuracies of a network at a measured epoch."""
-
-    table: ClassVar[str] = "training"
-    keys: ClassVar[tuple[str, ...]] = AT
-
-    loss: float  # mean over all training images, without weight decay
-    accuracy: float  # fraction of the training images that are classified correctly
-    test_accuracy: float  # fraction of the test images that are classified correctly
-    sharpness: float  # largest eigenvalue of the Hessian of the loss, by a Lanczos iteration
-
-
-@dataclass(frozen=True)
-class LayerEpoch(Network, Row):
-    """A row of the table `layers.csv`: one of a network's last three layers at one measured epoch.
-
-    D_l is the matrix W_{l+1}^T W_{l+1} - W_l W_l^T, which gradient flow conserves.
-    """
-
-    table: ClassVar[str] = "layers"
-    keys: ClassVar[tuple[str, ...]] = (*AT, "layer")
-
-    layer: int  # l, from 1; the tail is the last three
-    frobenius: float  # ||W_l||_F^2
-    ratio: float  # k largest squared singular values / frobenius; k = 1 for K = 2, else K - 1
-    top: float  # largest squared singular value
-    remainder: float  # sum of all squared singular values except the k largest
-    lower: float  # smallest remainder that the invariants allow, times exp(-2 lambda T)
-    upper: float  # largest remainder that the invariants allow, times exp(-2 lambda T)
-    alignment: float  # |<v_{l+1}, u_l>|; nan for the last layer
-    drift: float  # ||D_l - exp(-2 lambda T) D_l(0)||_F; nan for the last layer
-    initial_invariant: float  # ||D_l(0)||_F; nan for the last layer
-
-
-@dataclass(frozen=True)
-class SingularValue(Network, Row):
-    """A row of the table `spectrum.csv`: one singular value of one layer after training.
-
-    The layers are the last three of each network, which are linear.
-    """
-
-    table: ClassVar[str] = "spectrum"
-    keys: ClassVar[tuple[str, ...]] = (*AT, "layer", "index")
-
-    layer: int  # of the tail, counted from the input, from 1
-    index: int  # from 1, the largest
-    singular_value: float  # the index-th largest of W_l
 
 
 class Member(NamedTuple):

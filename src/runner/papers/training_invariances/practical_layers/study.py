@@ -8,10 +8,8 @@ learning rate.
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from dataclasses import dataclass
 from functools import partial
 from math import exp
-from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Int
@@ -19,10 +17,11 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from runner.core.choices import lookup
-from runner.core.studies import Context, Row
+from runner.core.studies import Context
 from runner.papers.training_invariances.modules import find_invariants
 from runner.papers.training_invariances.practical_layers.config import PracticalLayers
 from runner.papers.training_invariances.practical_layers.networks import NETWORKS
+from runner.papers.training_invariances.practical_layers.rows import InvariantDrift
 from runner.training.optimizers import MOMENTUM
 
 METHODS: dict[str, Callable[..., torch.optim.Optimizer]] = {
@@ -31,29 +30,6 @@ METHODS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
 }
 """Optimizers by name."""
-
-
-@dataclass(frozen=True)
-class InvariantDrift(Row):
-    """A row of the table `metrics.csv`: rate and drift of a quantity D in one trained network.
-
-    D is a matrix. There is a row for each network, replicate, learning rate, quantity D, and part
-    of D.
-    """
-
-    table: ClassVar[str] = "metrics"
-    keys: ClassVar[tuple[str, ...]] = ("network", "replicate", "learning_rate", "quantity", "part")
-    in_every_replicate: ClassVar[bool] = False  # activation patterns decide which pairs are equal
-
-    network: str
-    replicate: int
-    learning_rate: float
-    loss: float  # training loss after training, in nats
-    quantity: str  # D: a sum of Gram matrices of rows or columns of parameters
-    part: str  # of D: diagonal, all
-    rate: float  # exact rate of change of this part, relative to the largest possible rate
-    initial: float  # norm of this part before training
-    drift: float  # norm of the change during training; with decay from D(0) exp(-2 lambda T)
 
 
 def run(config: PracticalLayers, context: Context) -> Iterator[InvariantDrift]:

@@ -32,7 +32,7 @@ def complete_runs(outputs: Path, changed: re.Pattern | None = None) -> dict[str,
     runs: dict[str, dict[str, Run]] = defaultdict(dict)
     for entry in find(outputs):
         if entry.status == "complete" and not (changed and changed.search(str(entry.run))):
-            runs[entry.study][entry.folder.name] = entry.run
+            runs[entry.study][entry.run.key] = entry.run
     return runs
 
 

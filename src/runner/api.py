@@ -118,8 +118,9 @@ def load(folder: str | Path) -> Run:
     """
     folder = Path(folder).resolve()
     kept = Run(stored.read_config(folder), folder.parent.parent.parent)
-    if kept.folder != folder:
+    if not stored.is_named_for(folder, kept.config):
         raise InputError(f"{folder}: config.yaml describes the run {kept.folder.name}")
+    kept.folder = folder  # of two folders with this run, the one that was asked for
     return kept
 
 

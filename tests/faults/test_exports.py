@@ -125,8 +125,8 @@ def test_a_column_that_a_run_does_not_keep_is_empty(rates, export, tmp_path):
     result.write_text(json.dumps(said))
     shown = export([Run(rates[0].config, outputs)], "--csv")
     rows = pd.read_csv(io.StringIO(shown), keep_default_na=False)
-    assert set(rows.loc[rows["run"] == folder.name, "max_abs_error"]) == {""}
-    assert "" not in set(rows.loc[rows["run"] != folder.name, "max_abs_error"])
+    assert set(rows.loc[rows["run"] == rates[0].key, "max_abs_error"]) == {""}
+    assert "" not in set(rows.loc[rows["run"] != rates[0].key, "max_abs_error"])
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_the_table_of_a_sweep_is_had_as_latex_and_csv(chosen, export):
 
 def test_a_diverged_replicate_is_counted_and_named(chosen):
     name, rows = joined(chosen, "training")
-    lost = rows.index[(rows["replicate"] == 1) & (rows["run"] == chosen[0].folder.name)]
+    lost = rows.index[(rows["replicate"] == 1) & (rows["run"] == chosen[0].key)]
     rows.loc[lost, "train_loss"] = np.nan
     found = means(rows, chosen, name)
     short = chosen[0].folder.name[-8:]

@@ -16,8 +16,9 @@ from runner.runs.run import Run, kept_notes, read_config
 
 @pytest.fixture
 def colliding(monkeypatch):
-    """Every configuration of a study has the same name."""
-    monkeypatch.setattr(runs, "run_name", lambda config: "depths=4-0123abcd")
+    """Every configuration of a study has the same hash and the same name."""
+    monkeypatch.setattr(runs, "hash_of", lambda config: "0123abcd")
+    monkeypatch.setattr(runs, "folder_name", lambda config, hash8: f"depths=4-{hash8}")
 
 
 def compute(outputs, depth: int, **settings) -> Run:

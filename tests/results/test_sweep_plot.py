@@ -191,7 +191,7 @@ def test_missing_runs_are_counted_and_the_same_runs_have_the_same_picture(output
     plot = Sweep([*copied, missing]).choose()
     assert plot.notes[0] == "3 runs by target width, methods, 1 missing"
     assert plot.notes[0] in plot.caption
-    assert set(plot.points["run"]) == {run.folder.name for run in copied}
+    assert set(plot.points["run"]) == {run.key for run in copied}
     assert "2 of 3 runs of bn_only" in ending([*copied, missing])
     assert ending([missing]) == "", "nothing is complete"
     path = write(Sweep(copied).choose(), outputs)

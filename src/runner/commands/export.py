@@ -12,9 +12,10 @@ import pandas as pd
 from runner.core.catalogue import rows_of
 from runner.core.errors import InputError, nearest
 from runner.core.studies import column_types
+from runner.runs.folder_names import shown
 from runner.runs.inventory import short_hash
 from runner.runs.query import differing
-from runner.runs.run import Run, load, shown
+from runner.runs.run import Run, load
 
 
 def joined(runs: Sequence[Run], table: str | None = None) -> tuple[str, pd.DataFrame]:
@@ -31,7 +32,7 @@ def joined(runs: Sequence[Run], table: str | None = None) -> tuple[str, pd.DataF
     rows, row_class = tables[name], rows_of(runs[0].config.study).get(name)
     measured = column_types(row_class) if row_class else {}
     for key in vars(runs[0].config):
-        values = {run.folder.name: getattr(run.config, key) for run in runs}
+        values = {run.key: getattr(run.config, key) for run in runs}
         if key not in measured and any(isinstance(v, list | dict | None) for v in values.values()):
             rows[key] = rows["run"].map(_texts(values))
     return name, rows
@@ -50,9 +51,7 @@ def with_empty_cells(rows: pd.DataFrame, table: str, runs: Sequence[Run]) -> pd.
     runs: the runs behind the rows.
     """
     row_class = rows_of(runs[0].config.study).get(table)
-    columns = {
-        run.folder.name: run.result["tables"].get(table, {}).get("columns", {}) for run in runs
-    }
+    columns = {run.key: run.result["tables"].get(table, {}).get("columns", {}) for run in runs}
     for name in column_types(row_class) if row_class else ():
         default = getattr(row_class, name, None)
         is_optional = isinstance(default, float) and math.isnan(default)
@@ -91,9 +90,9 @@ def means(rows: pd.DataFrame, runs: Sequence[Run], table: str) -> pd.DataFrame:
     empty = with_empty_cells(rows, table, runs).eq("")
     replaced = [name for name in differing(runs) if name in columns and name not in row_keys]
     for name in replaced:
-        values = {run.folder.name: getattr(run.config, name) for run in runs}
+        values = {run.key: getattr(run.config, name) for run in runs}
         rows = rows.assign(**{name: rows["run"].map(_texts(values))})
-    configurations = {run.folder.name: _without_seed(run) for run in runs}
+    configurations = {run.key: _without_seed(run) for run in runs}
     rows = rows.assign(configuration=rows["run"].map(configurations))
     own = [key for key in row_keys if _is_outcome(rows, key, [*row_keys])]
     keys = {*row_keys, *replaced, *vars(runs[0].config)} - ({*columns} - {*row_keys, *replaced})

@@ -123,7 +123,7 @@ def _numbers(name: str, infos: Sequence[RunInfo]) -> dict[Path, float]:
         known |= (numbers := sweep.numbers(set())).keys()
         if name in numbers:
             medians = sweep.points([name], [], []).groupby("run")["value"].median()
-            values |= {run.folder: medians[run.folder.name] for run in runs}
+            values |= {run.folder: medians[run.key] for run in runs}
     if known and not values:
         raise InputError(f"no run measures {name}: {nearest(name, known)}")
     return values

@@ -19,6 +19,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -428,7 +429,7 @@ def sizes(study: str) -> dict[str, dict[str, Any]]:
     They are in the file `size/<study>.yaml`; without this file the dictionary is empty. Raises
     InputError if the file does not map scales to parameters.
     """
-    by_scale = _parsed(_text("size", study) or "{}")
+    by_scale = deepcopy(_parsed(_text("size", study) or "{}"))
     if not isinstance(by_scale, dict) or not all(isinstance(v, dict) for v in by_scale.values()):
         raise InputError(f"conf/size/{study}.yaml: sizes are written `scale: {{key: value}}`")
     return by_scale
@@ -461,6 +462,7 @@ def figure_study(figure: str) -> str:
         raise InputError(f"{where}: its defaults have no line `override /study: ...`") from error
 
 
+@cache
 @cache
 def _parsed(text: str) -> Any:
     try:

@@ -95,6 +95,9 @@ class StudyConfig:
 
     Runs of an earlier version are then no longer used.
     """
+    named: ClassVar[tuple[str, ...]] = ()
+    """The main parameters, such as `("depth",)`. The name of a run's folder always has them, and so
+    has the title of a run's picture."""
     unused: ClassVar[Mapping[str, Collection[str]]] = {}
     """The names of parameters without effect, for each setting such as `measure=product`.
 

@@ -73,11 +73,11 @@ class Figure:
         """Return the name of the figure's files.
 
         With typed parameters it is `<figure>-<hash>`, with eight digits of a hash of the runs'
-        names.
+        keys.
         """
         if self.is_canonical:
             return self.figure
-        names = json.dumps(sorted(run.folder.name for run in self.runs))
+        names = json.dumps(sorted(run.key for run in self.runs))
         return f"{self.figure}-{hashlib.sha256(names.encode()).hexdigest()[:8]}"
 
     @cached_property

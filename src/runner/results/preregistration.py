@@ -49,7 +49,7 @@ def registered(path: Path, runs: Iterable[Run]) -> dict[str, str]:
 
 
 def _names(runs: Iterable[Run]) -> list[str]:
-    return sorted(run.folder.name for run in runs)
+    return sorted(run.key for run in runs)
 
 
 def rules_before_numbers(

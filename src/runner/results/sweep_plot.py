@@ -39,9 +39,10 @@ from runner.results.finishing import save
 from runner.results.labels import names_of
 from runner.results.preview import printed
 from runner.runs.files import write_atomically
+from runner.runs.folder_names import shown
 from runner.runs.inventory import find, short_hash
 from runner.runs.query import condition_for, differing
-from runner.runs.run import Run, load, shown
+from runner.runs.run import Run, load
 
 if TYPE_CHECKING:
     import runner.results.figure
@@ -84,7 +85,7 @@ class Sweep:
 
     def __init__(self, runs: Iterable[Run]) -> None:
         """Read the tables. Raises InputError if there are several studies, or no complete run."""
-        self.runs = list({run.folder: run for run in runs}.values())
+        self.runs = list({(run.folder.parent, run.identity): run for run in runs}.values())
         self.complete = [run for run in self.runs if run.is_complete()]
         studies = sorted({run.config.study for run in self.runs})
         if not self.complete or len(studies) > 1:
@@ -146,7 +147,7 @@ class Sweep:
 
         The values are numbers if all are finite numbers, otherwise texts.
         """
-        values = {run.folder.name: shown(getattr(run.config, name)) for run in self.runs}
+        values = {run.key: shown(getattr(run.config, name)) for run in self.runs}
         numbers = pd.to_numeric(pd.Series(values), errors="coerce")
         return numbers if np.isfinite(numbers).all() else pd.Series(values)
 
@@ -210,7 +211,7 @@ class Sweep:
         notes[0] += f", {missing} missing" * bool(missing)
         notes += filter(None, points["at"].unique())
         notes += [f"lines: median of {self.repeated}, dot: one of them"] * bool(self.repeated)
-        identity = repr([wanted, y, sorted(run.folder.name for run in self.runs)]).encode()
+        identity = repr([wanted, y, sorted(run.key for run in self.runs)]).encode()
         name = f"{self.study}-{roles[0]}-{hashlib.sha256(identity).hexdigest()[:8]}"
         drawn = points["number"].str.rpartition(".")[2].unique()
         axis = self.names.column(roles[0])

@@ -11,8 +11,9 @@ from runner.core.catalogue import rows_of, studies
 from runner.core.errors import Busy, InputError
 from runner.runs import lock
 from runner.runs.files import PART
+from runner.runs.folder_names import AGAIN, NAME
 from runner.runs.inventory import RunInfo, status_of
-from runner.runs.run import AGAIN, NAME, RESULT, WRITTEN, read_provenance, read_result, read_values
+from runner.runs.run import RESULT, WRITTEN, read_provenance, read_result, read_values
 
 LEFT_OVER = ("failed", "dead", "interrupted", "absent")
 """The statuses of the runs that are removed if the user names no status."""

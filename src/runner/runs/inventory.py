@@ -2,7 +2,6 @@
 
 import math
 import os
-import re
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,18 +12,18 @@ from runner.core.errors import InputError
 from runner.core.folders import require_readable
 from runner.core.studies import StudyConfig
 from runner.runs import lock
+from runner.runs.folder_names import AGAIN, NAME, folder_name
 from runner.runs.run import (
-    AGAIN,
-    NAME,
     OF_CODE,
     RESULT,
     WEIGHTS,
     Run,
+    hash_of,
     holds,
+    is_named_for,
     knobs,
     read_config,
     read_provenance,
-    run_name,
     whose_code,
 )
 from runner.runs.tables import table_bytes
@@ -183,10 +182,11 @@ def problem(folder: Path) -> str | None:
     """Return in one line what is wrong with the files in a run's folder; None if nothing is."""
     try:
         run = run_in(folder)
-        study, name = run.config.study, run_name(run.config)
-        numbered = rf"{re.escape(name)}(-[1-9]\d*)?"  # see `Run.folder`
-        if folder.parent.name != study or not re.fullmatch(numbered, folder.name):
-            return f"{folder}: config.yaml describes the run {name} of {study}"
+        if not is_named_for(folder, run.config):
+            name = folder_name(run.config, hash_of(run.config))
+            return f"{folder}: config.yaml describes the run {name} of {run.config.study}"
+        if (used := Run(run.config, folder.parents[2]).folder) != folder:
+            return f"{folder} is the same run as {used}, which is used: remove one of them"
         if os.path.isfile(run.again / RESULT):
             return f"{run.again} is complete and not in its place: the run's command puts it there"
         status = run.provenance().get("status")

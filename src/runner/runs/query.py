@@ -13,8 +13,9 @@ import yaml
 
 from runner.core import catalogue
 from runner.core.errors import InputError, nearest
+from runner.runs.folder_names import UNNAMED, readable
 from runner.runs.inventory import STATUSES, RunInfo, describe, find, short_hash
-from runner.runs.run import UNNAMED, Run, readable
+from runner.runs.run import Run
 
 
 def facts(info: RunInfo) -> dict[str, Any]:

@@ -1,16 +1,15 @@
 """A run: one study with one set of parameters, stored in one folder.
 
 The folder `<outputs>/runs/<study>/<parameters>-<hash>/` has `config.yaml`, the tables,
-`provenance.json` and `run.log`. An unfinished run has `checkpoint.safetensors`, a failed run
-`error.txt`. The file `result.json` is written last and in one step. A run is complete if it has
-this file. A complete run is computed again in `<folder>.again`, which replaces the folder when it
-is complete.
+`provenance.json` and `run.log`. It is found by its hash (`runs.folder_names`). An unfinished run
+has `checkpoint.safetensors`, a failed run `error.txt`. The file `result.json` is written last and
+in one step. A run is complete if it has this file. A complete run is computed again in
+`<folder>.again`, which replaces the folder when it is complete.
 """
 
 import dataclasses
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from itertools import chain, count
@@ -26,6 +25,7 @@ from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig, TrainingConfig
 from runner.core.user_functions import place_of
+from runner.runs.folder_names import AGAIN, NAME, UNNAMED, folder_name, readable, with_hash
 from runner.runs.provenance import code_of
 from runner.runs.tables import read_table, sha256_of
 
@@ -41,18 +41,7 @@ WRITTEN = {RESULT, CHECKPOINT, WEIGHTS, "config.yaml", "provenance.json", "run.l
 WRITTEN |= {"overview.png"}
 """The files that a run writes in addition to its tables."""
 
-AGAIN = ".again"
-"""The ending of the folder where a complete run is computed again."""
-
-
-LONGEST_NAME = 120
-
-NAME = re.compile(r"(?P<knobs>.*)-(?P<hash>[0-9a-f]{8}(-\d+)?)")
-"""The name of a run's folder. The hash has a number at its end if a run with other parameters has
-the name without it."""
-
-UNNAMED = ("checksums",)
-"""Parameters that are part of the hash, but not of the readable name."""
+LONGEST_KEY = 120
 
 
 class Run:
@@ -69,21 +58,35 @@ class Run:
 
     @cached_property
     def folder(self) -> Path:
-        """Return the folder of the run, `<outputs>/runs/<study>/<run_name>`.
+        """Return the folder of the run, `<outputs>/runs/<study>/<parameters>-<hash>`.
 
-        If a run with other parameters has this folder already, the name gets a number: `-2`, `-3`,
-        ...
+        It is the folder with the run's hash, whatever the text before the hash. Of several such
+        folders, a complete one is taken. If there is none, the run is new, and `folder_name` gives
+        the name. If a run with other parameters has this folder, the name gets a number: `-2`,
+        `-3`, ...
         """
-        named = self.outputs / "runs" / self.config.study / run_name(self.config)
-        numbered = (named.with_name(f"{named.name}-{number}") for number in count(2))
-        return next(folder for folder in chain([named], numbered) if not self._is_another(folder))
+        hash8, study = hash_of(self.config), self.outputs / "runs" / self.config.study
+        new = study / folder_name(self.config, hash8)
+        found = [path for path in with_hash(study, hash8) if not self._is_another(path)]
+        if found:
+            return min(found, key=lambda path: (not (path / RESULT).is_file(), path != new))
+        numbered = (new.with_name(f"{new.name}-{number}") for number in count(2))
+        return next(path for path in chain([new], numbered) if not self._is_another(path))
 
     def _is_another(self, folder: Path) -> bool:
-        """Return whether a folder is of a run with other parameters but the same name."""
+        """Return whether a folder is of a run with other parameters but the same hash."""
         try:
             return identity_of(read_config(folder)) != self.identity
         except InputError:  # nothing was computed there, or the file is damaged
             return False
+
+    @property
+    def key(self) -> str:
+        """Return the name of the run in tables, `<parameters>-<hash>`.
+
+        It does not depend on the name of the folder, so that stored tables keep their meaning.
+        """
+        return run_name(self.config)
 
     @property
     def identity(self) -> str:
@@ -372,16 +375,6 @@ def knobs(config: StudyConfig) -> str:
     return ",".join(f"{name}={readable(value)}" for name, value in values if name not in UNNAMED)
 
 
-def readable(value: Any) -> str:
-    """Return a parameter's value as text for a run's name; elements of a list are joined by `+`."""
-    return "+".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def shown(value: Any) -> str:
-    """Return a parameter's value as text for people. `None` is `null`, as it is typed."""
-    return "null" if value is None else readable(value)
-
-
 def identity_of(config: StudyConfig) -> str:
     """Return study, version and parameters as one text. They alone determine the numbers.
 
@@ -394,15 +387,25 @@ def identity_of(config: StudyConfig) -> str:
     return json.dumps(content, sort_keys=True)
 
 
-def run_name(config: StudyConfig) -> str:
-    """Return the name of a run's folder, `<parameters>-<hash>`.
+def hash_of(config: StudyConfig) -> str:
+    """Return the first eight digits of a hash of `identity_of(config)`."""
+    return hashlib.sha256(identity_of(config).encode()).hexdigest()[:8]
 
-    It has the parameters that differ from their defaults, and the first eight digits of a hash of
-    `identity_of(config)`.
+
+def run_name(config: StudyConfig) -> str:
+    """Return the name of a run in tables, `<parameters>-<hash>`: see `Run.key`.
+
+    It has the parameters that differ from their defaults, and the run's hash.
     """
-    hash8 = hashlib.sha256(identity_of(config).encode()).hexdigest()[:8]
-    readable = knobs(config).replace("/", "_")[:LONGEST_NAME] or "defaults"
-    return f"{readable}-{hash8}"
+    words = knobs(config).replace("/", "_")[:LONGEST_KEY] or "defaults"
+    return f"{words}-{hash_of(config)}"
+
+
+def is_named_for(folder: Path, config: StudyConfig) -> bool:
+    """Return whether a folder's name, and the name of the folder around it, fit the parameters."""
+    match = NAME.fullmatch(folder.name)
+    names = (config.study, hash_of(config))
+    return match is not None and names == (folder.parent.name, match["hash"].partition("-")[0])
 
 
 def stale_note(runs: Iterable[Run]) -> str | None:
@@ -459,12 +462,13 @@ def _note(some: list[Run], runs: list[Run], text: str) -> str | None:
 def load(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
     """Return the tables of several complete runs by name, each joined over the runs.
 
-    Each table gets the column `run`, the name of the run's folder. It also gets a column for each
-    parameter that is a number or a text, unless it has a column of this name. For a user's images
-    it gets columns with the number of classes, and with the number and the range of the pixels.
-    Raises InputError if a run is missing or damaged.
+    Each table gets the column `run`, the key of the run. It also gets a column for each parameter
+    that is a number or a text, unless it has a column of this name. A run that is given twice, or
+    has two folders, is taken once. For a user's images it gets columns with the number of classes,
+    and with the number and the range of the pixels. Raises InputError if a run is missing or
+    damaged.
     """
-    runs = list(runs)
+    runs = list({(run.folder.parent, run.identity): run for run in runs}.values())
     missing = [run for run in runs if not run.result_path.exists()]
     if missing:
         names = "\n".join(f"  {run}" for run in missing[:5])
@@ -479,5 +483,5 @@ def load(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
                 scalars.setdefault(name, about[name])
         for name, table in run.tables().items():
             columns = {key: value for key, value in scalars.items() if key not in table.columns}
-            parts.setdefault(name, []).append(table.assign(run=run.folder.name, **columns))
+            parts.setdefault(name, []).append(table.assign(run=run.key, **columns))
     return {name: pd.concat(tables, ignore_index=True) for name, tables in parts.items()}

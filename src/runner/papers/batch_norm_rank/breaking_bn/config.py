@@ -28,6 +28,7 @@ class BreakingBN(OnImages):
     """
 
     study: ClassVar[str] = "breaking_bn"
+    named: ClassVar[tuple[str, ...]] = ("architecture",)
     version: ClassVar[int] = 3  # learning rates are chosen by the worst of separate replicates
 
     architecture: str = parameter("convolutional network", "vgg19", choices=ARCHITECTURES)

@@ -68,6 +68,7 @@ class Pretraining(TrainedMLPs):
     """
 
     study: ClassVar[str] = "pretraining"
+    named: ClassVar[tuple[str, ...]] = ("depth",)
     version: ClassVar[int] = 4  # protocols
 
     protocol: str = parameter(

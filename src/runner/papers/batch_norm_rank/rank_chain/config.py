@@ -52,6 +52,7 @@ class RankChain(StudyConfig):
     """
 
     study: ClassVar[str] = "rank_chain"
+    named: ClassVar[tuple[str, ...]] = ("measure", "widths")
     version: ClassVar[int] = 3  # standard deviations over depth
     unused: ClassVar[Mapping[str, Collection[str]]] = UNUSED
 

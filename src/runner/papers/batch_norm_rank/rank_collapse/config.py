@@ -22,6 +22,7 @@ class RankCollapse(TrainedMLPs):
     """
 
     study: ClassVar[str] = "rank_collapse"
+    named: ClassVar[tuple[str, ...]] = ("depth",)
     version: ClassVar[int] = 3  # learning rates are chosen by the worst of separate replicates
 
     protocol: str = parameter(

@@ -12,6 +12,7 @@ class RankGradients(StudyConfig):
     """Parameters of study `rank_gradients`: gradients and rank of random networks."""
 
     study: ClassVar[str] = "rank_gradients"
+    named: ClassVar[tuple[str, ...]] = ("depths",)
 
     depths: list[int] = parameter(
         "L: list of numbers of hidden layers", [5, 10, 20, 40, 100], minimum=2, maximum=MOST

@@ -16,6 +16,7 @@ class Bottleneck(TrainingConfig):
     """
 
     study: ClassVar[str] = "bottleneck"
+    named: ClassVar[tuple[str, ...]] = ("depths",)
     version: ClassVar[int] = 6  # two more columns: moved and negative
 
     depths: list[int] = parameter(

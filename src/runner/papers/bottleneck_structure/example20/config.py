@@ -15,6 +15,7 @@ class Example20(StudyConfig):
     """
 
     study: ClassVar[str] = "example20"
+    named: ClassVar[tuple[str, ...]] = ("depths",)
 
     depths: list[int] = parameter(
         "L: list of even depths", [8, 32, 128, 512, 2048, 8192], minimum=4, maximum=MOST

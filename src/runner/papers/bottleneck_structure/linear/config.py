@@ -16,6 +16,7 @@ class Linear(TrainingConfig):
     """
 
     study: ClassVar[str] = "linear"
+    named: ClassVar[tuple[str, ...]] = ("depths",)
 
     depths: list[int] = parameter(
         "L: list of depths", [4, 6, 8, 12, 16, 24, 32], minimum=2, maximum=MOST

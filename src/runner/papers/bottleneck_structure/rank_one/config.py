@@ -15,6 +15,7 @@ class RankOne(TrainingConfig):
     """
 
     study: ClassVar[str] = "rank_one"
+    named: ClassVar[tuple[str, ...]] = ("samples",)
     version: ClassVar[int] = 2  # all points have equal weight
 
     samples: list[int] = parameter(

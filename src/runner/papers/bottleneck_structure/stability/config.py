@@ -17,6 +17,7 @@ class Stability(StudyConfig):
     """
 
     study: ClassVar[str] = "stability"
+    named: ClassVar[tuple[str, ...]] = ("depths",)
 
     depths: list[int] = parameter("L: list of depths", [6, 12, 18, 24, 30], minimum=4, maximum=MOST)
     rates: list[float] = parameter(

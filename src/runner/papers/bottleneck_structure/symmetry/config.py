@@ -21,6 +21,7 @@ class Symmetry(TrainingConfig):
     """
 
     study: ClassVar[str] = "symmetry"
+    named: ClassVar[tuple[str, ...]] = ("depth",)
     version: ClassVar[int] = 6  # dead neurons are removed in training
 
     depth: int = parameter("L: depth of the network", 25, minimum=3, maximum=MOST)

@@ -23,6 +23,7 @@ class BnOnly(TrainingConfig):
     """
 
     study: ClassVar[str] = "bn_only"
+    named: ClassVar[tuple[str, ...]] = ("target_width",)
     # Changes: statistics of the batch, measured learning rates, one budget, widths share units.
     version: ClassVar[int] = 3
 

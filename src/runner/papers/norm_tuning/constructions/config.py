@@ -12,6 +12,7 @@ class Constructions(StudyConfig):
     """Parameters of the constructions of paper A (Theorems 1 to 3, Corollary 1)."""
 
     study: ClassVar[str] = "constructions"
+    named: ClassVar[tuple[str, ...]] = ("theorem", "target_width")
 
     theorem: str = parameter(
         "construction to test: Theorem 1 (wide), 2 (deep) or 3 (sparse), or Corollary 1 (low_rank)",

@@ -11,6 +11,7 @@ class NormClassifier(StudyConfig):
     """Parameters of a supplementary study: γ and β of a frozen digit classifier, set or trained."""
 
     study: ClassVar[str] = "norm_classifier"
+    named: ClassVar[tuple[str, ...]] = ("target_width",)
 
     target_width: int = parameter("d: number of hidden units of the classifier", 10, minimum=1)
     steps: int = parameter("number of steps of Adam, each on all training images", 300, minimum=1)

@@ -18,6 +18,7 @@ class NormFinetuning(TrainingConfig):
     """Parameters of a supplementary study: γ and β of a ResNet, or another part, are trained."""
 
     study: ClassVar[str] = "norm_finetuning"
+    named: ClassVar[tuple[str, ...]] = ("data", "start")
 
     arms: list[str] = parameter(
         "parts to compare; each is trained alone, in its own copy of the network. biases and"

@@ -14,6 +14,7 @@ class NormLayers(StudyConfig):
     """Parameters of constructed networks (paper A, Theorem 1) with real normalization layers."""
 
     study: ClassVar[str] = "norm_layers"
+    named: ClassVar[tuple[str, ...]] = ("target_width",)
 
     target_width: int = parameter(
         "d: width and input dimension of the target (1 or more)", 10, minimum=1

@@ -31,6 +31,7 @@ class Invariances(TrainingConfig):
     """Parameters of study `invariances`: what gradient flow conserves, and the low rank."""
 
     study: ClassVar[str] = "invariances"
+    named: ClassVar[tuple[str, ...]] = ("architecture", "depth")
     version: ClassVar[int] = 3  # graphs; Eq. (13) with the factor 8
 
     architecture: str = parameter(

@@ -18,6 +18,7 @@ class LowRankTraining(TrainingConfig):
     """Parameters of study `low_rank_training`: ordinary training with linear last layers."""
 
     study: ClassVar[str] = "low_rank_training"
+    named: ClassVar[tuple[str, ...]] = ("architecture",)
 
     architecture: str = parameter(
         "layers before the three linear layers at the end: two ReLU layers (mlp) or three ReLU"

@@ -14,6 +14,7 @@ class PracticalLayers(StudyConfig):
     """Parameters of study `practical_layers`: invariants of pooling, batch norm and attention."""
 
     study: ClassVar[str] = "practical_layers"
+    named: ClassVar[tuple[str, ...]] = ("optimizer",)
 
     networks: list[str] = parameter("networks to train", list(NETWORKS), choices=NETWORKS)
     width: int = parameter("number of channels or neurons of each layer", 6, minimum=2)

@@ -1,4 +1,4 @@
-# `make help` lists the targets. SCALE, DEVICE, JOBS and STYLE work on every figure.
+# `make help` lists the targets for users, `make help-all` all of them. SCALE, DEVICE, JOBS and STYLE work on every figure.
 SCALE  ?= quick#        smoke, quick, medium or paper
 DEVICE ?= auto#         auto, cpu or cuda
 JOBS   ?= 2#            runs computed side by side
@@ -17,13 +17,19 @@ RUN := .venv/bin/python -m runner
 FIGURES := $(basename $(notdir $(wildcard conf/figure/*.yaml)))
 LAUNCHER := $(if $(filter-out 1,$(strip $(JOBS))),hydra/launcher=joblib hydra.launcher.n_jobs=$(strip $(JOBS)))
 
-.PHONY: help setup show figures report reference figures-from-reference compare claims gallery docs test test-quick lint bench clean
+.PHONY: help help-all setup show figures report reference figures-from-reference compare claims gallery docs test test-quick lint bench clean
 .PHONY: $(FIGURES)
 
-help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 22
+# A target with "## " is for users; one with "### " is for work on this repository.
+help: ### list the targets for users
+	@printf 'fig4\t%s\n' 'make a figure: its runs, its drawing, its verdicts; runner show lists all names' | expand -t 24
+	@grep -hE '^[a-z-]+:[^#]*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 24
+	@echo 'More: make help-all'
+
+help-all: ### list all targets and all figures
+	@grep -hE '^[a-z-]+:[^#]*###? ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*###? /\t/' | expand -t 24
 	@for f in $(FIGURES); do \
-	  printf '%s\t%s\n' $$f "$$(sed -n '2s/^# //p' conf/figure/$$f.yaml)"; done | expand -t 22
+	  printf '%s\t%s\n' $$f "$$(sed -n '2s/^# //p' conf/figure/$$f.yaml)"; done | expand -t 24
 
 setup: $(INSTALLED) ## make the virtual environment .venv and install what running needs
 
@@ -52,7 +58,7 @@ figures: $(INSTALLED) ## make all figures, all their runs in one pool, with a su
 report: $(INSTALLED) ## write the gallery, outputs/report/index.html: all figures and claims, yours and the reference's
 	$(RUN) report outputs=$(strip $(OUTPUTS))
 
-reference: $(INSTALLED) ## keep the tables behind all figures made so far in outputs/reference
+reference: $(INSTALLED) ### keep the tables behind all figures made so far in outputs/reference
 	$(RUN) reference keep scale=$(strip $(SCALE)) outputs=$(strip $(OUTPUTS))
 
 figures-from-reference: $(INSTALLED) ## draw all figures from outputs/reference, compute nothing
@@ -61,7 +67,7 @@ figures-from-reference: $(INSTALLED) ## draw all figures from outputs/reference,
 claims: $(INSTALLED) ## list all statements with their rules and planned numbers, compute nothing
 	$(RUN) claims scale=$(strip $(SCALE))
 
-gallery: $(INSTALLED) ## docs/gallery.md, pictures and tables of the documents, from outputs/reference
+gallery: $(INSTALLED) ### docs/gallery.md, pictures and tables of the documents, from outputs/reference
 	.venv/bin/python scripts/gallery.py
 
 docs: $(DEVELOPED) ## build the documentation, with executed notebooks: outputs/site/index.html
@@ -77,19 +83,19 @@ compare: $(INSTALLED) ## say where your results differ from outputs/reference by
 test: $(DEVELOPED) ## run all tests
 	.venv/bin/python -m pytest -n 3 --dist worksteal
 
-test-quick: $(DEVELOPED) ## run the quick tests: formulas, engines, claims, wrong input, layers, pages
+test-quick: $(DEVELOPED) ### run the quick tests: formulas, engines, claims, wrong input, layers, pages
 	.venv/bin/python -m pytest -n 3 --dist worksteal -m 'not long' $(addprefix tests/,core data networks training theory \
 	  papers results compose/test_composing.py commands/test_wrong_input.py test_architecture.py docs/test_prose.py docs/test_words.py)
 
-lint: $(DEVELOPED) ## check style with ruff, types with mypy, and the import layers with import-linter
+lint: $(DEVELOPED) ### check style with ruff, types with mypy, and the import layers with import-linter
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 
-bench: $(INSTALLED) ## measure speed against the baseline, as ratios from one run
+bench: $(INSTALLED) ### measure speed against the baseline, as ratios from one run
 	PYTHONPATH=scripts .venv/bin/python -m bench --outputs '$(strip $(OUTPUTS))' $(strip $(STUDY))
 
-clean: ## remove caches, never outputs
+clean: ### remove caches, never outputs
 	rm -rf .pytest_cache .ruff_cache .mypy_cache
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

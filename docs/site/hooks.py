@@ -98,7 +98,7 @@ def _command_line() -> str:
         text += f"\n### {name}\n\n```text\n{_help_of_subcommand(name)}\n```\n"
     text += "\n## Studies\n"
     for name in configs():
-        text += f"\n### {name}\n\n```text\n{help_text.of_study(name)}\n```\n"
+        text += f"\n### {name}\n\n```text\n{help_text.of_study(name, [help_text.ALL])}\n```\n"
     return text
 
 

@@ -71,8 +71,8 @@ def run(study: str, **keys: Any) -> Run:
     """Compute one run of a study, or read it if it is complete; return the run.
 
     keys: parameters (`depth=32`), and settings (`scale="smoke"`, `outputs="elsewhere"`,
-    `device="cpu"`, `force=True`). The command `runner study=<name> --help` lists them. The run's
-    method `tables()` returns its tables as data frames by name. Its `folder` has the files.
+    `device="cpu"`, `force=True`). The command `runner study=<name> --help all` lists them. The
+    run's method `tables()` returns its tables as data frames by name. Its `folder` has the files.
 
     Raises InputError if a key or a value is wrong, and RunFailed if the study raises an exception.
     """

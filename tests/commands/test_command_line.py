@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import os
 import re
@@ -10,8 +11,11 @@ import pandas as pd
 import pytest
 import warm
 from in_process import run as run_here
+from repository import REPOSITORY
 
 from runner.__main__ import SUBCOMMANDS
+from runner.core.settings import Settings
+from runner.papers.batch_norm_rank.pretraining.config import Pretraining
 from runner.results.claims import COLUMNS
 
 SMOKE = ("scale=smoke", "device=cpu", "threads=1")
@@ -33,6 +37,32 @@ def test_help_and_no_arguments_list_what_can_be_typed(monkeypatch, capsys):
     shown = capsys.readouterr().out
     for text in ("bn_only", "smoke", "quick", "paper", "fig4", "fig5", "--multirun", "--cfg"):
         assert text in shown
+
+
+def test_the_help_of_a_study_describes_its_parameters_and_eight_settings(monkeypatch, capsys):
+    shown = {}
+    for word in ("--help", "--help all"):
+        assert run_here(["study=pretraining", *word.split()], monkeypatch) == 0
+        shown[word] = capsys.readouterr().out
+    described = {word: set(re.findall(r"^  (\w+): ", text, re.M)) for word, text in shown.items()}
+    settings = {item.name for item in dataclasses.fields(Settings)}
+    parameters = {item.name for item in dataclasses.fields(Pretraining)}
+    short, everything = described.values()
+    assert len(short & settings) == 8 and short >= parameters - {"checksums"}
+    assert everything == parameters | settings
+    (listed,) = re.findall(r"^Rarely used: (.*)$", shown["--help"], re.M)
+    assert {*listed.split(", "), "study", "figure"} == everything - short
+
+
+def test_make_help_lists_the_targets_for_users_and_help_all_the_others():
+    short, everything = (
+        subprocess.run(["make", word], cwd=REPOSITORY, capture_output=True, text=True).stdout
+        for word in ("help", "help-all")
+    )
+    listed = [line.split()[0] for line in short.splitlines()]
+    assert len(listed) == 11 and listed[-1] == "More:"
+    assert {"show", "figures", "test", "fig4"} < {*listed[:-1]} < {*everything.split()}
+    assert "lint" not in listed and "\nlint " in everything
 
 
 def test_one_run_prints_its_table_and_draws_a_preview(command, tmp_path):

@@ -44,12 +44,27 @@ SHARED = {
 }
 """Descriptions of columns that many tables have."""
 
+FIRST = (
+    "scale", "outputs", "device", "threads", "force", "style", "data_folder", "keep_weights",
+)  # fmt: skip
+"""The settings that the help of a study describes. It only names the others."""
+
+TYPED = ("study", "figure")
+"""The settings that every command types: no help is needed."""
+
+RARE = ("checksums",)
+"""Parameters that the help of a study only names."""
+
+ALL = "all"
+"""The word behind `--help` with which the help of a study describes everything."""
+
 HYDRA = {
     "-m, --multirun": "compute a sweep: one run for each value (key=1,2,3)",
     "--dry-run": "list the runs that a command would compute, and how long they take",
     "--config-dir FOLDER": "folder with your own studies and experiments",
     "-sc install=bash": "print the completion script for bash (or zsh, fish)",
     "--version": "print the version of this program",
+    "--help all": "with study=...: describe all parameters and settings, also the rarely used",
     "--columns": "with study=...: list the columns of its tables with type and meaning",
     "--cfg job": "print the configuration without computing",
     "--hydra-help": "list Hydra's own flags",
@@ -93,7 +108,8 @@ def of_study(study: str, words: Iterable[str] = ()) -> str:
     """Return the help text of a study: each key with its type, default, range and meaning.
 
     words: settings `key=value`, in addition to the defaults. Parameters that have no effect with
-    them are only named. Raises InputError if there is no such study.
+    them, and rarely used keys, are only named; the word `all` describes the latter, too. Raises
+    InputError if there is no such study.
     """
     config = config_of(study)
     values = {item.name: str(default_of(item)) for item in dataclasses.fields(config)}
@@ -107,16 +123,26 @@ def of_study(study: str, words: Iterable[str] = ()) -> str:
             f"Parameters without effect here: {', '.join(sorted(without))}\n"
             f"Other parameters apply with {more}: add the setting to this command"
         ]
+    rare = [] if ALL in words else [*_rare(config)]
+    listed = ", ".join(name for name in rare if name not in TYPED)
+    more = f"Rarely used: {listed}\nWhat they mean: runner study={study} --help {ALL}"
     parts = [
         f"usage: runner study={study} [key=value ...]",
         f"{headline('study', study)}\nCode: {package_of(study).replace('.', '/')}",
-        "Parameters (they change the numbers):\n" + _keys(config, sizes(study), without),
+        "Parameters (they change the numbers):\n" + _keys(config, sizes(study), {*without, *rare}),
         *other,
         "Settings (they do not change the numbers; device and threads change their rounding):\n"
-        + _keys(Settings, {}),
+        + _keys(Settings, {}, rare),
+        *[more] * bool(rare),
         f"Tables: runner study={study} --columns",
     ]
     return "\n\n".join(parts)
+
+
+def _rare(config: type) -> Iterator[str]:
+    """Yield the rarely used parameters of a study, then the rarely used settings."""
+    yield from (item.name for item in dataclasses.fields(config) if item.name in RARE)
+    yield from (item.name for item in dataclasses.fields(Settings) if item.name not in FIRST)
 
 
 def columns(study: str) -> str:

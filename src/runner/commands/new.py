@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
     print(
         f"\nrunner --config-dir {package} study={study} scale=smoke"
         f"\nrunner --config-dir {package} figure={study.replace('_', '-')} scale=smoke"
-        f"\npython -m pytest tests/test_{study}.py"
+        f"\npip install pytest && python -m pytest tests/test_{study}.py"
         "\npip install -e .     then from any folder, without --config-dir"
     )
     return 0

@@ -260,6 +260,6 @@ def explain_key(key: str, class_name: str) -> str:
         name = close.split("'")[1]
         return f"{key} is not a key: did you mean {name!r} of study={others[name]}?"
     if chosen:
-        everything = f"All of them: runner study={chosen} --help"
+        everything = f"All of them: runner study={chosen} --help all"
         return f"{chosen} has no parameter {key}, and none with a similar name. {everything}"
     return f"{key} is not a key: {hint}"

@@ -15,6 +15,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import functions
 import overview
 import pandas as pd
 import seeds
@@ -526,6 +527,9 @@ def main() -> int:
         write_between(PERFORMANCE, "times", distribution(REFERENCE))
         write_between(PERFORMANCE, "speed", measured(REFERENCE, "", SPEED))
         write_between(PERFORMANCE, "growth", measured(REFERENCE, "-growth", GROWTH))
+        for page in functions.PAGES:
+            for name, listed in functions.lists(page).items():
+                write_between(page, name, listed)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -55,12 +55,19 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Lead links to folders and to files outside docs/ to their pages; add pictures to results."""
+    """Lead links to their pages on the site; add pictures to results; show docstrings.
+
+    Links to notebooks, folders and files outside docs/ work in the repository. There the pages also
+    list functions (`scripts/functions.py`), which mkdocstrings shows on the site.
+    """
     if page.file.src_uri == "results.md":
         markdown += REPORT + _pictures()
     markdown = markdown.replace("](../README.md", "](index.md")
     markdown = markdown.replace("](../CONTRIBUTING.md", "](contributing.md")
-    return re.sub(r"\]\((tutorial/[a-z_]+)\)", r"](\1/index.md)", markdown)
+    markdown = re.sub(r"\]\(((?:\.\./)?notebooks/\w+)\.ipynb", r"](\1.md", markdown)
+    markdown = re.sub(r"\]\((tutorial/[a-z_]+)\)", r"](\1/index.md)", markdown)
+    markdown = re.sub(r"(?s)<!-- (runner\.\S+): begin -->.*?<!-- \1: end -->", "", markdown)
+    return re.sub(r"(?s)<!--\n(::: .*?)\n-->", r"\1", markdown)
 
 
 def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:

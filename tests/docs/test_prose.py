@@ -21,7 +21,7 @@ MOST_NUMBERS, MOST_ON_A_PAPERS_PAGE = 6, 11
 """In a hundred words of prose."""
 
 NO_PROSE = [
-    r"(?s)<!--\s*([\w-]+): begin.*?-->.*?<!--\s*\1: end.*?-->",  # generated
+    r"(?s)<!--\s*([\w .-]+): begin.*?-->.*?<!--\s*\1: end.*?-->",  # generated
     r"(?s)<!--.*?-->",
     r"(?ms)^ *(```|~~~).*?^ *\1",
     r"(?s)!\[.*?\]\([^)]*\)",

@@ -1,4 +1,4 @@
-"""The command `runner claims`: all claims with their rules, digests and seeds. Computes nothing."""
+"""The command `runner claims`: all claims with their rules, tests and seeds. Computes nothing."""
 
 import argparse
 import inspect
@@ -40,7 +40,7 @@ def plan(name: str, typed: list[str]) -> str:
     ]
     for claim in claims_of(name, figure.study):
         lines.append(f"  {claim.name}: {claim.statement}  [{claim.attribution}]")
-        lines.append(f"      rule: {claim.printed}  ({claim.digest})")
+        lines.append(f"      It holds if {claim.printed} ({claim.tests}).")
         lines.append(f"      in: {_place(claim, figure.study)}")
         lines += [f"      needs: {needed(claim)}"] * bool(claim.needs)
     return "\n".join(lines)
@@ -93,7 +93,7 @@ def main(arguments: list[str]) -> int:
     """
     parser = argparse.ArgumentParser(
         prog="runner claims",
-        description="List all statements with their rules, digests of the rules, seeds and planned"
+        description="List all statements with their rules, statistical tests, seeds and planned"
         " numbers; compute nothing. All claims are tested alike: the verdict holds or fails is"
         " given if it is wrong with a probability of at most 5 %; otherwise a claim is undecided.",
     )

@@ -127,6 +127,11 @@ class Claim:
         return "; ".join(parts)
 
     @property
+    def tests(self) -> str:
+        """Return the names of the statistical tests of the rules: `sign test, 5 %`."""
+        return ", and ".join(dict.fromkeys(rule.test for rule in self.rules))
+
+    @property
     def attribution(self) -> str:
         """Return the source of the claim, with its kind unless this is `paper`: `ours; Eq. (2)`."""
         return self.source if self.kind == "paper" else f"{self.kind}; {self.source}"

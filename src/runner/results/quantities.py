@@ -25,6 +25,7 @@ import pandas as pd
 
 from runner.core.papers import replicates_in
 from runner.results.evidence import (
+    ERROR,
     Above,
     Always,
     Below,
@@ -41,6 +42,13 @@ Numbers = Literal["replicates", "estimates", "counts"]
 
 NUMBERS = {"replicates": set(), "estimates": {"error", "n"}, "counts": {"count", "n"}}
 """The columns of a quantity in addition to `value`, by the kind of its numbers."""
+
+TESTS = {
+    "replicates": "sign test",
+    "estimates": "t test",
+    "counts": "binomial test",
+}
+"""The test by which numbers are compared with a bound, by the kind of the numbers."""
 
 PLAIN = str | int | float | bool | tuple | None
 """The types that arguments of a quantity may have. They can be printed and hashed."""
@@ -177,6 +185,15 @@ class Rule:
 
     def __str__(self) -> str:
         return f"{self.quantity} is {self.comparison}{self.quantity.place}"
+
+    @property
+    def test(self) -> str:
+        """Return the name of the statistical test, with its error: `sign test, 5 %`."""
+        error = f"{100 * ERROR:g} %"
+        if isinstance(self.comparison, Always):
+            return f"sign test, {error}; a single counterexample refutes it"
+        sides = " on both sides" * isinstance(self.comparison, Within)
+        return f"{TESTS[self.quantity.numbers]}{sides}, {error}"
 
     def places(self, rows: pd.DataFrame) -> set[str]:
         """Return the points in some rows as texts, such as `d = 5`.

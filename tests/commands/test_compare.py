@@ -6,6 +6,7 @@ import pytest
 from runner.commands import compare
 from runner.commands.reference import keep
 from runner.compose.orders import paper_figure
+from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.runs.execution import execute
 
@@ -93,3 +94,26 @@ def test_runs_of_other_settings_are_counted_and_their_rows_are_not(compared):
 def test_another_verdict_is_named(compared):
     code, said = compared(lambda claims: claims.assign(verdict="fails"), "claims")
     assert code == 1 and "verdicts differ" in said and "holds and fails" in said
+
+
+def test_another_seed_is_compared_by_its_distribution(tmp_path, capsys):
+    """With the figure that the reference has at scale quick."""
+    name, typed = "rank-fig3b", [f"outputs={tmp_path}", "seed=9"]
+    assert compare.main([name, *typed]) == 0
+    assert f"not made at scale quick: {name}" in capsys.readouterr().out
+    for run in paper_figure(name, typed).runs:
+        execute(run, Settings(outputs=str(tmp_path), device="cpu"))
+    assert compare.main([name, *typed]) == 0
+    said = capsys.readouterr().out
+    assert f"{name} with seed=9: both seeds can be from the same distribution (perm" in said
+    with pytest.raises(InputError, match="omit chains=5"):
+        compare.main([name, *typed[:1], "chains=5"])
+
+
+def test_figures_without_replicates_have_no_distribution_to_compare(made, tmp_path, capsys):
+    keep(NAME, made, tmp_path)
+    figure = paper_figure(NAME, [*made, "seed=9"])
+    for run in figure.runs:
+        execute(run, Settings(outputs=str(figure.outputs), device="cpu"))
+    text, differs = compare.compare_seeds(figure, tmp_path)
+    assert (text, differs) == ("needs 4 replicates for each seed: not compared", False)

@@ -12,7 +12,8 @@ from runner.compose.orders import paper_figure
 from runner.core.catalogue import figure_names, named_figures, rows_of
 from runner.core.folders import require_readable
 from runner.core.studies import column_types
-from runner.results import table_diff
+from runner.results import same_distribution, table_diff
+from runner.results.figure import Figure
 from runner.runs.provenance import REFERENCE
 from runner.runs.run import stale_note
 
@@ -83,6 +84,27 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
     return lines
 
 
+def compare_seeds(figure: Figure, reference: Path) -> tuple[str, bool] | None:
+    """Test a figure of another seed than the reference's; return the result and if they differ.
+
+    The result is a text. None is returned if the reference lacks the figure, or the user a run.
+    """
+    kept = KeptFigure.of(reference / figure.scale / figure.figure)
+    if not kept.folder.exists() or not all(run.is_complete() for run in figure.runs):
+        return None
+    classes = rows_of(figure.study)
+    result = same_distribution.compared(figure.tables(), kept.tables(), classes)
+    if result is None:
+        return f"needs {same_distribution.FEWEST} replicates for each seed: not compared", False
+    return str(result), result.differs
+
+
+def _has_other_seed(figure: Figure) -> bool:
+    """Return whether one other seed is all that was changed in a figure."""
+    keys = {override.partition("=")[0] for override in figure.overrides}
+    return keys == {"seed"} and len({run.config.seed for run in figure.runs}) == 1
+
+
 def _show(name: str, lines: pd.DataFrame) -> None:
     """Print the lines of `compare` about a figure."""
     for note in lines.attrs["notes"]:
@@ -98,28 +120,37 @@ def _show(name: str, lines: pd.DataFrame) -> None:
 def main(arguments: list[str]) -> int:
     """Compare the named figures, or all, with the reference and print the differences.
 
-    Returns the exit status. It is 1 if a figure differs: in a number by more than chance, in a
+    With another seed, the distributions are compared instead of the numbers. Returns the exit
+    status. It is 1 if a figure differs: in a number or a distribution by more than chance, in a
     verdict, or in its runs. Otherwise it is 0. Figures that are not made, or not in the reference,
     are listed, but do not count as different. Raises InputError if an argument is wrong.
     """
     parser = argparse.ArgumentParser(
         prog="runner compare",
         description="Say where your results differ from the reference by more than chance. The"
-        " comparison uses the spread of the reference's replicates and its stated errors.",
+        " comparison uses the spread of the reference's replicates and its stated errors. With"
+        " another seed (seed=1), a permutation test says whether the networks of both seeds could"
+        " be from the same distribution.",
     )
     parser.add_argument(
         "words",
         nargs="*",
         metavar="FIGURE | key=value",
-        help="figures (default: all); scale=..., outputs=...",
+        help="figures (default: all); scale=..., outputs=..., seed=...",
     )
     names, typed = named_figures(parser.parse_args(arguments).words)
-    first = paper_figure(figure_names()[0], typed)
+    first = paper_figure((names or figure_names())[0], typed)
     require_readable(first.outputs)
     differs, absent = False, dict[str, list[str]]()
     for name in names or figure_names():
         is_kept = (REFERENCE / first.scale / name).exists()
-        lines = compare(name, typed, REFERENCE) if is_kept else None
+        figure = paper_figure(name, typed)
+        if is_kept and _has_other_seed(figure) and (result := compare_seeds(figure, REFERENCE)):
+            text, is_other = result
+            print(f"{name} with {figure.overrides[0]}: {text}")
+            differs = differs or is_other
+            continue
+        lines = compare(name, typed, REFERENCE) if is_kept and not _has_other_seed(figure) else None
         if lines is None:
             absent.setdefault("not made" if is_kept else "not in the reference", []).append(name)
         else:

@@ -17,7 +17,7 @@ RUN := .venv/bin/python -m runner
 FIGURES := $(basename $(notdir $(wildcard conf/figure/*.yaml)))
 LAUNCHER := $(if $(filter-out 1,$(strip $(JOBS))),hydra/launcher=joblib hydra.launcher.n_jobs=$(strip $(JOBS)))
 
-.PHONY: help help-all setup show figures report reference figures-from-reference compare claims gallery docs test test-quick lint bench clean
+.PHONY: help help-all setup show figures report reference figures-from-reference compare claims gallery docs test test-more test-quick lint bench clean
 .PHONY: $(FIGURES)
 
 # A target with "## " is for users; one with "### " is for work on this repository.
@@ -80,11 +80,14 @@ docs: $(DEVELOPED) ## build the documentation, with executed notebooks: outputs/
 compare: $(INSTALLED) ## say where your results differ from outputs/reference by more than chance
 	$(RUN) compare scale=$(strip $(SCALE)) outputs=$(strip $(OUTPUTS))
 
-test: $(DEVELOPED) ## run all tests
-	.venv/bin/python -m pytest -n 3 --dist worksteal
+test: $(DEVELOPED) ## run the tests: every kind of check once
+	.venv/bin/python -m pytest -n 3 --dist worksteal -m 'not more'
+
+test-more: $(DEVELOPED) ### run the tests that repeat a check of `make test` on more samples
+	.venv/bin/python -m pytest -n 3 --dist worksteal -m more
 
 test-quick: $(DEVELOPED) ### run the quick tests: formulas, engines, claims, wrong input, layers, pages
-	.venv/bin/python -m pytest -n 3 --dist worksteal -m 'not long' $(addprefix tests/,core data networks training theory \
+	.venv/bin/python -m pytest -n 3 --dist worksteal -m 'not long and not more' $(addprefix tests/,core data networks training theory \
 	  papers results compose/test_composing.py commands/test_wrong_input.py test_architecture.py docs/test_prose.py docs/test_words.py)
 
 lint: $(DEVELOPED) ### check style with ruff, types with mypy, and the import layers with import-linter

@@ -2,7 +2,8 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 
 import pytest
 from repository import REPOSITORY
@@ -83,12 +84,18 @@ def drawings() -> Iterator[tuple[str, str]]:
             yield f"{path.parent.name}/{path.name}:{node.lineno}", strings(node)
 
 
+@cache
+def texts(where: Callable[[], Iterator[tuple[str, str]]]) -> list[tuple[str, str]]:
+    """Return the texts with their places, which are collected once for all phrases."""
+    return [*where()]
+
+
 @pytest.mark.parametrize("where", [pages, helps, claims, errors, drawings])
 @pytest.mark.parametrize("words", INSTEAD)
 def test_listed_words_stand_nowhere_that_a_user_reads(where, words):
     found = [
         f"{place}: ...{text[max(0, match.start() - 40) : match.end() + 30]!r}"
-        for place, text in where()
+        for place, text in texts(where)
         for match in re.finditer(words, text)
     ]
     assert not found, f"{INSTEAD[words]}\n" + "\n".join(found)

@@ -1,7 +1,8 @@
 """Overridden figures and diverged runs: claims and drawings over cut copies of the kept tables.
 
 Nothing is computed. An override leaves some values of a parameter; a claim or a panel that lacks
-its rows says so. For each figure a sample of the cuts, always the same one.
+its rows says so. For each figure a sample of the cuts, always the same one: one cut in `make test`,
+another one in `make test-more`.
 """
 
 import warnings
@@ -67,8 +68,8 @@ def after(cut: Cut, tables: TableSet) -> TableSet:
     return tables
 
 
-def cuts(figure: str, tables: TableSet) -> Iterator[TableSet]:
-    """One value of a parameter alone, and with it another parameter without one of its values."""
+def cuts(figure: str, tables: TableSet, more: bool = False) -> Iterator[TableSet]:
+    """One value of a parameter alone; more: and another parameter without one of its values."""
     study, chance = figure_study(figure), Random(figure)
     parameters = {field.name for field in fields(configs()[study])} | {"replicate", "epoch"}
     values: dict[str, set] = {}
@@ -82,7 +83,7 @@ def cuts(figure: str, tables: TableSet) -> Iterator[TableSet]:
     one, other = chance.choices(sorted(several), k=2)
     alone = {one: several[one][:2] if one in COUNTED else [chance.choice(several[one])]}
     both = alone | {other: several[other][:1] if other in COUNTED else several[other][1:]}
-    for cut in (alone, both, *filter(None, [CRASHED.get(figure)])):
+    for cut in [both] if more else [alone, *filter(None, [CRASHED.get(figure)])]:
         print(cut)
         yield after(cut, tables)
 
@@ -141,18 +142,37 @@ def test_an_overridden_figure_says_what_is_absent_and_what_it_does_not_draw(name
     """No row is left out without a word, and none ends the drawing."""
     drawing, tables = drawing_of(name, figure_study(name)), kept(name)
     for left in cuts(name, tables):
-        require_words(name, left)
-        picture = require_picture(drawing, left)
-        assert all(axes.has_data() or axes.texts or not axes.axison for axes in picture.axes)
+        require_all_panels(name, left)
     for left in ({}, {table: rows.iloc[:0] for table, rows in tables.items()}):
         assert set(require_words(name, left)["verdict"]) <= {"undecided"}
     picture = require_picture(drawing, left)
     assert any("no rows" in text.get_text() for text in picture.axes[0].texts)
-    for column in drawing.shows:
-        more = with_another(column, tables)
-        require_picture(drawing, more)
-        words = " ".join(KeptFigure.of(KEPT / name).caption(more).split())
-        assert column in words and UNKNOWN in words
+    for column in [*drawing.shows][:1]:
+        require_unknown_name(name, column)
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("name", FIGURES)
+def test_more_cuts_and_columns_of_a_figure(name):
+    for left in cuts(name, kept(name), more=True):
+        require_all_panels(name, left)
+    for column in [*drawing_of(name, figure_study(name)).shows][1:]:
+        require_unknown_name(name, column)
+
+
+def require_all_panels(name: str, left: TableSet) -> None:
+    """Words for each claim, and data or words in each panel."""
+    require_words(name, left)
+    picture = require_picture(drawing_of(name, figure_study(name)), left)
+    assert all(axes.has_data() or axes.texts or not axes.axison for axes in picture.axes)
+
+
+def require_unknown_name(name: str, column: str) -> None:
+    """The caption says which value of the column is not drawn."""
+    more = with_another(column, kept(name))
+    require_picture(drawing_of(name, figure_study(name)), more)
+    words = " ".join(KeptFigure.of(KEPT / name).caption(more).split())
+    assert column in words and UNKNOWN in words
 
 
 @pytest.mark.parametrize("study", sorted(configs()))
@@ -165,6 +185,15 @@ def test_figures_of_diverged_runs_and_previews_of_cut_ones_are_drawn(study):
         require_picture(drawing_of(name, study), left)
     run = {table: rows[rows["run"].isin(rows["run"].iloc[:1])] for table, rows in tables.items()}
     for left in cuts(name, run):
+        require_picture(overview_of(study), left)
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("study", sorted(configs()))
+def test_previews_of_runs_with_more_cuts_are_drawn(study):
+    tables = kept(FIGURE_OF[study])
+    run = {table: rows[rows["run"].isin(rows["run"].iloc[:1])] for table, rows in tables.items()}
+    for left in cuts(FIGURE_OF[study], run, more=True):
         require_picture(overview_of(study), left)
 
 

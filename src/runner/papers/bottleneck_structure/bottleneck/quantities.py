@@ -282,8 +282,14 @@ def layers_outside(tables: Tables, recipe: str) -> pd.DataFrame:
     lengths = t.bottleneck_lengths(metrics, select(tables["spectrum"], recipe=recipe))
     ranges = lengths.groupby(["replicate", "range"]).filter(lambda rows: len(rows) >= t.ENOUGH)
     by = nonempty(ranges, f"rank that holds over {t.ENOUGH} depths").groupby(["replicate", "range"])
-    growth = by.apply(lambda rows: np.polyfit(rows["depth"], rows["outside"], 1)[0])
+    growth = by.apply(lambda rows: _slope_of_counts(rows["depth"], rows["outside"]))
     return _of_all(metrics, growth.rename("value").reset_index().assign(depths=t.ENOUGH))
+
+
+def _slope_of_counts(x: pd.Series, y: pd.Series) -> float:
+    """Return the slope of whole numbers y in x. Rounding does not move it across a bound."""
+    n, sums = len(x), x.sum() * y.sum()
+    return float((n * (x * y).sum() - sums) / (n * (x**2).sum() - x.sum() ** 2))
 
 
 @quantity(

@@ -1,14 +1,30 @@
 """What claims of paper D exclude, and how they measure it."""
 
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
 from in_memory import kept_tables, verdicts
 
 from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
+from runner.papers.bottleneck_structure.bottleneck.quantities import _slope_of_counts
 from runner.papers.bottleneck_structure.bottleneck.tables import at_ridge, fits
 from runner.papers.bottleneck_structure.symmetry.quantities import gained
 from runner.papers.bottleneck_structure.theorem_claims import THEOREMS
+
+
+def test_slopes_of_counts_are_rounded_once():
+    """A slope of a half is not below a half, whatever order its sums are computed in."""
+    noise = np.random.default_rng(0)
+    for _ in range(200):
+        n = int(noise.integers(3, 12))
+        x, y = noise.permutation(40)[:n].tolist(), noise.integers(0, 20, n).tolist()
+        over, under = (
+            sum(n * a * b for a, b in zip(x, other, strict=True)) - sum(x) * sum(other)
+            for other in (y, x)
+        )
+        assert _slope_of_counts(pd.Series(x), pd.Series(y)) == float(Fraction(over, under))
 
 
 @pytest.fixture

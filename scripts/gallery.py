@@ -25,7 +25,8 @@ from runner.commands.gallery_data import Entry, claims_of, collect, reason
 from runner.commands.kept import KeptFigure, read_csv, read_json
 from runner.commands.report import NBSP, VERDICTS, PaperResults, by_paper, capital, duration, pages
 from runner.commands.report import papers as about_papers
-from runner.core.catalogue import figure_names, figure_study, headline, paper_folder
+from runner.core.catalogue import SCALES as ALL_SCALES
+from runner.core.catalogue import figure_names, figure_study, headline, judges, paper_folder
 from runner.core.errors import InputError
 from runner.core.papers import PAPERS, paper_of
 from runner.results.claims import distinct
@@ -35,7 +36,7 @@ from runner.results.verdicts import STANDINGS
 from runner.runs.provenance import REFERENCE, REPOSITORY
 
 SCALE = "quick"
-SCALES = (SCALE, "medium", "paper")
+SCALES = tuple(filter(judges, ALL_SCALES))
 """The scales at which the reference may have results."""
 README = REPOSITORY / "README.md"
 RESULTS = REPOSITORY / "docs" / "results.md"

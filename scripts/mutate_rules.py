@@ -22,10 +22,8 @@ from pathlib import Path
 from runner.commands.claims import rules
 from runner.commands.kept import read_tables
 from runner.commands.reference import numbers_judged
-from runner.core.catalogue import configs, figure_names, figure_study, package_of
+from runner.core.catalogue import SCALES, configs, figure_names, figure_study, judges, package_of
 from runner.runs.provenance import REFERENCE, source_of
-
-SCALES = ("quick", "medium", "paper")
 
 WORDS = {"Claim", "ours", "illustration"}
 """Calls whose first three arguments and `note` are texts for people."""
@@ -123,7 +121,9 @@ class Kept:
         self.figures = [name for name in figure_names() if figure_study(name) in studies]
         folders = [
             next(
-                REFERENCE / scale / name for scale in SCALES if (REFERENCE / scale / name).exists()
+                REFERENCE / scale / name
+                for scale in filter(judges, SCALES)
+                if (REFERENCE / scale / name).exists()
             )
             for name in self.figures
         ]

@@ -37,7 +37,7 @@ def above(findings, verdicts, **options):
     return header(HEADLINE, TABLES, judged(**verdicts), findings=findings, **options)
 
 
-def header(headline, tables, verdicts, scale=None, overrides=(), whose="as in the paper", **drawn):
+def header(headline, tables, verdicts, scale="", overrides=(), whose="as in the paper", **drawn):
     drawing = Drawing("rank-fig1", draw, caption="Points.", whose=whose, **drawn)
     return drawing.header(headline, tables, verdicts, scale, overrides)
 

@@ -16,7 +16,15 @@ from urllib.parse import quote
 import pandas as pd
 
 from runner.commands.kept import KeptFigure, read_csv, read_json
-from runner.core.catalogue import figure_names, figure_study, headline, natural_order, paper_folder
+from runner.core.catalogue import (
+    SCALES,
+    figure_names,
+    figure_study,
+    headline,
+    judges,
+    natural_order,
+    paper_folder,
+)
 from runner.core.errors import InputError
 from runner.core.papers import Paper, paper_of
 from runner.core.progress import Progress
@@ -24,9 +32,6 @@ from runner.results.claims import COLUMNS as JUDGED
 from runner.results.claims import MOST_LEFT_OUT
 from runner.results.finishing import found
 from runner.runs.provenance import code_of
-
-SCALES = ("paper", "medium", "quick", "smoke")
-"""The scales, the largest first."""
 
 LINKED = ("csv", "claims.csv", "provenance.json", "png", "pdf", "svg")
 """Files of the user's figures that the pages link to."""
@@ -123,7 +128,7 @@ class Entry:
     @property
     def by_scale(self) -> list[Result]:
         """Return the results, smallest scale first. At equal scale, the user's comes first."""
-        order = SCALES[::-1].index
+        order = [*SCALES].index
         return sorted(self.results, key=lambda result: (order(result.scale), not result.is_own))
 
     @property
@@ -175,7 +180,7 @@ def collect(outputs: Path, scale: str | None, reference: Path, draws: bool = Tru
     is skipped with a message.
     """
     entries: list[Entry] = []
-    names, scales = figure_names(), [scale] if scale else SCALES
+    names, scales = figure_names(), [scale] if scale else [*reversed(SCALES)]
     with Progress(len(names), "report", unit="figures") as bar:
         for name in names:
             entries += _entries(outputs, scales, reference, name, draws)
@@ -204,7 +209,7 @@ def _entries(
         for path in sorted(folder.glob(f"{name}-{'[0-9a-f]' * 8}.provenance.json")):
             variant = path.name.partition(".")[0]
             variants.append(_own_result(outputs, folder, variant, figure_study(name)))
-    results = sorted([*computed, *kept], key=lambda result: result.scale == SCALES[-1])
+    results = sorted([*computed, *kept], key=lambda result: not judges(result.scale))
     yield replace(entry, results=tuple(results))
     for result in variants:
         yield replace(entry, name=result.name, results=(result,), is_canonical=False)

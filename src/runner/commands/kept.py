@@ -6,21 +6,20 @@ import lzma
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
 
-from runner.core.catalogue import figure_study, package_of
+from runner.core.catalogue import figure_study
 from runner.core.errors import InputError
 from runner.results.drawing import Header
-from runner.results.figure import Figure
+from runner.results.figure import Figure, program_of
 from runner.results.finishing import save
 from runner.results.rows import Tables
 from runner.runs.files import write_atomically
-from runner.runs.provenance import REFERENCE, fingerprint
+from runner.runs.provenance import REFERENCE
 
 FROM_REFERENCE = "figures-from-reference"
 """The folder for pictures of the reference, within the folder of outputs."""
@@ -142,10 +141,4 @@ def drawn_from(folder: Path) -> str:
     digest = hashlib.sha256()
     for path in sorted([*folder.glob("*.csv*"), folder / "shared.json"]):
         digest.update(path.name.encode() + path.read_bytes())
-    return f"{digest.hexdigest()[:16]} {_drawing_code(figure_study(folder.name))}"
-
-
-@cache
-def _drawing_code(study: str) -> str:
-    """Return the fingerprint of a study's drawings."""
-    return fingerprint({f"{package_of(study)}.figures"})
+    return f"{digest.hexdigest()[:16]} {program_of(folder.name, figure_study(folder.name))}"

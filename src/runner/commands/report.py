@@ -24,7 +24,7 @@ from PIL import Image
 
 from runner.commands.gallery_data import Entry, claims_of, collect, reason
 from runner.core.arguments import key_values
-from runner.core.catalogue import scale_in
+from runner.core.catalogue import judges, scale_in
 from runner.core.errors import InputError
 from runner.core.folders import outputs_at, require_writable
 from runner.core.papers import Paper
@@ -70,7 +70,7 @@ def by_paper(entries: list[Entry], claims: pd.DataFrame) -> Iterator[PaperResult
     claims: the result of `claims_of(entries)`.
     """
     main = claims[claims["is_main"]]
-    decided = main[main["scale"] != "smoke"]
+    decided = main[main["scale"].map(judges).astype(bool)]
     verdicts = decided.set_index(decided["figure"] + "/" + decided["claim"])["verdict"]
     for paper in dict.fromkeys(entry.paper for entry in entries):
         figures = [entry for entry in entries if entry.paper == paper]

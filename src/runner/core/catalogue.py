@@ -11,7 +11,6 @@ and a folder that the command names, `--config-dir my_studies`. A user's package
 this file is imported first: it registers functions under names. No code imports a study by name.
 """
 
-import hashlib
 import importlib
 import importlib.util
 import json
@@ -55,7 +54,12 @@ SCALES = {
     "paper": "the papers' own sizes: a GPU for convolutional networks; hours on two cores for most"
     " other figures",
 }
-"""The sizes of an experiment by name, and what each means."""
+"""The sizes of an experiment by name, the smallest first, and what each means."""
+
+
+def judges(scale: str) -> bool:
+    """Return whether experiments of a scale are large enough to refute a statement."""
+    return scale != "smoke"
 
 
 @dataclass(frozen=True)
@@ -273,24 +277,6 @@ def part_of(study: str, part: str) -> ModuleType | None:
     """
     name = f"{package_of(study)}.{part}"
     return importlib.import_module(name) if importlib.util.find_spec(name) else None
-
-
-@cache
-def sources_of(study: str) -> str:
-    """Return a digest of all code and texts that draw and judge a study's figures.
-
-    These are the Python and YAML files of the program and of the package that has the study. Raises
-    InputError as `package_of` does.
-    """
-    root = package_of(study).partition(".")[0]
-    folders = [PROGRAM, CONF, *(package.folder for package in packages() if package.name == root)]
-    paths = {
-        path for folder in folders for end in ("py", "yaml") for path in folder.rglob(f"*.{end}")
-    }
-    digest = hashlib.sha256()
-    for path in sorted(paths):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def module_of(study: str) -> ModuleType:

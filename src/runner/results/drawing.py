@@ -33,7 +33,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as MplFigure
 
-from runner.core.catalogue import package_of, part_of
+from runner.core.catalogue import judges, package_of, part_of
 from runner.core.errors import InputError
 from runner.results.captions import Caption, dataset_in, repeated, value_named
 from runner.results.labels import names_of
@@ -145,7 +145,7 @@ class Drawing:
         headline: str,
         tables: Tables,
         judged: pd.DataFrame,
-        scale: str | None = None,
+        scale: str = "",
         overrides: Sequence[str] = (),
     ) -> Header:
         """Return the header of the picture.
@@ -159,7 +159,7 @@ class Drawing:
         source, _, drawn = headline.partition(": ")
         verdicts = dict(zip(judged["claim"], judged["verdict"], strict=True))
         sentences = (finding.said(tables, verdicts) for finding in self.findings)
-        finding = "" if scale == "smoke" else next(filter(None, sentences), "")
+        finding = next(filter(None, sentences), "") if judges(scale) else ""
         changed = f"with {', '.join(overrides)}" if overrides else ""
         shown = self.shown(tables)
         what = filter(None, (source, dataset_in(shown), self.whose, changed, repeated(shown)))

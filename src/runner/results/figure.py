@@ -10,25 +10,34 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
 from matplotlib.figure import Figure as MplFigure
 
-from runner.core.catalogue import figure_study, folder_words, headline, part_of, sources_of
+from runner.core.catalogue import (
+    figure_study,
+    folder_words,
+    headline,
+    judges,
+    package_of,
+    part_of,
+)
 from runner.core.errors import InputError
 from runner.results import claims
 from runner.results.captions import caption
 from runner.results.drawing import DOT, Drawing, Header, draw, drawing_of
 from runner.results.finishing import fit, found, place, save, shrink
+from runner.results.labels import names_module
 from runner.results.preregistration import register, registered
 from runner.results.rows import Tables
 from runner.results.style import Format, Look, Picture, as_bytes, drawn_in, settle
 from runner.results.verdicts import lines as verdict_lines
 from runner.runs.files import write_atomically
-from runner.runs.provenance import REFERENCE
+from runner.runs.provenance import REFERENCE, fingerprint
 from runner.runs.run import Run, load, stale_note
 
 FILES = ("png", "pdf", "svg", "body.png", "header.json", "csv", "claims.csv", "caption.txt")
@@ -130,7 +139,7 @@ class Figure:
         """
         listed = claims.claims_of(self.figure, self.study)
         judged = claims.judge(self.name, listed, self.tables() if tables is None else tables)
-        too_small = {"fails": "undecided"} if self.scale == "smoke" else {}
+        too_small = {} if judges(self.scale) else {"fails": "undecided"}
         return judged.replace({"verdict": too_small})
 
     def header(self, tables: Tables | None = None, judged: pd.DataFrame | None = None) -> Header:
@@ -341,7 +350,7 @@ class Figure:
             "seconds": round(sum(seconds), 3),
             "seeds": sorted({run.config.seed for run in self.runs}),
             "rules": self.registered_rules,
-            "program": sources_of(self.study),
+            "program": program_of(self.figure, self.study),
         }
 
     def is_current(self) -> bool:
@@ -353,7 +362,7 @@ class Figure:
         try:
             about = json.loads(self.path("provenance.json").read_text())
             made = (about["scale"], about["style"], about["program"])
-            is_same = made == (self.scale, self.style, sources_of(self.study))
+            is_same = made == (self.scale, self.style, program_of(self.figure, self.study))
             sides = (about["runs"], map(describe, self.runs))
             before, now = ([[run[key] for key in keys] for run in runs] for runs in sides)
         except (OSError, ValueError, KeyError, TypeError, InputError):
@@ -375,6 +384,19 @@ class Figure:
         if not absent or self.is_canonical:
             return ""
         return f"{self.figure} does not draw {absent}: only the tables will have it"
+
+
+@cache
+def program_of(figure: str, study: str) -> str:
+    """Return sixteen digits that change with the code that draws and judges a figure, or its title.
+
+    The code is `figures.py`, `claims.py` and the printed names of the study and its paper, and this
+    module, with everything that they import. Raises InputError as `package_of` does.
+    """
+    package = package_of(study)
+    own = {name for part in ("figures", "claims") if find_spec(name := f"{package}.{part}")}
+    code = fingerprint({__name__, *own, *filter(None, [names_module(package)])})
+    return hashlib.sha256(f"{code} {headline('figure', figure)}".encode()).hexdigest()[:16]
 
 
 RUN_FACTS = (

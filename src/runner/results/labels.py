@@ -89,18 +89,27 @@ def names_of(study: str) -> Names:
     return names_in(package_of(study))
 
 
+def names_module(package: str) -> str:
+    """Return the full name of the module `names` of a package; empty if there is none.
+
+    If the package has no such module, the nearest package above it that has one is used.
+    """
+    while package:
+        with suppress(ModuleNotFoundError):  # `package` is a module, not a package
+            if find_spec(f"{package}.names"):
+                return f"{package}.names"
+        package = package.rpartition(".")[0]
+    return ""
+
+
 @cache
 def names_in(package: str) -> Names:
-    """Return the printed names in the file `names.py` of a package.
+    """Return the printed names in the module `names_module(package)`.
 
-    If the package has no such file, the nearest package above it that has one is used. The module
-    may define MEASURES (names of columns), NAMES (of values), CONDITIONS, and UNMET (texts for
-    conditions that are not met). If there is no module, there are no printed names.
+    The module may define MEASURES (names of columns), NAMES (of values), CONDITIONS, and UNMET
+    (texts for conditions that are not met). If there is no module, there are no printed names.
     """
-    module = None
-    while package and not module:
-        with suppress(ModuleNotFoundError):  # `package` is a module, not a package
-            module = find_spec(f"{package}.names") and importlib.import_module(f"{package}.names")
-        package = package.rpartition(".")[0]
+    name = names_module(package)
+    module = importlib.import_module(name) if name else None
     tables = ("MEASURES", "NAMES", "CONDITIONS", "UNMET")
     return Names(*(getattr(module, table, {}) for table in tables))

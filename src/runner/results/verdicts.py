@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from runner.core.catalogue import judges
 from runner.results.style import GREY
 
 KINDS = {"paper": "", "ours": " (additional)", "illustration": " (a loose bound)"}
@@ -39,13 +40,13 @@ def lines(judged: pd.DataFrame, path: Path, scale: str) -> list[str]:
     """
     ordered = judged.iloc[judged["kind"].map([*KINDS].index).argsort(kind="stable")]
     fails, holds = ordered["verdict"] == "fails", ordered["verdict"] == "holds"
-    is_important = fails if scale == "smoke" else ~holds
+    is_important = ~holds if judges(scale) else fails
     if len(ordered) > MOST_CLAIMS:
         room = MOST_CLAIMS - 1 - is_important.sum()
         ordered = ordered[is_important | ((~is_important).cumsum() <= room)]
     texts = [line(row, scale) for row in ordered.itertuples()]
     if left := len(judged) - len(ordered):
-        verdict = "" if scale == "smoke" else f" that hold{'s' * (left == 1)}"
+        verdict = f" that hold{'s' * (left == 1)}" if judges(scale) else ""
         texts.append(f"… and {left} more{verdict}: {path}")
     return [*texts, summary(judged, scale)] if len(judged) else []
 
@@ -58,7 +59,7 @@ def line(row: Any, scale: str = "") -> str:
     only `summary` gives it. row: a row of `claims.judge`.
     """
     begin = f"{MARKS[row.verdict][0]} {row.verdict:<9}  {row.statement}{KINDS[row.kind]}"
-    reason = row.note if row.verdict == "undecided" and scale != "smoke" else ""
+    reason = row.note if row.verdict == "undecided" and judges(scale) else ""
     measured = "; ".join(filter(None, [row.measured, reason]))
     return f"{begin:<{13 + STATEMENT}}   {measured}".rstrip()
 
@@ -79,7 +80,7 @@ def summary(judged: pd.DataFrame, scale: str) -> str:
     number, _, rest = parts[0].partition(" ")
     noun = "claim" if number == "1" else "claims"
     text = f"{', '.join([f'{number} {noun} {rest}', *parts[1:]])}."
-    if scale == "smoke":
+    if not judges(scale):
         small = " smoke is too small to judge: scale=quick is the first that can."
         return text + small * ("undecided" in counts)
     return f"{text} {_standing(judged['standing'])}" if "standing" in judged else text

@@ -28,7 +28,7 @@ from runner.core import progress
 from runner.core.catalogue import module_of
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
-from runner.runs.costs import announcement, expected_seconds
+from runner.runs.costs import announcement, choice_note, expected_seconds
 from runner.runs.jobs import Attempt, Job, complete
 from runner.runs.run import kept_notes
 
@@ -95,7 +95,8 @@ def plan(order: Order) -> tuple[list[Job], str]:
     jobs = [job for job in order.jobs if job.run.is_wanted(job.settings)]
     count = f"{len(order.jobs)} runs, {len(order.jobs) - len(jobs)} of them complete"
     cost = "" if on_slurm(order.composed) else announcement(jobs, side_by_side(order.composed))
-    return jobs, "; ".join(filter(None, (count if len(order.jobs) > 1 else "", cost)))
+    choice = choice_note(jobs) if not order.figures else ""
+    return jobs, "; ".join(filter(None, (count if len(order.jobs) > 1 else "", cost, choice)))
 
 
 def wanted(order: Order) -> list[Attempt]:

@@ -146,6 +146,17 @@ class StudyConfig:
             if name in names:
                 raise InputError(f"{name}={value} changes nothing with {where}: leave it out")
 
+    def grids(self) -> dict[str, list[Any]]:
+        """Return the parameters from whose values a run chooses by training separate networks.
+
+        These are the learning rates of studies with selection replicates. With a single value there
+        is nothing to choose.
+        """
+        values = {**vars(self)}
+        trains = "selection_replicates" in values and values.get("train", True)
+        grid = values.get("learning_rates") or []
+        return {"learning_rates": grid} if trains and len(grid) > 1 else {}
+
     def own_functions(self) -> tuple[str, ...]:
         """Return the user's functions among the parameters' values, as `module:function`."""
         values = [getattr(self, item.name) for item in fields(self) if item.metadata["own"]]

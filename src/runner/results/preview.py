@@ -4,18 +4,31 @@ import warnings
 from contextlib import suppress
 from dataclasses import fields
 from functools import partial
+from string import ascii_lowercase
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure as MplFigure
+from matplotlib.ticker import AutoLocator
 
 from runner.core.catalogue import config_of, headline, part_of, rows_of
 from runner.core.studies import column_types
-from runner.results.captions import dataset_in, repeated
+from runner.results.captions import caption, dataset_in, repeated, value_named
 from runner.results.drawing import DOT, Draw, draw, upper
 from runner.results.labels import names_of
 from runner.results.rows import Tables
-from runner.results.style import BLUE, GREY, Picture, as_bytes, drawn_in, settle, sheet
+from runner.results.style import (
+    GREY,
+    PALETTE,
+    Look,
+    Picture,
+    as_bytes,
+    drawn_in,
+    name_ends,
+    panel,
+    settle,
+    sheet,
+)
 from runner.runs.files import write_atomically
 from runner.runs.run import Run, load
 
@@ -41,12 +54,71 @@ def preview(run: Run) -> tuple[bytes, pd.DataFrame]:
         picture, summary = draw(overview_of(study), tables)
         summary = summary.drop(columns=_repeated_in(summary, study))
         settle(picture)
+        whole_ticks(picture)
         if isinstance(picture, Picture):
-            source, _, what = headline("study", study).replace("`", "").rpartition(": ")
+            source = _titles(study)[0]
             above = DOT.join(filter(None, (source or study, dataset_in(tables))))
             drawn = statistic(study, tables, summary)
-            picture.add_header(upper(above), upper(what), [(drawn, GREY)])
+            picture.add_header(upper(above), title(run), [(drawn, GREY)])
         return as_bytes(picture), summary
+
+
+def _titles(study: str) -> tuple[str, str]:
+    """Return where a study is from, and what it shows: "paper B, figure 1", "ranks by depth"."""
+    source, _, what = headline("study", study).replace("`", "").rpartition(": ")
+    return source, getattr(part_of(study, "figures"), "TITLE", what)
+
+
+def title(run: Run) -> str:
+    """Return the title of a run's preview: "Rank by layer and training: depth 32, digits".
+
+    It names the main parameters, the width and the data of the run, and what is on the x-axis.
+    """
+    study, values = run.config.study, vars(run.config)
+    facts = []
+    for name in dict.fromkeys([*run.config.named, *USUAL]):
+        if (value := values.get(name)) is not None:
+            listed = value if isinstance(value, list) else [value]
+            printed = [value_named(one, study) for one in listed]
+            text = ", ".join(printed) if len(listed) < 4 else f"{printed[0]} to {printed[-1]}"
+            speaks = name in ("data", "architecture") or str(value) != text
+            is_alone = isinstance(listed[0], str) and speaks
+            facts.append(text if is_alone else f"{name.replace('_', ' ')} {text}")
+    return upper(": ".join(filter(None, (_titles(study)[1], ", ".join(facts)))))
+
+
+USUAL = ("width", "data")
+"""Parameters that the title of a preview names in addition to the main ones."""
+
+
+def described(run: Run) -> str:
+    """Return the caption of a run's preview.
+
+    It is in the study's `figures.py`: CAPTION, or the caption of the figure that the preview draws.
+    """
+    study, tables = run.config.study, load([run])
+    words = getattr(part_of(study, "figures"), "CAPTION", "")
+    for drawing in getattr(part_of(study, "figures"), "FIGURES", []):
+        if not words and drawing.draw == overview_of(study):
+            words = drawing.caption
+    return caption(title(run), words, study, tables)
+
+
+def whole_ticks(picture: MplFigure) -> None:
+    """Put the ticks of a linear x-axis at whole numbers if all points are at whole numbers.
+
+    These are axes with layers, epochs or depths. Ticks that were set by hand stay.
+    """
+    for axes in picture.axes:
+        points = [
+            np.asarray(line.get_xdata(), float)
+            for line in axes.lines
+            if all(line.get_transform().contains_branch_seperately(axes.transData))
+        ]
+        x = np.concatenate([np.array([]), *points])
+        locator = axes.xaxis.get_major_locator()
+        if isinstance(locator, AutoLocator) and x.size and (x[np.isfinite(x)] % 1 == 0).all():
+            locator.set_params(integer=True)
 
 
 def _repeated_in(summary: pd.DataFrame, study: str) -> list[str]:
@@ -88,36 +160,58 @@ def with_names(table: pd.DataFrame, study: str) -> pd.DataFrame:
 def report(run: Run) -> str:
     """Draw the preview of a complete run as `overview.png` in its folder; return a report as text.
 
-    The report has the summary and the paths of the run's files. If the folder cannot be written,
-    there is no picture. Raises InputError if the run is missing or damaged.
+    The caption is in `overview.txt`. The report has the summary and the paths of the run's files.
+    If the folder cannot be written, there is no picture. Raises InputError if the run is missing or
+    damaged.
     """
     png, summary = preview(run)
     with suppress(OSError):  # a complete run on a disk that is read only
         write_atomically(run.folder / "overview.png", png)
+        write_atomically(run.folder / "overview.txt", described(run).encode())
     study = run.config.study
     drawn = statistic(study, load([run]), summary)
     lines = [printed(summary, study), *filter(None, [drawn]), ""]
-    lines += [str(run), f"{run.folder}: overview.png, config.yaml, run.log, provenance.json"]
+    lines += [
+        str(run),
+        f"{run.folder}: overview.png, overview.txt, config.yaml, run.log, provenance.json",
+    ]
     lines += [f"  {name}.csv  {table['rows']} rows" for name, table in run.result["tables"].items()]
     return "\n".join(lines)
+
+
+MOST_SERIES = 6
+"""The largest number of values of a key that have colors in `against_keys`."""
 
 
 def against_keys(study: str, tables: Tables) -> tuple[MplFigure, pd.DataFrame]:
     """Draw the numbers in a run's first table against a key; return the picture and a summary.
 
-    A key is a column that identifies rows, such as the layer. The key with the most values is used.
+    A key is a column that identifies rows, such as the layer. The key with the most values is on
+    the x-axis, and a second key has colors.
     """
     name, rows = next(iter(tables.items()))
-    keys = rows_of(study)[name].keys
-    varied = [key for key in keys if key != "replicate" and rows[key].nunique() > 1] or [*keys]
-    x = rows[varied].nunique().idxmax()
+    names, keys = names_of(study), rows_of(study)[name].keys
+    counts = rows[[key for key in keys if key != "replicate"] or [*keys]].nunique()
+    x = counts.idxmax()
+    series = [key for key in counts.index if key != x and 1 < counts[key] <= MOST_SERIES]
+    groups = [("", rows)] if not series else list(rows.groupby(series[-1], sort=False))
     parameters = [item.name for item in fields(config_of(study))]
     numbers = rows.select_dtypes("number").drop(columns=[*keys, *parameters], errors="ignore")
-    height = max(1, -(-len(numbers.columns) // 3))
-    picture, panels = sheet(height, 3, height=2.4 * height, gap=0.6)
-    for panel in panels.flat[len(numbers.columns) :]:
-        panel.remove()
-    for panel, (column, values) in zip(panels.flat, numbers.items(), strict=False):
-        panel.plot(rows[x], values, ".", color=BLUE)
-        panel.set(xlabel=x, title=column)
+    cols = min(3, max(1, len(numbers.columns)))
+    height = max(1, -(-len(numbers.columns) // cols))
+    picture, grid = sheet(height, cols, height=2.7 * height, gap=0.7, right=1.5 if series else 0.15)
+    for axes in grid.flat[len(numbers.columns) :]:
+        axes.remove()
+    for letter, axes, column in zip(ascii_lowercase, grid.flat, numbers, strict=False):
+        panel(axes, letter, names.column(column), names.column(x))
+        values = numbers[column][np.isfinite(numbers[column])]
+        if len(values) and values.min() > 0 and values.max() > 100 * values.min():
+            axes.set_yscale("log")
+        ends = []
+        for (value, group), color in zip(groups, PALETTE, strict=False):
+            axes.plot(group[x], group[column], ".", color=color, ms=7)
+            last = group.loc[group[column].notna()].sort_values(x)[column].iloc[-1:]
+            ends += [(end, names.value(value), Look(color)) for end in last if series]
+        if axes in grid[:, -1]:
+            name_ends(axes, ends)
     return picture, numbers.describe().rename_axis("statistic").reset_index()

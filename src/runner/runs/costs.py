@@ -4,13 +4,16 @@ import json
 import logging
 import math
 import os
+import re
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
 from runner.core.progress import duration
+from runner.core.studies import StudyConfig
 from runner.runs.jobs import Job
 from runner.runs.provenance import DRIVER, REFERENCE
-from runner.runs.run import Run
+from runner.runs.run import Run, shown_parameters
 
 log = logging.getLogger("runner")
 
@@ -30,11 +33,12 @@ def expected_seconds(run: Run) -> float:
 def announcement(jobs: list[Job], abreast: int) -> str:
     """Return a text about how long jobs will take, by the times of the reference's runs.
 
-    An example is `about 3 min on 2 cores (from the reference's times)`. The text is empty if the
-    reference has no time on the CPU for one of the jobs, or if a GPU computes them. abreast: how
-    many jobs run side by side.
+    An example is `about 3 min on 2 cores (from the reference's times)`. For a run that the
+    reference does not have, the time of the most similar one is taken. The text is empty if there
+    is none for one of the jobs, or if a GPU computes them. abreast: how many jobs run side by side.
     """
-    costs = [of_reference().get(job.run.name, {"device": ""}) for job in jobs]
+    known = of_reference()
+    costs = [known.get(job.run.name) or similar(job.config) for job in jobs]
     device = jobs[0].settings.device if jobs else "none"
     is_on_cpu = device == "cpu" or device == "auto" and not DRIVER.exists()
     if not is_on_cpu or any(run.get("device", "cpu") != "cpu" for run in costs):
@@ -42,7 +46,72 @@ def announcement(jobs: list[Job], abreast: int) -> str:
     seconds = [run["seconds"] for run in costs]
     cores = min(len(jobs), abreast, os.cpu_count() or 1)
     took = duration(max(sum(seconds) / cores, *seconds))
-    return f"{took}{f' on {cores} cores' * (cores > 1)} (from the reference's times)"
+    of_others = all(job.run.name in known for job in jobs)
+    source = "the reference's times" if of_others else "times of similar runs in the reference"
+    return f"{took}{f' on {cores} cores' if cores > 1 else ''} (from {source})"
+
+
+def choice_note(jobs: list[Job]) -> str:
+    """Return how a command's runs can skip the choice of learning rates; empty if none chooses."""
+    for config in (job.config for job in jobs):
+        if grids := config.grids():
+            words = [f"{name}=[{grid[(len(grid) - 1) // 2]}]" for name, grid in grids.items()]
+            off = " or train=false" if hasattr(config, "train") else ""
+            chosen = "learning rates" if len(grids) == 1 else ", ".join(grids).replace("_", " ")
+            return f"part of it chooses {chosen}: {' '.join(words)}{off} skips this"
+    return ""
+
+
+FACTORS = ("epochs", "steps", "layers", "depth")
+"""Parameters to which the time of a run is roughly proportional, as it is to `_networks`."""
+
+COUNTS = {*FACTORS, "replicates", "chains", "selection_replicates", "learning_rates", "seed"}
+
+MOST_DIFFERENT = 4
+"""The largest difference of similar runs: a number counts 1, a name 2, and a switch 5."""
+
+
+def similar(config: StudyConfig) -> dict[str, Any]:
+    """Return the estimated cost of a run, from the stored run with the most equal parameters.
+
+    The seconds of the stored run are multiplied by the ratios of FACTORS and of the numbers of
+    networks. If there is no similar run, the result has the device `""`.
+    """
+    mine, found = shown_parameters(config, all=True), list[tuple[int, float, float]]()
+    defaults = shown_parameters(type(config)(), all=True)
+    for name, cost in of_reference().items():
+        study, _, words = name.partition(" ")
+        if study != config.study or cost.get("device", "cpu") != "cpu":
+            continue
+        pairs = (word.partition("=") for word in words.split(",") if "=" in word)
+        theirs = {**defaults, **{key: value for key, _, value in pairs}}
+        different = sum(
+            _weight(mine[key]) for key in mine if key not in COUNTS and mine[key] != theirs[key]
+        )
+        with suppress(ValueError, ZeroDivisionError):  # a null, or a list
+            ratio = _networks(mine) / _networks(theirs)
+            for key in FACTORS:
+                if mine.get(key) != theirs.get(key):
+                    ratio *= float(mine[key]) / float(theirs[key])
+            seconds = min(cost["seconds"], cost.get("cpu_seconds") or math.inf) * ratio
+            found.append((different, abs(math.log(ratio)), seconds))
+    different, _, seconds = min(found, default=(math.inf, 0.0, 0.0))
+    return {"device": "cpu", "seconds": seconds} if different <= MOST_DIFFERENT else {"device": ""}
+
+
+def _weight(value: str) -> int:
+    return 5 if value in ("True", "False") else 1 if re.fullmatch(r"[-+.\de]+", value) else 2
+
+
+def _networks(parameters: dict[str, str]) -> float:
+    """Return how many networks a run trains for each kind, with those that choose learning rates.
+
+    parameters: all parameters as texts.
+    """
+    number = float(parameters.get("replicates") or parameters.get("chains") or 1)
+    grid = parameters.get("learning_rates", "").count("+") + 1
+    tries = float(parameters.get("selection_replicates", 0)) * grid if grid > 1 else 0
+    return number + tries
 
 
 @cache

@@ -38,7 +38,7 @@ WEIGHTS = "weights.safetensors"
 """The trained weights, with `keep_weights=true`: `batch/width=64/replicate=0/W1`, ..."""
 
 WRITTEN = {RESULT, CHECKPOINT, WEIGHTS, "config.yaml", "provenance.json", "run.log", "error.txt"}
-WRITTEN |= {"overview.png"}
+WRITTEN |= {"overview.png", "overview.txt"}
 """The files that a run writes in addition to its tables."""
 
 LONGEST_KEY = 120
@@ -371,8 +371,13 @@ def _sha256(path: Path, size: int, changed: int) -> str:
 
 def knobs(config: StudyConfig) -> str:
     """Return the parameters that differ from their defaults, as text: `depth=32,seed=1`."""
-    values = config.identity().items()
-    return ",".join(f"{name}={readable(value)}" for name, value in values if name not in UNNAMED)
+    return ",".join(f"{name}={text}" for name, text in shown_parameters(config).items())
+
+
+def shown_parameters(config: StudyConfig, all: bool = False) -> dict[str, str]:
+    """Return parameters as texts, by name: those that differ from their defaults, or all."""
+    values = vars(config) if all else config.identity()
+    return {name: readable(value) for name, value in values.items() if name not in UNNAMED}
 
 
 def identity_of(config: StudyConfig) -> str:

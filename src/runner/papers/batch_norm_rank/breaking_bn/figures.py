@@ -231,6 +231,15 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, before.merge(after.reset_index(), on="method", suffixes=("_before", ""))
 
 
+TITLE = "accuracy, rank and gradients by epoch"
+
+CAPTION = (
+    "Panels show the training accuracy, the rank of the last hidden layer, its lower bound r, and"
+    " the alignment of different images' gradients. Lines are medians, bands the range of the"
+    " replicates."
+)
+"""Title and caption of the preview."""
+
 LOOKS = METHODS
 """Line styles in the picture of a sweep, by method."""
 

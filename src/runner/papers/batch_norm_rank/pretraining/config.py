@@ -143,7 +143,13 @@ class Pretraining(TrainedMLPs):
     @property
     def chooses(self) -> bool:
         """Return whether learning rates or steps of pre-training are chosen from several."""
-        return any(len(g) > 1 for g in (self.learning_rates, self.batch_norm_rates, self.steps))
+        return bool(self.grids())
+
+    def grids(self) -> dict[str, list[Any]]:
+        """Return the learning rates and step sizes that the training procedure chooses from."""
+        settled = self.settled()
+        names = ("learning_rates", "batch_norm_rates", "steps")
+        return {n: values for n in names if len(values := getattr(settled, n)) > 1}
 
     def purposes(self) -> tuple[str, ...]:
         """Return the names of the run's random streams, such as "pretraining"."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import inf
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from runner.core.choices import ACTIVATIONS, INITIALIZATIONS, NORMALIZATIONS
 from runner.core.errors import InputError
@@ -77,6 +77,10 @@ class RankCollapse(TrainedMLPs):
         if self.measure:
             return "it does not support measure=..."
         return None
+
+    def grids(self) -> dict[str, list[Any]]:
+        """Return the learning rates to choose from. With protocol=authors there is no choice."""
+        return {} if self.protocol == "authors" else super().grids()
 
     def purposes(self) -> tuple[str, ...]:
         """Return the names of the run's random streams, such as "weights"."""

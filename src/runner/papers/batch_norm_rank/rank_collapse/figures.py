@@ -287,10 +287,10 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     The returned table has a row for each normalization, with medians over replicates: ranks of the
     last layer before training, and results of the last epoch.
     """
-    picture, ((first, _), *_) = draw_panels(
-        tables, [RANK, BOUND, ACCURACY], "normalization", normalization, height=3.2, gap=0.7
-    )
-    first.legend()
+    shown = [RANK, BOUND, ACCURACY] if "training" in tables else [RANK, BOUND]
+    room = {"height": 3.2, "gap": 0.7, "right": 1.15}
+    picture, drawn = draw_panels(tables, shown, "normalization", normalization, **room)
+    name_ends(*drawn[-1])
     ranks = ["matrix_rank", "soft_rank", "rank_bound"]
     last = rank_of_last_layer(tables["metrics"])
     summary = last.groupby("normalization", sort=False)[ranks].median()
@@ -300,6 +300,14 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         summary = summary.join(ends[columns].median())
     return picture, summary.reset_index()
 
+
+TITLE = "rank by layer and training"
+
+CAPTION = (
+    "Panels show the rank of each hidden layer before training, its lower bound r, and the training"
+    " accuracy by epoch. Lines are medians, bands the range of the replicates."
+)
+"""Title and caption of the preview."""
 
 LOOKS = NORMALIZATIONS
 """Line styles in the picture of a sweep, by normalization."""

@@ -360,6 +360,9 @@ def _better(tables: Tables) -> str:
     return f" (at depth {depths} training ends lower in {tasks})" if depths else ""
 
 
+CAPTION = caption_bottleneck
+"""Caption of the preview."""
+
 HEADLINE = ["parameter_norm", "train_cost", "test_cost", "rank"]
 
 LOOKS = {recipe: look for recipe, (_, look) in RECIPES.items()}

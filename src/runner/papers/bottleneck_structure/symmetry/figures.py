@@ -307,6 +307,9 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, networks[columns].assign(learned=networks["test_cost"] < FITTED)
 
 
+CAPTION = caption_symmetry
+"""Caption of the preview."""
+
 HEADLINE = ["knn_r2_axis", "knn_r2_orthogonal", "step_r2", "orbit_ratio"]
 
 FIGURES = [

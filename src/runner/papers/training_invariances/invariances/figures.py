@@ -492,6 +492,14 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, table.add_prefix("drift at ").reset_index()
 
 
+TITLE = "drift of invariants by learning rate"
+
+CAPTION = (
+    "Lines are the relative change of a quantity after training, medians of the networks. Blue"
+    " quantities are constant by the paper, orange ones are controls."
+)
+"""Title and caption of the preview."""
+
 HEADLINE = ["drift"]
 
 FIGURES = [

@@ -400,6 +400,15 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, ends(rows).groupby(keys)[summary].median().reset_index()
 
 
+TITLE = "low rank of the last inner layer as the loss falls"
+
+CAPTION = (
+    "Lines are the k leading squared singular values of the last inner layer, divided by the sum"
+    " of all, as the training loss falls. They are medians of the networks with equal gain,"
+    " learning rate and weight decay."
+)
+"""Title and caption of the preview."""
+
 LOOKS = {name.lower(): look for name, look in METHODS.items()}
 """Line styles in sweeps over the optimizer."""
 

@@ -21,6 +21,14 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, shown.drop(columns="replicate").reset_index()
 
 
+TITLE = "training accuracy and lower bound r by epoch"
+
+CAPTION = (
+    "(a) shows the training accuracy, (b) the lower bound r of the rank, a mean over layers."
+    " Lines are medians, bands the range of the replicates."
+)
+"""Title and caption of the preview."""
+
 LOOKS = METHODS | CONTROLS
 """Line styles in the picture of a sweep, by method."""
 

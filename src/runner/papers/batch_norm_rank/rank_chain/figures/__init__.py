@@ -28,6 +28,9 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 STATISTIC = "mean"
 
+TITLE = "very deep linear networks"
+"""Title of the preview."""
+
 HEADLINE = ["soft_rank", "rank_bound", "log_ratio", "change"]
 
 LOOKS = widths.LAWS

@@ -89,10 +89,11 @@ def test_two_workers_write_one_line_and_a_single_run_its_own_log(tmp_path, numbe
     assert len(logs) == number and all("starts:" in log and "complete: " in log for log in logs)
 
 
-def test_runs_of_the_reference_have_an_announced_cost_and_others_none(tmp_path, monkeypatch):
+def test_runs_of_the_reference_and_similar_ones_have_an_announced_cost(tmp_path, monkeypatch):
     known = job_of("figure=rank-fig3b", f"outputs={tmp_path}", "device=cpu")
     assert announcement([known], abreast=2) == "about 1 s (from the reference's times)"
-    assert announcement([known, job(tmp_path, BnOnly(seed=77))], abreast=2) == ""
+    others = announcement([known, job(tmp_path, BnOnly(seed=77))], abreast=2)
+    assert others.endswith("(from times of similar runs in the reference)")
     assert announcement([job(tmp_path, known.config, "cuda")], abreast=1) == ""
     assert announcement([], abreast=1) == ""
     monkeypatch.setattr("runner.runs.costs.os.cpu_count", lambda: 2)

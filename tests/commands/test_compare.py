@@ -103,8 +103,9 @@ def test_another_seed_is_compared_by_its_distribution(tmp_path, capsys):
     assert f"not made at scale quick: {name}" in capsys.readouterr().out
     for run in paper_figure(name, typed).runs:
         execute(run, Settings(outputs=str(tmp_path), device="cpu"))
-    assert compare.main([name, *typed]) == 0
+    assert compare.main([name, "rank-fig12", *typed]) == 0, "figure 12 has no scale quick"
     said = capsys.readouterr().out
+    assert "not in the reference at scale quick: rank-fig12\n" in said
     assert f"{name} with seed=9: both seeds can be from the same distribution (perm" in said
     with pytest.raises(InputError, match="omit chains=5"):
         compare.main([name, *typed[:1], "chains=5"])

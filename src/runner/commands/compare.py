@@ -141,21 +141,23 @@ def main(arguments: list[str]) -> int:
     names, typed = named_figures(parser.parse_args(arguments).words)
     first = paper_figure((names or figure_names())[0], typed)
     require_readable(first.outputs)
+    has_seed = any(word.startswith("seed=") for word in typed)
     differs, absent = False, dict[str, list[str]]()
     for name in names or figure_names():
         is_kept = (REFERENCE / first.scale / name).exists()
-        figure = paper_figure(name, typed)
-        if is_kept and _has_other_seed(figure) and (result := compare_seeds(figure, REFERENCE)):
-            text, is_other = result
-            print(f"{name} with {figure.overrides[0]}: {text}")
-            differs = differs or is_other
-            continue
-        lines = compare(name, typed, REFERENCE) if is_kept and not _has_other_seed(figure) else None
-        if lines is None:
-            absent.setdefault("not made" if is_kept else "not in the reference", []).append(name)
-        else:
+        lines = seeds = None
+        if is_kept and has_seed and _has_other_seed(figure := paper_figure(name, typed)):
+            seeds = compare_seeds(figure, REFERENCE)
+        elif is_kept:
+            lines = compare(name, typed, REFERENCE)
+        if seeds is not None:
+            print(f"{name} with {figure.overrides[0]}: {seeds[0]}")
+            differs = differs or seeds[1]
+        elif lines is not None:
             _show(name, lines)
             differs = differs or len(lines) > 0
+        else:
+            absent.setdefault("not made" if is_kept else "not in the reference", []).append(name)
     for why, names in absent.items():
         text = f"{why} at scale {first.scale}: {', '.join(names)}"
         print(fill(text, 100, break_on_hyphens=False))

@@ -51,7 +51,8 @@ def test_the_title_names_the_run_and_the_axes(words, said):
 
 
 def test_ticks_are_at_whole_layers_and_epochs_only():
-    picture, ((whole, parts),) = sheet(1, 2)
+    picture, ((whole, parts, texts),) = sheet(1, 3)
+    texts.plot(["wide", "deep"], [0.5, 0.7])
     whole.plot([1, 2], [0.5, 0.7])
     whole.axhline(0.5)
     parts.plot([0.1, 0.2], [0.5, 0.7])

@@ -111,7 +111,7 @@ def whole_ticks(picture: MplFigure) -> None:
     """
     for axes in picture.axes:
         points = [
-            np.asarray(line.get_xdata(), float)
+            np.asarray(line.get_xdata(orig=False), float)
             for line in axes.lines
             if all(line.get_transform().contains_branch_seperately(axes.transData))
         ]

@@ -4,7 +4,8 @@ import pandas as pd
 import pytest
 
 from runner.data import LABELLED
-from runner.results.captions import DATASETS, caption, facts
+from runner.results.captions import caption, facts
+from runner.results.labels import DATASETS
 from runner.results.rows import select, spread
 
 TABLES = {

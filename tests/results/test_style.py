@@ -18,6 +18,8 @@ from runner.core.errors import InputError
 from runner.core.papers import PAPERS
 from runner.core.settings import Settings
 from runner.results.finishing import fit, save, shrink
+from runner.results.labels import names_in
+from runner.results.looks import looks_of
 from runner.results.style import (
     BLUE,
     STYLES,
@@ -271,14 +273,16 @@ def test_a_name_stands_at_its_line_on_any_scale_and_not_outside_of_the_axes(axes
     assert [text._check_xy() for text in axes.texts] == [True, False]
 
 
-def looks_of(paper: str) -> dict[str, dict]:
-    """The looks of a paper: by mapping, or by the place in a tuple."""
+def looks_by_table(paper: str) -> dict[str, dict]:
+    """The looks of a paper: by column of its table of names, or by the tuple in its `looks.py`."""
+    names = names_in(f"runner.papers.{paper}").values
     module = importlib.import_module(f"runner.papers.{paper}.looks")
-    values = {name: dict(enumerate(value)) if isinstance(value, tuple) else value
-              for name, value in vars(module).items()}  # fmt: skip
-    return {name: looks for name, looks in values.items()
-            if isinstance(looks, dict) and looks
-            and all(isinstance(look, Look) for look in looks.values())}  # fmt: skip
+    tables = {column: looks_of(table) for column, table in names.items()}
+    for name, value in vars(module).items():
+        rows = dict(enumerate(value)) if isinstance(value, tuple) else value
+        if isinstance(rows, dict) and all(isinstance(look, Look) for look in rows.values()):
+            tables[name] = rows
+    return {name: looks for name, looks in tables.items() if looks}
 
 
 def grey(look: Look) -> float:
@@ -289,11 +293,11 @@ def grey(look: Look) -> float:
 @pytest.mark.parametrize("paper", PAPERS)
 def test_no_two_methods_differ_by_their_hue_alone(paper):
     form = attrgetter("marker", "dashes", "width", "hollow")
-    for name, looks in looks_of(paper).items():
+    for name, looks in looks_by_table(paper).items():
         for (one, first), (other, second) in combinations(looks.items(), 2):
             differs = form(first) != form(second) or abs(grey(first) - grey(second)) > 0.08
             assert differs, f"{name}: {one}, {other}"
-    assert looks_of(paper)
+    assert looks_by_table(paper)
 
 
 def test_a_name_can_be_read_on_white():

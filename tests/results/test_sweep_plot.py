@@ -17,9 +17,9 @@ from runner.core import catalogue
 from runner.core.catalogue import FOLDERS, Package, part_of, rows_of, studies
 from runner.core.errors import InputError
 from runner.core.settings import Settings
-from runner.papers.norm_tuning.bn_only import figures as bn_only_figures
 from runner.papers.norm_tuning.constructions import figures, study
 from runner.papers.norm_tuning.constructions.config import Constructions
+from runner.papers.norm_tuning.names import NAMES
 from runner.papers.training_invariances.invariances.config import Invariances
 from runner.results import sweep_plot
 from runner.results.style import PALETTE
@@ -160,8 +160,8 @@ def test_the_numbers_drawn_are_those_of_the_tables_in_the_looks_of_the_figures(r
     medians = tables.groupby(["method", "target_width"])["test_mse"].median()
     assert lines(picture.axes[0]) == {tuple(rows) for _, rows in medians.groupby("method")}
     (legend,) = [axes.get_legend() for axes in picture.axes if axes.get_legend()]
-    methods = list(plot.points["line"].unique())
-    colors = [bn_only_figures.LOOKS[method].color for method in methods]
+    methods = list(plot.points["method"].unique())
+    colors = [NAMES["method"][method].look.color for method in methods]
     assert [line.get_color() for line in legend.get_lines()] == colors
 
 
@@ -170,7 +170,7 @@ def test_what_does_not_vary_is_drawn_only_if_it_is_asked_for(constructed, monkey
     assert "agreement" not in set(sweep.choose().points["number"]), "it is 1 everywhere"
     assert list(sweep.choose(y=["agreement"]).points["value"]) == [1.0] * 4
     axes, *_ = draw(sweep.choose()).axes
-    assert [text.get_text() for text in axes.get_xticklabels()] == ["Theorem\n1", "Theorem\n3"]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["Theorem 1", "Theorem 3"]
     assert {line.get_linestyle() for line in axes.lines} == {"None"}, "no line between categories"
     monkeypatch.setattr(figures, "HEADLINE", ["agreement"])
     with pytest.raises(InputError, match="no number of constructions varies with theorem"):

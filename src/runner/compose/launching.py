@@ -28,6 +28,7 @@ from runner.core import progress
 from runner.core.catalogue import module_of
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
+from runner.results.labels import names_of
 from runner.runs.costs import announcement, choice_note, expected_seconds
 from runner.runs.jobs import Attempt, Job, complete
 from runner.runs.run import kept_notes
@@ -119,6 +120,7 @@ def wanted(order: Order) -> list[Attempt]:
         figure.register_rules()
     for study in {job.config.study for job in jobs}:
         module_of(study)
+        names_of(study)
     if settings.tracker:
         from runner.runs import trackers  # late: it imports torch
 

@@ -7,12 +7,13 @@ its tables. A caption therefore names exactly the data, the sizes and the replic
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import fields
+from functools import partial
 from textwrap import fill
 
 import pandas as pd
 
 from runner.core.catalogue import config_of
-from runner.results.labels import names_of
+from runner.results.labels import Names, names_of, upper
 from runner.results.rows import NoRows, Present, Tables
 
 Caption = str | Callable[[Tables], str]
@@ -33,15 +34,6 @@ SIZES = {
     "train_samples": "training samples",
 }
 """The parameters that a caption may name, in this order, with their printed names."""
-
-DATASETS = {
-    "digits": "digits",
-    "fashion_mnist": "Fashion-MNIST",
-    "cifar10": "CIFAR-10",
-    "random_pixels": "random pixels",
-    "gaussian": "Gaussian",
-}
-"""Printed names of datasets."""
 
 REPLICATES = {"replicates": "replicates", "chains": "networks"}
 """Columns with the number of repetitions, and the printed name of a repetition in the plural."""
@@ -88,9 +80,9 @@ def columns_named(words: str, tables: Tables, study: str) -> str:
     names = names_of(study)
     printed = {column: names.column(column) for rows in tables.values() for column in rows}
     for rows in tables.values():
-        columns = rows.select_dtypes(exclude="number")
-        texts = {text for column in columns for text in rows[column].unique()}
-        printed |= {value: names.value(value) for value in names.values if value in texts}
+        for column in rows.select_dtypes(exclude="number"):
+            values = filter(partial(names.entry, column), rows[column].unique())
+            printed |= {value: names.value(column, value) for value in values}
     named = []
     for name, text in sorted(printed.items(), key=lambda pair: -len(pair[1])):
         words, count = re.subn(rf"(?<!\w){re.escape(text)}(?!\w)", "", words, flags=re.I)
@@ -101,7 +93,7 @@ def columns_named(words: str, tables: Tables, study: str) -> str:
 
 def _are_alike(name: str, printed: str) -> bool:
     """Return whether each word of a name begins a word of its printed name."""
-    printed = printed.replace("-", "")
+    printed = f"{printed.replace('-', '')} {printed}"
     return all(re.search(rf"\b{re.escape(word)}", printed, re.I) for word in name.split("_"))
 
 
@@ -114,15 +106,15 @@ def dataset_in(tables: Tables) -> str:
     values, sizes = _values(tables, "data"), _values(tables, "train_images")
     if values == ["gaussian"]:
         return ""
-    names = [DATASETS.get(value, value) for value in values]
+    names = [Names().value("data", value) for value in values]
     if len(names) == len(sizes) == 1:
         return f"{names[0]} ({int(sizes[0]):,} training images)"
     return ", ".join(names)
 
 
 def _sentence(text: str) -> str:
-    text = " ".join(text.split())
-    return text[:1].upper() + text[1:] + "." * (bool(text) and text[-1] not in ".!?")
+    text = upper(" ".join(text.split()))
+    return text if not text or text[-1] in ".!?" else f"{text}."
 
 
 def facts(study: str, tables: Tables) -> Iterator[str]:
@@ -134,7 +126,7 @@ def facts(study: str, tables: Tables) -> Iterator[str]:
     parameters = {item.name for item in fields(config_of(study))}
     for column, name in SIZES.items():
         if {column, f"{column}s"} & parameters and (values := _values(tables, column)):
-            yield f"{name}: {_span(values, study)}"
+            yield f"{name}: {_span(values, column, study)}"
             if column == "data" and (pixels := _values(tables, "image_pixels")):  # a user's file
                 yield f"images: {' and '.join(pixels)}"
     if count := repeated(tables, parameters):
@@ -154,25 +146,20 @@ def repeated(tables: Tables, among: Collection[str] = tuple(REPLICATES)) -> str:
     return ""
 
 
-def value_named(value: object, study: str) -> str:
-    """Return the printed name of a dataset, or of another value in a study's tables."""
-    return DATASETS.get(str(value)) or names_of(study).value(value)
-
-
 def _values(tables: Tables, column: str) -> list:
     """Return the sorted values of a column in the tables that have it."""
     columns = [rows[column] for rows in tables.values() if column in rows and len(rows)]
     return sorted(pd.concat(columns).dropna().unique()) if columns else []
 
 
-def _span(values: list, study: str = "") -> str:
+def _span(values: list, column: str = "", study: str = "") -> str:
     """Return values as text: names, or numbers, or the range of many numbers.
 
-    study: the study whose printed names are written; names need it.
+    column, study: where the printed names of texts belong.
     """
     if isinstance(values[0], str):
         if len(values) > 3:
             return f"{len(values)} kinds"
-        return ", ".join(value_named(value, study) for value in values)
+        return ", ".join(names_of(study).value(column, value) for value in values)
     numbers = [f"{value:,}" if value % 1 else f"{int(value):,}" for value in map(float, values)]
     return " and ".join(numbers) if len(numbers) < 3 else f"{numbers[0]} to {numbers[-1]}"

@@ -35,8 +35,8 @@ from matplotlib.figure import Figure as MplFigure
 
 from runner.core.catalogue import judges, package_of, part_of
 from runner.core.errors import InputError
-from runner.results.captions import Caption, dataset_in, repeated, value_named
-from runner.results.labels import names_of
+from runner.results.captions import Caption, dataset_in, repeated
+from runner.results.labels import names_of, upper
 from runner.results.rows import NoRows, Present, Tables
 from runner.results.style import GREY, sheet
 from runner.results.verdicts import MARKS
@@ -216,8 +216,8 @@ def _listed(column: str, values: Iterable[str], study: str) -> str:
     The column's name is omitted if all names of values begin with it, as "Theorem 3" does.
     study: the study whose printed names are written.
     """
-    named = names_of(study).column(column)
-    texts = [value_named(value, study) for value in sorted(values)]
+    names = names_of(study)
+    named, texts = names.column(column), [names.value(column, value) for value in sorted(values)]
     repeats = all(text.lower().startswith(f"{named} ") for text in texts)
     return f"{named} " * (not repeats) + ", ".join(texts)
 
@@ -232,11 +232,6 @@ def _counts(judged: pd.DataFrame) -> Iterator[tuple[str, str]]:
                 yield before + label, GREY
                 yield f"{sign} {count} {verdict if count == 1 else plural}", color
                 before, label = DOT, ""
-
-
-def upper(text: str) -> str:
-    """Return a text that begins with a capital, unless it begins with a symbol such as α."""
-    return text[:1].upper() + text[1:] if text[:1].isascii() else text
 
 
 def drawing_of(name: str, study: str) -> Drawing:

@@ -8,7 +8,7 @@ overwrites another.
 import hashlib
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from importlib.util import find_spec
@@ -31,7 +31,8 @@ from runner.results import claims
 from runner.results.captions import caption
 from runner.results.drawing import DOT, Drawing, Header, draw, drawing_of
 from runner.results.finishing import fit, found, place, save, shrink
-from runner.results.labels import names_module
+from runner.results.labels import names_module, names_of
+from runner.results.looks import looks_of
 from runner.results.preregistration import register, registered
 from runner.results.rows import Tables
 from runner.results.style import Format, Look, Picture, as_bytes, drawn_in, settle
@@ -224,7 +225,7 @@ class Figure:
         """
         tables, form = self.tables() if tables is None else tables, form or Format(self.style)
         tables, changed = self.part(tables, series, where), self.changed(series, where)
-        with drawn_in(form, self.looks):
+        with drawn_in(form, self.looks(tables)):
             try:
                 header = header or changed.header(tables)
                 picture, numbers = draw(self.drawing, tables)
@@ -247,15 +248,22 @@ class Figure:
 
     def require_style(self) -> None:
         """Raise InputError if the style is unknown, or its file cannot be used."""
-        Format(self.style).colors(self.looks)
+        Format(self.style).colors({})
 
-    @property
-    def looks(self) -> Mapping[str, Look]:
-        """Return the looks (color, marker, dashes) of series by name.
+    def looks(self, tables: Tables) -> dict[str, Look]:
+        """Return the looks of the figure's series, by the names that a style file has for them.
 
-        They are in LOOKS of the study's `figures.py`; empty without it.
+        Series are the values in text columns of the tables. The list DRAWN_BY in the study's
+        `figures.py` names further columns, which the drawing computes.
         """
-        return getattr(part_of(self.study, "figures"), "LOOKS", {})
+        names, looks = names_of(self.study), dict[str, Look]()
+        for column in getattr(part_of(self.study, "figures"), "DRAWN_BY", ()):
+            looks |= looks_of(names.values[column])
+        for rows in tables.values():
+            for column in {*names.values} & {*rows}:
+                known = looks_of(names.values[column])
+                looks |= {value: known[value] for value in rows[column].unique() if value in known}
+        return {str(name).replace(" ", "_"): look for name, look in looks.items()}
 
     def png(self, note: str = "") -> bytes:
         """Return the picture as the content of a PNG file.

@@ -13,7 +13,7 @@ from matplotlib.ticker import AutoLocator
 
 from runner.core.catalogue import config_of, headline, part_of, rows_of
 from runner.core.studies import column_types
-from runner.results.captions import caption, dataset_in, repeated, value_named
+from runner.results.captions import caption, dataset_in, repeated
 from runner.results.drawing import DOT, Draw, draw, upper
 from runner.results.labels import names_of
 from runner.results.rows import Tables
@@ -79,7 +79,7 @@ def title(run: Run) -> str:
     for name in dict.fromkeys([*run.config.named, *USUAL]):
         if (value := values.get(name)) is not None:
             listed = value if isinstance(value, list) else [value]
-            printed = [value_named(one, study) for one in listed]
+            printed = [names_of(study).value(name, one) for one in listed]
             text = ", ".join(printed) if len(listed) < 4 else f"{printed[0]} to {printed[-1]}"
             speaks = name in ("data", "architecture") or str(value) != text
             is_alone = isinstance(listed[0], str) and speaks
@@ -153,7 +153,10 @@ def printed(table: pd.DataFrame, study: str) -> str:
 def with_names(table: pd.DataFrame, study: str) -> pd.DataFrame:
     """Return a table in which printed names replace the names of the study's columns and values."""
     names = names_of(study)
-    rows = table.map(lambda value: names.value(value) if isinstance(value, str) else value)
+    rows = table.copy()
+    for column in table.select_dtypes(exclude=["number", "bool"]):
+        values = table[column]
+        rows[column] = [names.value(column, v) if isinstance(v, str) else v for v in values]
     return rows.rename(columns=names.column)
 
 
@@ -211,7 +214,8 @@ def against_keys(study: str, tables: Tables) -> tuple[MplFigure, pd.DataFrame]:
         for (value, group), color in zip(groups, PALETTE, strict=False):
             axes.plot(group[x], group[column], ".", color=color, ms=7)
             last = group.loc[group[column].notna()].sort_values(x)[column].iloc[-1:]
-            ends += [(end, names.value(value), Look(color)) for end in last if series]
+            text = names.value(series[-1], value) if series else ""
+            ends += [(end, text, Look(color)) for end in last if series]
         if axes in grid[:, -1]:
             name_ends(axes, ends)
     return picture, numbers.describe().rename_axis("statistic").reset_index()

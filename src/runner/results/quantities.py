@@ -85,7 +85,7 @@ class Quantity:
         defaults = inspect.signature(self.function).parameters
         words = {key: _in_words(value, self.names) for key, value in self.arguments.items()}
         others = [
-            words[key] if value in self.names.values else f"{self.names.column(key)} = {words[key]}"
+            words[key] if self.names.has(value) else f"{self.names.column(key)} = {words[key]}"
             for key, value in self.arguments.items()
             if key not in printed and value != defaults[key].default
         ]
@@ -170,10 +170,10 @@ class Quantity:
 
 def _in_words(value: Any, names: Names) -> str:
     if isinstance(value, tuple):
-        return names.values.get(value) or ", ".join(_in_words(part, names) for part in value)
+        return names.others.get(value) or ", ".join(_in_words(part, names) for part in value)
     if not isinstance(value, str):
         return number(value) if isinstance(value, float) else str(value)
-    return names.column(value) if value in names.columns else names.value(value)
+    return names.column(value) if value in names.columns else names.in_rule(value)
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ class Rule:
 def _place(symbol: str, value: Any, names: Names) -> str:
     """Return a value of a point in words: `d = 5`, or a name alone."""
     if isinstance(value, str):
-        return names.value(value)
+        return names.in_rule(value, symbol)
     return f"{names.column(symbol)} = {'∞' if np.isinf(value) else number(value)}"
 
 

@@ -28,18 +28,44 @@ import numpy as np
 from matplotlib import ft2font
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.colors import LinearSegmentedColormap, is_color_like, to_hex, to_rgb
+from matplotlib.colors import LinearSegmentedColormap, is_color_like, to_hex
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.offsetbox import AnnotationBbox, HPacker, TextArea
 from matplotlib.patches import Rectangle
-from matplotlib.patheffects import withStroke
 from matplotlib.ticker import LogLocator, NullLocator, ScalarFormatter
 from matplotlib.transforms import Bbox
 
-from runner.core.choices import REGISTERED
 from runner.core.errors import InputError, nearest
+from runner.results.looks import (  # colors and looks are offered here, too
+    BASE,
+    BLUE,
+    BROWN,
+    DASHED,
+    DOTTED,
+    GREEN,
+    GREY,
+    INK,
+    LARGE,
+    NAVY,
+    OLIVE,
+    ORANGE,
+    PALE,
+    PALETTE,
+    PLAIN,
+    PURPLE,
+    QUIET,
+    RECOLORED,
+    RUST,
+    SHADE,
+    SKY,
+    SMALL,
+    VERMILION,
+    Look,
+    hollow_look,
+    own_look,
+)
 
 log = logging.getLogger("runner")
 
@@ -47,16 +73,6 @@ WIDTH, HEAD = 8.4, 1.35
 """Width of a sheet, largest height of its header."""
 WIDTHS = {"column": 3.25, "page": 6.75}
 """Widths of a printed column and of a printed page, as in ICML's proceedings."""
-SMALL, BASE, LARGE = 10.0, 11.0, 13.0
-INK, GREY, SHADE, PALE = "#1a1a1a", "#6b6b6b", "#f0f0f0", "#d4d4d4"
-BLUE, NAVY, SKY, GREEN, OLIVE = "#0072B2", "#12305c", "#56B4E9", "#009E73", "#7f8a00"
-ORANGE, VERMILION, RUST, BROWN, PURPLE = "#E69F00", "#D55E00", "#9C3A00", "#4F1C00", "#AA3377"
-PALETTE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, INK, OLIVE)
-"""The colors of series. The colors in a user's `axes.prop_cycle` replace them in this order."""
-DASHED, DOTTED = (0, (4, 1.6)), (0, (1, 1.4))
-RIM = [withStroke(linewidth=2.5, foreground="white")]
-"""White rim around a name, so that the name is readable where it crosses a line."""
-
 SCREEN: dict[str, Any] = (
     dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), INK)
     | dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), GREY)
@@ -148,7 +164,8 @@ class Format:
     def colors(self, looks: Mapping[str, Any]) -> dict[str, str]:
         """Return which colors the style file replaces: a dictionary from old to new colors.
 
-        looks: the looks of the figure's series by name; a line of the file may name a series.
+        looks: the looks of the figure's series by name; a line of the file may name a series. If
+        there are none, the file is only checked.
         Raises InputError for a key with a dot that is not a setting of matplotlib, and for an
         unknown color.
         """
@@ -158,12 +175,12 @@ class Format:
         for name in self.lines.keys() - matplotlib.rcParams.keys():
             if "." in name:
                 raise InputError(f"{self.style}: {name}: {nearest(name, matplotlib.rcParams)}")
-            if name not in looks:  # the file may be for several figures
-                log.warning("%s: no series of this figure is called %s", self.style, name)
-                continue
             if not is_color_like(color := self.lines[name]):
                 raise InputError(f"{self.style}: {name}: {color} is no color, as '#0072B2' is")
-            colors[looks[name].hue] = to_hex(color)
+            if name in looks:
+                colors[looks[name].hue] = to_hex(color)
+            elif looks:  # the file may be for several figures
+                log.warning("%s: no series of this figure is called %s", self.style, name)
         return colors
 
     @cached_property
@@ -196,8 +213,9 @@ class Format:
         return self.header and self.style == "screen" and not self.size
 
 
-_FORMAT: ContextVar[tuple[Format, dict[str, str]]] = ContextVar("format", default=(Format(), {}))
-"""The format of the pictures that are being drawn, and the colors that it replaces."""
+_SCREEN = Format()
+_FORMAT: ContextVar[Format] = ContextVar("format", default=_SCREEN)
+"""The format of the pictures that are being drawn."""
 
 
 @contextmanager
@@ -218,11 +236,12 @@ def drawn_in(form: Format | str, looks: Mapping[str, Any] | None = None) -> Iter
     unknown style or size, and for a damaged style file.
     """
     form = Format(form) if isinstance(form, str) else form
-    token = _FORMAT.set((form, form.colors(looks or {})))
+    colors, token = RECOLORED.set(form.colors(looks or {})), _FORMAT.set(form)
     try:
         with _settings_of(form):
             yield
     finally:
+        RECOLORED.reset(colors)
         _FORMAT.reset(token)
 
 
@@ -236,7 +255,7 @@ class Picture(Figure):
     """The height of the header in inches."""
 
     def __init__(self, width: float, height: float, share: float = 1.0) -> None:
-        self.form, self.share = _FORMAT.get()[0], share
+        self.form, self.share = _FORMAT.get(), share
         self.room = HEAD if self.form.has_header else 0.0
         """Inches above the body, the room for a header."""
         super().__init__(figsize=(width, height + self.room))
@@ -360,7 +379,7 @@ def _inches(least: float = 0.0) -> tuple[float, float | None, float]:
     If the height is None, the drawing chooses it. least: the smallest width in inches at which
     texts have their usual size; in a narrower picture they are smaller.
     """
-    form = _FORMAT.get()[0]
+    form = _FORMAT.get()
     width, height = form.inches
     share = min(form.share, width / least) if least else form.share
     return width / share, height and height / share, share
@@ -426,104 +445,6 @@ def panel(axes: Axes, letter: str, title: str, x: str = "") -> None:
     axes.annotate(letter, (0, 1), (0, 9), fontsize=LARGE, fontweight="bold", **layout)
     axes.annotate(title, (0, 1), (15, 9.5), **layout)
     axes.set_xlabel(x)
-
-
-@dataclass(frozen=True)
-class Look:
-    """The look of a method, the same in all figures of its paper.
-
-    hue: the color. dashes: a line style of matplotlib. width: of the line, in points. hollow:
-    whether markers are hollow, which shows that a method is not in the paper. Related methods share
-    a color, and differ in marker and dashes.
-    """
-
-    hue: str
-    marker: str = "o"
-    dashes: Any = "-"
-    width: float = 2.4
-    hollow: bool = False
-
-    def line(self, axes: Axes, x: Any, y: Any, **options: Any) -> None:
-        """Draw a line with markers through the points (x, y).
-
-        If only one point is finite, it always has a marker. options: for `Axes.plot`.
-        """
-        face, edge, rim = ("white", self.color, 1.8) if self.hollow else (self.color, "white", 0.8)
-        look = {"linestyle": self.dashes, "linewidth": self.width, "marker": self.marker}
-        look |= {"markerfacecolor": face, "markeredgecolor": edge, "markeredgewidth": rim}
-        look = {"markersize": 7} | look | options
-        if np.isfinite(np.asarray(y, float)).sum() == 1:
-            look["marker"] = look["marker"] or "o"
-        axes.plot(x, y, color=self.color, **look)
-
-    def each(self, axes: Axes, x: Any, y: Any, alpha: float = 0.45) -> None:
-        """Draw each number as a faint dot, for example the single replicates."""
-        axes.plot(x, y, ".", color=self.color, alpha=alpha, ms=5.5, mew=0, zorder=1.5)
-
-    def band(self, axes: Axes, x: Any, low: Any, high: Any) -> None:
-        """Fill the area between `low` and `high`, such as the smallest and largest replicate."""
-        axes.fill_between(x, low, high, color=self.color, alpha=0.2, linewidth=0)
-
-    @property
-    def color(self) -> str:
-        """Return the color in which the method is drawn: `hue`, or a style file's color instead."""
-        return _FORMAT.get()[1].get(self.hue, self.hue)
-
-    @property
-    def ink(self) -> str:
-        """Return the color for text: the method's color, darkened if it is too light to read."""
-        rgb = np.array(to_rgb(self.color))
-        return to_hex(rgb * min(1.0, 0.36 / (rgb @ (0.3, 0.59, 0.11) + 1e-9)))
-
-    def name(self, axes: Axes, x: float, y: float, text: str, **options: Any) -> None:
-        """Write a text at the point (x, y) of the data. Outside of the axes nothing is written.
-
-        options: for the text. With the option `transform`, x and y are in other coordinates.
-        """
-        options = {"color": self.ink, "ha": "center", "va": "center"} | options
-        options |= {"path_effects": RIM, "in_layout": False}
-        if "transform" in options:
-            axes.text(x, y, text, **options)
-        else:
-            axes.annotate(text, (x, y), annotation_clip=True, **options)
-
-    def note(self, axes: Axes, x: float, y: float, text: str, **options: Any) -> None:
-        """Write a small text at (x, y), which are fractions of the axes. options: for the text."""
-        layout = {"transform": axes.transAxes, "ha": "left", "size": SMALL, "linespacing": 1.2}
-        self.name(axes, x, y, text, **layout | options)
-
-    def name_at(self, axes: Axes, x: Any, y: Any, text: str, at: float, away=(0.0, 9.0),
-                **options: Any) -> None:  # fmt: skip
-        """Write the name of a line next to the line.
-
-        x, y: the points of the line. at: the value of x at which the name is. away: distance of the
-        name from the line in points, to the right and upwards. options: for the text.
-        """
-        scaled = axes.transScale.transform(np.column_stack([np.asarray(x, float), y]))
-        spot = axes.transScale.transform([(at, scaled[0, 1])])[0, 0]
-        height = np.interp(spot, *scaled[np.argsort(scaled[:, 0])].T)
-        x0, y0 = axes.transScale.inverted().transform((spot, height))
-        side = "center" if not away[0] else "left" if away[0] > 0 else "right"
-        layout = {"xytext": away, "textcoords": "offset points", "ha": side}
-        self.name(axes, x0, y0, text, **layout | options)
-
-
-PLAIN, QUIET = Look(INK), Look(GREY, "", DOTTED, 1.2)
-
-
-def own_look(kind: str, name: str) -> Look:
-    """Return the look of a user's method that is registered as `name`. Its markers are hollow.
-
-    kind: the kind of method, as in `core.user_functions.register`. Several methods of a kind have
-    different colors.
-    """
-    return hollow_look([*REGISTERED.get(kind, {}), name].index(name))
-
-
-def hollow_look(index: int) -> Look:
-    """Return one of five looks with hollow markers, for methods that no figure of ours has."""
-    colors = (GREEN, VERMILION, BROWN, NAVY, RUST)
-    return Look(colors[index % 5], "Pphv<"[index % 5], hollow=True)
 
 
 def guide(axes: Axes, x: Any, y: Any) -> None:

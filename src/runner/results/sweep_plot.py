@@ -18,6 +18,7 @@ are drawn.
 """
 
 import hashlib
+import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ from runner.core.studies import column_types
 from runner.results import captions, style
 from runner.results.drawing import DOT, upper
 from runner.results.finishing import save
-from runner.results.labels import names_of
+from runner.results.labels import Names, names_of
 from runner.results.preview import printed
 from runner.runs.files import write_atomically
 from runner.runs.folder_names import shown
@@ -50,10 +51,13 @@ if TYPE_CHECKING:
 MOST_NUMBERS, MOST_PANELS, MOST_TICKS, MOST_LINES = 4, 4, 8, 20
 """Limits: headline numbers in a picture, panels in a row, labels of an axis, lines of a table."""
 
+LETTER = 0.1
+"""Width of a letter of a tick's label, in inches."""
+
 MARKERS, DASHES = "osD^vPXh", ("-", style.DASHED, style.DOTTED, (0, (6, 1.5, 1, 1.5)))
 
-Looks = dict[tuple[Any, str], style.Look]
-"""The look of each pair of a color's value and a method."""
+Series = dict[tuple[Any, str], tuple[str, style.Look]]
+"""The name and look of each pair of a color's value and a method."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +67,8 @@ class SweepPlot:
     - name: the name of its files, the same for the same runs.
     - x, color, panel: the columns of `points` for the horizontal axis, the color and the panels.
       Without a parameter for them, the color is `line` and the panel is `number`.
-    - points: a row for each dot. `line` is the method, `number` the name of the measurement,
-      `value` its value, `run` the run.
+    - points: a row for each dot. `line` is the method, in words, and `by` names the columns that
+      make it up; `number` is the name of the measurement, `value` its value, `run` the run.
     - notes: phrases about the number of runs, missing runs, and the part of the tables that is
       drawn.
     """
@@ -139,7 +143,7 @@ class Sweep:
                 .join(values[added], on="run")
             )
             rows = rows.assign(number=number, value=self.tables[table][column] * 1.0)
-            parts.append(_at_the_end(rows, keys, roles))
+            parts.append(_at_the_end(rows, keys, roles, self.names))
         return pd.concat(parts, ignore_index=True)
 
     def values(self, name: str) -> pd.Series:
@@ -167,7 +171,6 @@ class Sweep:
             )
         points = self.points(numbers, self.swept, self.swept)
         kinds = _join(", ".join(points["by"].unique()).split(", "))
-        points["line"] = [_join(map(self.names.value, line.split(", "))) for line in points["line"]]
         keys = [*self.swept, "line", "run", "number"]
         medians = points.groupby(keys, sort=False, dropna=False)["value"].median()
         table = medians.unstack("number", sort=False).reset_index()
@@ -207,10 +210,11 @@ class Sweep:
             listed = ", ".join(chosen)
             raise InputError(f"no number of {self.study} varies with {roles[0]}: {listed}")
         missing, swept_words = len(self.runs) - len(self.complete), _join(map(_label, self.swept))
-        notes = [f"{len(self.runs)} runs" + f" by {swept_words}" * bool(swept_words)]
-        notes[0] += f", {missing} missing" * bool(missing)
+        notes = [f"{len(self.runs)} runs"]
+        notes[0] += f" by {swept_words}" if swept_words else ""
+        notes[0] += f", {missing} missing" if missing else ""
         notes += filter(None, points["at"].unique())
-        notes += [f"lines: median of {self.repeated}, dot: one of them"] * bool(self.repeated)
+        notes += [f"lines: median of {self.repeated}, dot: one of them"] if self.repeated else []
         identity = repr([wanted, y, sorted(run.key for run in self.runs)]).encode()
         name = f"{self.study}-{roles[0]}-{hashlib.sha256(identity).hexdigest()[:8]}"
         drawn = points["number"].str.rpartition(".")[2].unique()
@@ -248,11 +252,13 @@ def _roles(values: pd.DataFrame, x: str | None, color: str | None) -> list[str]:
     return roles
 
 
-def _at_the_end(rows: pd.DataFrame, keys: Iterable[str], roles: Sequence[str]) -> pd.DataFrame:
+def _at_the_end(
+    rows: pd.DataFrame, keys: Iterable[str], roles: Sequence[str], names: Names
+) -> pd.DataFrame:
     """Return the rows of a number at the end of each run: last layer, epoch or grid point.
 
-    Three columns are added. `line` is the method of a row, `by` the names of the method's columns,
-    `at` the part of the table that is drawn.
+    Three columns are added. `line` is the method of a row in words, `by` the names of the method's
+    columns, `at` the part of the table that is drawn.
     """
     keys = [key for key in keys if key not in (*roles, "replicate")]
     kinds = [key for key in keys if not _is_number(rows[key]) and rows[key].nunique() > 1]
@@ -265,9 +271,9 @@ def _at_the_end(rows: pd.DataFrame, keys: Iterable[str], roles: Sequence[str]) -
     while len(kinds) > 1 and len(rows[kinds].drop_duplicates()) > len(style.PALETTE):
         kinds.remove(widest := rows[kinds].nunique().idxmax())
         at += [f"over every {_label(widest)}"]
-    lines = [", ".join(map(str, values)) for values in rows[kinds].to_numpy()]
+    lines = [", ".join(map(names.value, kinds, values)) for values in rows[kinds].to_numpy()]
     rows = rows.assign(by=", ".join(kinds), line=lines, at="; ".join(at))
-    columns = ["number", *roles, "by", "line", "at", "run", "replicate", "value"]
+    columns = ["number", *roles, "by", *kinds, "line", "at", "run", "replicate", "value"]
     return rows.filter([*dict.fromkeys(columns)])
 
 
@@ -288,7 +294,7 @@ def draw(plot: SweepPlot) -> style.Picture:
 
     To draw and save it in another style, use the block `with style.drawn_in(...)`.
     """
-    points, names, looks = plot.points, names_of(plot.study), _looks(plot)
+    points, names, series = plot.points, names_of(plot.study), _series(plot)
     values = [None] if plot.panel == "number" else points[plot.panel].unique()
     cells = [(number, value) for number in points["number"].unique() for value in values]
     columns = 3 if len(cells) == 3 else min(len(cells), 2)
@@ -296,21 +302,21 @@ def draw(plot: SweepPlot) -> style.Picture:
     rows = -(-len(cells) // columns)
     kinds = [plot.color.removeprefix("line"), *", ".join(points["by"].unique()).split(", ")]
     title = fill(_join(map(names.column, kinds)), 24)
-    parts = {key: [key[0], *key[1].split(", ")] for key in looks}
-    labels = {key: fill(_join(map(names.value, part)), 24) for key, part in parts.items()}
-    longest = max(map(len, "\n".join([title, *labels.values()]).split("\n")))
+    labels = [text for text, _ in series.values()]
+    longest = max(map(len, "\n".join([title, *labels]).split("\n")))
     room: dict[str, Any] = {"height": 3.2 * rows, "right": 0.75 + 0.1 * longest if title else 0.25}
     room |= {"gap": 0.65, "sharey": "none" if values[0] is None else "row"}
     picture, grid = style.sheet(rows, columns, **room)
     for letter, axes, (number, value) in zip("abcdefghijklmnop", grid.flat, cells, strict=False):
-        _draw_panel(plot, axes, points[points["number"] == number], value, looks)
+        _draw_panel(plot, axes, points[points["number"] == number], value, series)
         above = names.column(number.rpartition(".")[2])
-        above += "" if value is None else f", {names.column(plot.panel)} {value}"
+        if value is not None:
+            above += f", {names.column(plot.panel)} {names.value(plot.panel, value)}"
         style.panel(axes, letter, above, names.column(plot.x))
     for axes in grid.flat[len(cells) :]:
         axes.set_axis_off()
-    for key, look in looks.items():
-        look.line(grid[0, -1], [], [], label=labels[key], markersize=5)
+    for text, look in series.values():
+        look.line(grid[0, -1], [], [], label=text, markersize=5)
     if title:
         position: Any = {"loc": "upper left", "bbox_to_anchor": (1, 1.03)}
         grid[0, -1].legend(title=title, alignment="left", handlelength=2.2, **position)
@@ -320,47 +326,81 @@ def draw(plot: SweepPlot) -> style.Picture:
     return picture
 
 
-def _looks(plot: SweepPlot) -> Looks:
-    """Return the look of each pair of a color's value and a method.
+def _series(plot: SweepPlot) -> Series:
+    """Return name and look of each pair of a color's value and a method.
 
-    Markers and dashes distinguish the methods or, if there is only one, the colors. Names in LOOKS
-    of the study's `figures.py` have the same look as in the figures of the paper.
+    A value with a look in `names.py` has this look's color here, too; its markers and dashes are
+    used if the other part of the pair is always the same. Otherwise markers and dashes distinguish
+    the methods.
     """
-    hues, lines = (list(plot.points[column].unique()) for column in (plot.color, "line"))
-    known = getattr(part_of(plot.study, "figures"), "LOOKS", {})
+    names, points = names_of(plot.study), plot.points
+    hues, lines = (list(points[column].unique()) for column in (plot.color, "line"))
     shades = tuple(style.shades(hues, style.SKY, style.BLUE, style.NAVY).values())
-    colors, looks = shades if _is_number(plot.points[plot.color]) else style.PALETTE, {}
-    for (hue, line), _ in plot.points.groupby([plot.color, "line"], sort=False):
-        i = lines.index(line) if len(lines) > 1 else hues.index(hue)
-        color = known[hue].color if hue in known else colors[hues.index(hue) % len(colors)]
-        looks[hue, line] = style.Look(color, MARKERS[i % 8], DASHES[i % 4], 1.8)
-        if hue in known and (len(lines) == 1 or hue == line):
-            looks[hue, line] = known[hue]
-    return looks
+    colors = shades if _is_number(points[plot.color]) else style.PALETTE
+    series: Series = {}
+    for (hue, line), rows in points.groupby([plot.color, "line"], sort=False):
+        by, number = rows["by"].iloc[0], len(series)
+        if plot.color == "line":
+            column, value = by, rows[by].iloc[0] if by in rows else line
+            text, alone = line, True
+        else:
+            column, value, number = plot.color, hue, hues.index(hue)
+            text, alone = _join([names.value(column, hue), line]), len(lines) == 1
+        known = names.look(column, value)
+        if not (known and alone):
+            i = lines.index(line) if len(lines) > 1 else number
+            color = known.hue if known else colors[number % len(colors)]
+            known = style.Look(color, MARKERS[i % 8], DASHES[i % 4], 1.8)
+        series[hue, line] = fill(text, 24), known
+    return series
 
 
 def _draw_panel(
-    plot: SweepPlot, axes: Axes, points: pd.DataFrame, value: Any, looks: Looks
+    plot: SweepPlot, axes: Axes, points: pd.DataFrame, value: Any, series: Series
 ) -> None:
     """Draw the points of one measurement into a panel.
 
     value: only points with this value of `plot.panel` are drawn; None draws all.
     """
-    names, is_number = list(points[plot.x].unique()), _is_number(points[plot.x])
-    position, size = _y_axis(axes, points["value"]), 5 if len(names) <= MOST_TICKS else 0
+    values, is_number = list(points[plot.x].unique()), _is_number(points[plot.x])
+    position, size = _y_axis(axes, points["value"]), 5 if len(values) <= MOST_TICKS else 0
     axes.set_xscale(**(_scale(points[plot.x]) if is_number else {"value": "linear"}))
     if size or not is_number:
-        labels = [names_of(plot.study).value(name).replace(" ", "\n") for name in names]
-        style.ticks(axes.xaxis, names if is_number else range(len(names)), labels)
+        _name_ticks(axes, plot, values, is_number)
     is_inside = points.groupby("run")[plot.x].nunique().max() > 1
     drawn = points if value is None else points[points[plot.panel] == value]
-    for key, part in drawn.groupby([plot.color, "line", *["run"] * bool(is_inside)], sort=False):
-        aside = ([*looks].index(key[:2]) - (len(looks) - 1) / 2) * min(0.14, 0.7 / len(looks))
-        x = part[plot.x] if is_number else part[plot.x].map(names.index) + aside
-        look, values = looks[key[:2]], part["value"].where(np.isfinite(part["value"]), np.inf)
-        look.each(axes, x, position(values))
-        medians, dashes = values.groupby(x).median(), look.dashes if is_number else ""
+    keys = [plot.color, "line", "run"] if is_inside else [plot.color, "line"]
+    for key, part in drawn.groupby(keys, sort=False):
+        aside = ([*series].index(key[:2]) - (len(series) - 1) / 2) * min(0.14, 0.7 / len(series))
+        x = part[plot.x] if is_number else part[plot.x].map(values.index) + aside
+        _, look = series[key[:2]]
+        heights = part["value"].where(np.isfinite(part["value"]), np.inf)
+        look.each(axes, x, position(heights))
+        medians, dashes = heights.groupby(x).median(), look.dashes if is_number else ""
         look.line(axes, medians.index, position(medians), markersize=size, linestyle=dashes)
+
+
+def _name_ticks(axes: Axes, plot: SweepPlot, values: Sequence[Any], is_number: bool) -> None:
+    """Write the names of values below the x-axis, in several lines if they are long."""
+    inches = axes.bbox.width / axes.figure.dpi
+    room = max(4, int(inches / max(1, len(values)) / LETTER))
+    texts = [names_of(plot.study).value(plot.x, value) for value in values]
+    labels = [text if is_number else in_lines(text, room) for text in texts]
+    style.ticks(axes.xaxis, values if is_number else range(len(values)), labels)
+
+
+def in_lines(text: str, room: int) -> str:
+    """Return a name in lines of at most `room` letters, broken after a blank, `_`, `:`, `.` or `/`.
+
+    Only a part that is longer than a line is broken elsewhere.
+    """
+    parts = re.findall(rf"\S{{1,{room}}}?(?:[_:./]|\s+|$)|\S{{1,{room}}}", text)
+    lines = [""]
+    for part in parts:
+        if lines[-1] and len(lines[-1] + part.rstrip()) > room:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(map(str.rstrip, lines))
 
 
 def _y_axis(axes: Axes, values: pd.Series) -> Callable[[Any], Any]:
@@ -440,8 +480,10 @@ def _report(runs: list[Run]) -> str:
     table, outputs = sweep.table(), folder.parent.parent
     left = len(table) - MOST_LINES
     lines = [printed(table.head(MOST_LINES), study)]
-    lines += [f"... and {left} more line{'s' * (left > 1)}"] * (left > 0)
-    lines += [f"median of {sweep.repeated}"] * bool(sweep.repeated)
+    if left > 0:
+        lines.append(f"... and {left} more line{'s' if left > 1 else ''}")
+    if sweep.repeated:
+        lines.append(f"median of {sweep.repeated}")
     number = f"{len(complete)} of {len(runs)}" if len(complete) < len(runs) else f"{len(runs)}"
     shared = [word for word in runs[0].typed if all(word in run.typed for run in runs)]
     what = " ".join([study, *shared])

@@ -5,14 +5,8 @@ from matplotlib.figure import Figure
 
 from runner.results.claims import Tables
 from runner.results.drawing import Drawing, Finding
-from runner.results.style import BLUE, DASHED, DOTTED, INK, VERMILION, Look, name_ends, panel, sheet
-
-LOOKS = {
-    "none": ("no normalization", Look(INK, "")),
-    "pre": ("pre-norm", Look(BLUE, "", DASHED)),
-    "post": ("post-norm", Look(VERMILION, "", DOTTED)),
-}
-"""Name and look of each normalization."""
+from runner.results.style import name_ends, panel, sheet
+from transformer_studies.names import NAMES
 
 
 def say_orders(tables: Tables) -> str:
@@ -37,11 +31,11 @@ def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     picture, ((axes,),) = sheet(1, 1, right=1.8)
     axes.set(yscale="log", xlim=(1, max(2, drawn["block"].max())))
     ends = []
-    for name, rows in drawn.groupby("normalization"):
-        text, look = LOOKS[name]
-        look.band(axes, rows["block"], rows["min"], rows["max"])
-        look.line(axes, rows["block"], rows["median"])
-        ends.append((rows["median"].iloc[-1], text, look))
+    for normalization, rows in drawn.groupby("normalization"):
+        name = NAMES["normalization"][normalization]
+        name.look.band(axes, rows["block"], rows["min"], rows["max"])
+        name.look.line(axes, rows["block"], rows["median"])
+        ends.append((rows["median"].iloc[-1], name.printed, name.look))
     axes.set_ylim(1e-15, None)
     name_ends(axes, ends)
     panel(axes, "", "r(H) − 1 of the stream (r: lower bound of the rank)", "block")

@@ -1,24 +1,86 @@
 """Names of columns, values and conditions of paper B in pictures, tables and rules."""
 
+from runner.results.looks import (
+    BLUE,
+    DASHED,
+    DOTTED,
+    GREEN,
+    GREY,
+    INK,
+    NAVY,
+    OLIVE,
+    ORANGE,
+    PURPLE,
+    RUST,
+    SKY,
+    Look,
+    Name,
+)
+
+BATCH_NORM, PLAIN = Look(BLUE), Look(ORANGE, "s")
+NO_MEAN, ASYMMETRIC = Look(SKY, "^", DASHED), Look(GREEN, "v", DASHED)
+
 NAMES = {
-    "batch_norm": "batch norm",
-    "batch_norm_no_mean": "without mean\nsubtraction",
-    "batch_norm_asymmetric": "batch norm,\nasymmetric",
-    "vanilla": "plain",
-    "vanilla_100x": "plain, 100 ×\nlearning rate",
-    "vanilla_random_pixels": "plain, random\npixels",
-    "pretrained": "pre-trained",
-    "scale_matched": "random weights\nof the same size",
-    "batch": "batch norm",
-    "batch_no_mean": "without mean\nsubtraction",
-    "layer": "layer norm",
-    "rms": "RMS norm",
-    "none": "plain",
-    "gaussian": "Gaussian",
-    "relu": "ReLU",
-    "text": "as the paper describes",
+    "method": {
+        "batch_norm": Name("batch norm", BATCH_NORM, rule="networks with batch norm"),
+        "batch_norm_no_mean": Name("without mean\nsubtraction", NO_MEAN),
+        "batch_norm_asymmetric": Name(
+            "batch norm,\nasymmetric",
+            ASYMMETRIC,
+            rule="asymmetrically initialized networks with batch norm",
+        ),
+        "vanilla": Name("plain", PLAIN, rule="plain networks"),
+        "vanilla_100x": Name(
+            "plain, 100 ×\nlearning rate",
+            Look(RUST, "", DASHED, 1.6),
+            rule="plain networks at 100 times the learning rate",
+        ),
+        "vanilla_random_pixels": Name("plain, random\npixels", Look(INK, "", DOTTED, 1.8)),
+        "pretrained": Name("pre-trained", rule="pre-trained networks"),
+        "scale_matched": Name(
+            "random weights\nof the same size", Look(GREY, "D", DASHED, hollow=True)
+        ),
+        "he": Name("random, He", Look(GREY, "s", DASHED, hollow=True)),
+        "unit_scale": Name("random, unit size", Look(GREY, "v", DASHED, hollow=True)),
+        "orthogonalised": Name("orthogonalized", Look(GREY, "o", hollow=True)),
+        "orthogonalised_half": Name("half orthogonalized", Look(GREY, "p", hollow=True)),
+    },
+    "normalization": {
+        "batch": Name("batch norm", BATCH_NORM),
+        "none": Name("plain", PLAIN),
+        "batch_no_mean": Name(
+            "without mean\nsubtraction", NO_MEAN, rule="batch norm without mean subtraction"
+        ),
+        "layer": Name("layer norm", Look(PURPLE, "D", DASHED)),
+        "rms": Name("RMS norm", Look(OLIVE, "v", DOTTED)),
+    },
+    "init": {
+        "pytorch": Name("usual\ninitialization", BATCH_NORM),
+        "asymmetric": Name("asymmetric\ninitialization", ASYMMETRIC),
+    },
+    "network": {
+        "ReLU, batch norm": Name("ReLU,\nbatch norm", BATCH_NORM),
+        "ReLU, plain": Name("ReLU, plain", PLAIN),
+        "linear, batch norm": Name("linear,\nbatch norm", Look(SKY, "^", DASHED)),
+        "linear, batch norm, orthogonal weights": Name(
+            "linear, batch\nnorm, orthogonal\nweights",
+            Look(GREEN, "D", width=4.4),
+            rule="linear, batch norm and orthogonal weights",
+        ),
+    },
+    "law": {
+        "gaussian": Name("Gaussian", Look(BLUE, "", width=3.4)),
+        "uniform": Name("uniform", Look(NAVY, "o", hollow=True)),
+        "rademacher": Name("Rademacher", Look(NAVY, "^", DASHED), "±1"),
+        "asymmetric": Name("only positive"),
+    },
+    "protocol": {"text": "as the paper describes"},
+    "dtype": {
+        "float32": Name("float32", rule="single precision"),
+        "float64": Name("float64", rule="double precision"),
+    },
 }
-"""Names of methods and normalizations in pictures; captions omit the line break."""
+"""Names and looks of values, by column. Hollow markers show what is not in the paper."""
 
 MEASURES = {
     "matrix_rank": "rank",

@@ -1,5 +1,7 @@
 """Names of columns, values and conditions of paper D in pictures, tables and rules."""
 
+from runner.results.looks import DASHED, GREY, INK, Look, Name
+
 MEASURES = {
     "parameter_norm": "‖θ‖²",
     "train_cost": "training cost",
@@ -20,22 +22,48 @@ MEASURES = {
 """Names of the tables' columns in pictures and printed tables."""
 
 NAMES = {
-    "minimum": "best solution found",
-    "plain": "ordinary training",
-    "annealed": "annealed training",
-    "constant": "weight decay λ throughout",
-    "figure-1": "the task of figure 1",
-    "example-20": "Example 20",
-    "schatten": "Schatten norm",
-    "theorem-3": "Theorem 3",
-    "theorem-6": "Theorem 6",
-    "theorem-7": "Theorem 7",
-    "corollary-8": "Corollary 8",
-    "proposition-9": "Proposition 9",
-    "proposition-9-printed": "Proposition 9 as printed",
-    "proposition-9-segment": "Proposition 9 on segments",
+    "recipe": {
+        "plain": Name(
+            "ordinary training",
+            Look(GREY, "o", DASHED, hollow=True),
+            "ordinary\ntraining",
+            "networks after ordinary training",
+        ),
+        "minimum": Name(
+            "best solution found",
+            Look(INK, "s", hollow=True),
+            "best solution\nfound",
+            "best solutions",
+        ),
+        "annealed": Name(
+            "annealed training",
+            Look("#7a3c8f", "D", width=1.6),
+            "annealed\ntraining",
+            "networks after annealed training",
+        ),
+        "constant": Name(
+            "weight decay λ throughout", rule="networks with weight decay λ throughout"
+        ),
+    },
+    "task": {
+        "figure-1": Name("the task of figure 1", rule="networks trained on figure 1's task"),
+        "example-20": Name("Example 20", rule="Example 20's networks"),
+    },
+    "theorem": {
+        "schatten": Name("Schatten norm", rule="the inequality of Appendix A.1"),
+        "theorem-3": "Theorem 3",
+        "theorem-6": "Theorem 6",
+        "theorem-7": "Theorem 7",
+        "corollary-8": "Corollary 8",
+        "proposition-9": Name("Proposition 9", rule="Proposition 9 with the factor of its proof"),
+        "proposition-9-printed": "Proposition 9 as printed",
+        "proposition-9-segment": Name(
+            "Proposition 9 on segments", rule="the second part of Proposition 9"
+        ),
+        "linear": Name("linear", rule="‖θ‖² ≥ L ‖A‖^(2/L)"),
+    },
 }
-"""Names of recipes, tasks and theorems in rules and printed tables."""
+"""Names and looks of values, by column."""
 
 CONDITIONS = {
     "test_cost < 0.1": "the test error is below 0.1",

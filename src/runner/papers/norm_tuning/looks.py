@@ -11,32 +11,18 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from runner.papers.norm_tuning.names import NAMES
 from runner.results import style
-from runner.results.style import Look
+from runner.results.looks import Look, looks_of
 
-METHODS = {
-    "student construction": Look(style.ORANGE, "", width=6.0),
-    "dense": Look("#000000", "^", style.DASHED, 1.8),
-    "dense by adam": Look(style.GREY, "^", style.DASHED, 1.8, hollow=True),
-    "sgd with fixed statistics": Look(style.SKY, dashes=style.DASHED, hollow=True),
-    "sgd again": Look(style.BLUE, "o", style.DASHED, 1.5, hollow=True),
-    "sgd": Look(style.BLUE),
-    "teacher construction": Look(style.GREEN, "s", width=3.4),
-    "corrected construction": Look(style.OLIVE, "s", style.DASHED, hollow=True),
-    "adam again": Look(style.NAVY, "s", style.DASHED, 1.5, hollow=True),
-    "adam": Look(style.NAVY, "D", hollow=True),
-    "adam from a shift": Look(style.PURPLE, "v", style.DASHED),
-    "sgd, ReLUs kept on": Look(style.SKY, hollow=True),
-    "adam, ReLUs kept on": Look(style.VERMILION, "D"),
-    "adam in coordinates of K": Look(style.OLIVE, "s", "", hollow=True),
-}
+METHODS = looks_of(NAMES["series"])
 """Looks of the series of figures 4 and 5. Later series are drawn on top, and are thin or dashed."""
 
 CONSTRUCTION = METHODS["teacher construction"]
 BATCH_STATISTICS, LAYER_NORM, LEAST = Look(style.SKY), Look(style.VERMILION, "D"), Look(style.INK)
 FITTED = Look(style.PURPLE, hollow=True)
 
-THEOREMS = {"low_rank": Look(style.NAVY), "wide": CONSTRUCTION, "deep": Look(style.PURPLE, "D")}
+THEOREMS = looks_of(NAMES["theorem"])
 """Looks of the theorems. Theorems with many networks come first, at the bottom."""
 
 

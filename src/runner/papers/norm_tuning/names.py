@@ -1,5 +1,20 @@
 """Printed names of columns, values and conditions in pictures, tables and rules of paper A."""
 
+from runner.results.looks import (
+    BLUE,
+    DASHED,
+    GREEN,
+    GREY,
+    NAVY,
+    OLIVE,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    Look,
+    Name,
+)
+
 MEASURES = {
     "target_width": "target width d",
     "test_mse": "test error",
@@ -17,27 +32,120 @@ MEASURES = {
 }
 """What pictures and printed tables call the columns of tables."""
 
+SET, TRAINED, DENSE = Look(GREEN, "s", width=3.4), Look(BLUE), Look("#000000", "^", DASHED, 1.8)
+FROM_DENSE, CORRECTED = Look(ORANGE, "", width=6.0), Look(OLIVE, "s", DASHED, hollow=True)
+"""Blue: γ and β are trained; green: computed from the target; orange: computed from a trained dense
+network; black: this dense network. Hollow markers show what is not in the paper."""
+
 NAMES = {
-    "student construction": "construction from the dense network",
-    "teacher construction": "construction from the target",
-    "corrected construction": "construction with corrected means",
-    "dense": "SGD on the dense network",
-    "dense by adam": "Adam on the dense network",
-    "sgd": "SGD on γ and β",
-    "sgd with fixed statistics": "SGD with fixed statistics",
-    "adam": "Adam on γ and β",
-    "wide": "Theorem 1",
-    "low_rank": "Corollary 1",
-    "deep": "Theorem 2",
-    "sparse": "Theorem 3",
-    "norm": "γ and β",
-    "all": "all parameters",
-    "random_weights": "equally many weights at random places",
-    "batch_norm with biases": "BatchNorm with biases",
-    "layer_norm with biases": "LayerNorm with biases",
-    "rms_norm with biases": "RMSNorm with biases",
+    "method": {
+        "student_construction": Name("construction from the dense network", FROM_DENSE),
+        "dense": Name("dense network", DENSE),
+        "sgd": Name("γ and β trained", TRAINED),
+        "teacher_construction": Name("construction from the target", SET),
+        "corrected_construction": Name("construction with corrected means", CORRECTED),
+        "target": Name("classifier", Look("#000000", "v"), rule="the classifier"),
+        "construction": Name("construction", Look(GREEN, "s")),
+        "active": Name(
+            "trained,\nReLUs active",
+            Look(VERMILION, "D"),
+            rule="γ trained with active hidden ReLUs",
+        ),
+        "usual": Name(
+            "trained from\nγ = 1, β = 0",
+            Look(NAVY, "D", hollow=True),
+            rule="γ and β trained from 1 and 0",
+        ),
+    },
+    "series": {
+        "student construction": Name(
+            "construction from the dense network",
+            FROM_DENSE,
+            "construction\nfrom dense",
+            "the construction from a dense network",
+        ),
+        "dense": Name("SGD on the dense network", DENSE, "dense, SGD", "a dense network"),
+        "dense by adam": Name(
+            "Adam on the dense network",
+            Look(GREY, "^", DASHED, 1.8, hollow=True),
+            "dense, Adam",
+        ),
+        "sgd with fixed statistics": Name(
+            "SGD with fixed statistics",
+            Look(SKY, dashes=DASHED, hollow=True),
+            "SGD, fixed\nstatistics",
+        ),
+        "sgd again": Name("sgd again", Look(BLUE, "o", DASHED, 1.5, hollow=True)),
+        "sgd": Name("SGD on γ and β", TRAINED, "SGD on\nγ and β"),
+        "teacher construction": Name(
+            "construction from the target",
+            SET,
+            "construction\nfrom target",
+            "the construction from the target",
+        ),
+        "corrected construction": Name(
+            "construction with corrected means",
+            CORRECTED,
+            "construction,\nunit means\ncorrected",
+        ),
+        "adam again": Name("adam again", Look(NAVY, "s", DASHED, 1.5, hollow=True)),
+        "adam": Name("Adam on γ and β", Look(NAVY, "D", hollow=True), "Adam on\nγ and β"),
+        "adam from a shift": Name(
+            "Adam from β = 4",
+            Look(PURPLE, "v", DASHED),
+            "Adam from\nβ = 4",
+            "Adam on γ and β from β = 4",
+        ),
+        "sgd, ReLUs kept on": Name(
+            "SGD, ReLUs kept active",
+            Look(SKY, hollow=True),
+            "SGD, ReLUs\nkept active",
+            "SGD with active hidden ReLUs",
+        ),
+        "adam, ReLUs kept on": Name(
+            "Adam, ReLUs kept active",
+            Look(VERMILION, "D"),
+            "Adam, ReLUs\nkept active",
+            "Adam with active hidden ReLUs",
+        ),
+        "adam in coordinates of K": Name(
+            "Adam in coordinates of K",
+            Look(OLIVE, "s", "", hollow=True),
+            rule="Adam with active hidden ReLUs in coordinates of K",
+        ),
+    },
+    "theorem": {
+        "low_rank": Name("Corollary 1", Look(NAVY), "○ Corollary 1, low rank"),
+        "wide": Name("Theorem 1", SET, "Theorem 1, wide"),
+        "deep": Name("Theorem 2", Look(PURPLE, "D"), "Theorem 2, deep"),
+        "sparse": "Theorem 3",
+    },
+    "arm": {
+        "low_rank": Name("rank one (LoRA)", Look(OLIVE, "P", hollow=True)),
+        "biases": Name("β only (BitFit)", Look(PURPLE, "s", hollow=True)),
+        "last_layer": Name("last layer", Look(GREY, "v")),
+        "random_weights": Name(
+            "equally many weights at random places",
+            Look(SKY, "D", hollow=True),
+            "as many\nother weights",
+        ),
+        "norm": Name("γ and β", TRAINED),
+        "all": Name("all parameters", DENSE, "everything"),
+    },
+    "start": {"random": "random", "pretrained": "pre-trained"},
+    "trained": {"all": "all parameters"},
+    "layer": {
+        "batch_norm": "BatchNorm",
+        "layer_norm": "LayerNorm",
+        "rms_norm": "RMSNorm",
+        "batch_norm with biases": "BatchNorm with biases",
+        "layer_norm with biases": "LayerNorm with biases",
+        "rms_norm with biases": "RMSNorm with biases",
+    },
+    "solver": {"least_squares": "least squares", "least_squares+lu": "least squares + lu"},
+    "distribution": {"torch_default": "torch default"},
 }
-"""What rules and printed tables call values."""
+"""Names and looks of values, by column. Later series are drawn on top, and are thin or dashed."""
 
 CONDITIONS = {
     "numerical_rank == d ** 2": "the linear system has full rank",

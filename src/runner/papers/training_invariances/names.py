@@ -1,5 +1,17 @@
 """Printed names of columns, values and conditions in pictures, tables and rules of paper C."""
 
+from runner.results.looks import (
+    BLUE,
+    DASHED,
+    GREEN,
+    INK,
+    ORANGE,
+    PURPLE,
+    VERMILION,
+    Look,
+    Name,
+)
+
 MEASURES = {
     "ratio": "fraction of ‖W‖²",
     "remainder": "change of the others",
@@ -10,10 +22,46 @@ MEASURES = {
 """What pictures and printed tables call the columns of tables."""
 
 NAMES = {
-    "1 - operator_ratio": "1 − ‖W‖₂² / ‖W‖²",
-    "1 - alignment": "1 − the alignment of neighboring layers",
+    "optimizer": {
+        "sgd": Name("SGD", Look(BLUE, "s")),
+        "momentum": Name("momentum", Look(ORANGE, "^")),
+        "adamw": Name("AdamW", Look(PURPLE, "v")),
+        "adam": Name("Adam", Look(VERMILION, "D")),
+    },
+    "method": {
+        "gradient descent": Name("gradient descent", Look(INK)),
+        "SGD": Name("SGD", Look(BLUE, "s")),
+        "momentum": Name("momentum", Look(ORANGE, "^")),
+        "AdamW": Name("AdamW", Look(PURPLE, "v")),
+        "Adam": Name("Adam", Look(VERMILION, "D")),
+    },
+    "kind": {
+        "dense": Name("fully connected", Look(INK, "", width=1.4)),
+        "residual_free": Name("residual block", Look(GREEN, "", DASHED, 1.8)),
+        "conv": Name("convolution", Look(PURPLE, "", width=1.4)),
+    },
+    "architecture": {
+        "conv": "convolutions",
+        "conv_free": "residual blocks of convolutions",
+        "mlp": "fully connected",
+        "linear": "linear",
+        "mixed": "mixed",
+        "relu_then_linear": "ReLU, then linear",
+        "residual_diagonal": "residual blocks, diagonal skips",
+        "residual_free": "residual blocks, trained skips",
+        "residual_identity": "residual blocks, identity skips",
+        "random_graph": Name("random graph", rule="random graphs"),
+        "dense_graph": Name("dense graph", rule="graphs with DenseNet connections"),
+    },
+    "loss_function": {"cross_entropy": "cross-entropy"},
+    "network": {
+        "average_pooling": "average pooling",
+        "max_pooling": "max pooling",
+        "batch_norm": "batch norm",
+        "gated": "gated unit",
+    },
 }
-"""What rules call values."""
+"""Names and looks of values, by column."""
 
 CONDITIONS = {
     "pair in ('active', 'mixed')": "the entries of D are of neurons with equal activation patterns",

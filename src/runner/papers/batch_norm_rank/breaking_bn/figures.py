@@ -15,6 +15,7 @@ from runner.papers.batch_norm_rank.looks import METHODS, named
 from runner.papers.batch_norm_rank.names import MEASURES, NAMES
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.evidence import ERROR
+from runner.results.labels import names_in
 from runner.results.rows import Tables, last_epoch, nonempty, select, spread
 from runner.results.style import PLAIN, QUIET, Look, level, name_ends, panel, sheet, ticks
 
@@ -31,8 +32,6 @@ NEAR_CHANCE = 1.5
 
 SAME = 0.02
 """Lines whose ends differ by at most this alignment have one name."""
-
-ARCHITECTURES = {"vgg19": "VGG-19", "resnet50": "ResNet-50"}
 
 
 def curves(tables: Tables) -> pd.DataFrame:
@@ -65,7 +64,7 @@ def _lines(
         if len(rows):
             look.band(axes, rows[x], rows[f"{column}_low"], rows[f"{column}_high"])
             look.line(axes, rows[x], rows[column], marker="")
-            ends.append((rows[column].iloc[-1], NAMES[method], look))
+            ends.append((rows[column].iloc[-1], NAMES["method"][method].drawn, look))
     highest = drawn[f"{column}_high"]
     top = np.nanmax([highest[np.isfinite(highest)].max(), chance])
     top = max(top, 1.0) if "accuracy" in column else top
@@ -118,7 +117,8 @@ def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     norm = drawn[drawn["method"] == "batch_norm"].dropna(subset="train_accuracy")
     if len(norm):
         at, x, y = 0.7 * norm["epoch"].max(), norm["epoch"], norm["train_accuracy"]
-        METHODS["batch_norm"].name_at(left, x, y.to_numpy(), NAMES["batch_norm"], at, (0, -25))
+        name = NAMES["method"]["batch_norm"].drawn
+        METHODS["batch_norm"].name_at(left, x, y.to_numpy(), name, at, (0, -25))
     ticks(left.yaxis, [0.1, 0.2, 0.5, 1])
     with or_empty(middle):
         for method, text, y, wide in (
@@ -144,7 +144,7 @@ def _together(ends: list[tuple[float, str, Look]]) -> list[tuple[float, str, Loo
 
     The names stay as they are if the lines of plain networks end at different heights.
     """
-    plain = [end for end in ends if end[1].startswith(NAMES["vanilla"])]
+    plain = [end for end in ends if end[1].startswith(NAMES["method"]["vanilla"].drawn)]
     heights = [height for height, _, _ in plain]
     if len(plain) < 2 or np.ptp(heights) > SAME:
         return ends
@@ -166,7 +166,7 @@ def with_rates(panels: str, tables: Tables) -> str:
 
 def _network(tables: Tables) -> str:
     name = tables["training"]["architecture"].iloc[0]
-    return ARCHITECTURES.get(name, name)
+    return names_in(__name__).value("architecture", name)
 
 
 def _end(tables: Tables, method: str, column: str = "train_accuracy") -> float:
@@ -239,9 +239,6 @@ CAPTION = (
     " replicates."
 )
 """Title and caption of the preview."""
-
-LOOKS = METHODS
-"""Line styles in the picture of a sweep, by method."""
 
 HEADLINE = ["training.rank", "training.rank_bound", "training.gradient_alignment", "test_accuracy"]
 

@@ -6,12 +6,14 @@ from matplotlib.figure import Figure
 
 from runner.core import choices
 from runner.papers.batch_norm_rank.learning import DEEP, chance_level
-from runner.papers.batch_norm_rank.looks import METHODS, NORMALIZATIONS, look_of, normalization
+from runner.papers.batch_norm_rank.looks import NORMALIZATIONS, look_of, normalization
 from runner.papers.batch_norm_rank.names import NAMES
 from runner.papers.batch_norm_rank.rank_collapse.config import AUTHORS_RATES
 from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_layer, trained
 from runner.results.curves import End, Panel, curves, draw_panels
 from runner.results.drawing import Drawing, Finding
+from runner.results.labels import names_in
+from runner.results.looks import Look, name_of, own_look
 from runner.results.rows import Tables, last_epoch, nonempty, select, spread
 from runner.results.style import (
     DASHED,
@@ -24,6 +26,9 @@ from runner.results.style import (
     sheet,
     ticks,
 )
+
+KINDS = NAMES["normalization"]
+"""Names of the normalizations; a user's own one has none."""
 
 MARKED = (1, 2, 4, 8, 16, 32, 3, 5, 9, 17, 33)
 """Depths with a tick on the x-axis; other depths are too near to these."""
@@ -45,12 +50,13 @@ def say_rates(tables: Tables) -> str:
     """Return the caption of figure 1: panels, marks and learning rates."""
     of_authors = (tables["training"]["selected_on"] == AUTHORS_RATES).any()
     used = tables["training"].get("optimizer", pd.Series("sgd")).unique()
-    how = "SGD; Adam with batch norm" if of_authors else ", ".join(used).replace("sgd", "SGD")
+    words = ", ".join(names_in(__name__).value("optimizer", name) for name in used)
+    how = "SGD; Adam with batch norm" if of_authors else words
     if "selection" in tables:
         offered = tables["selection"]["learning_rate"]
         how += f", chosen from {offered.min():g} to {offered.max():g}"
     chosen = [
-        f"{NAMES.get(normalization, normalization)} {_by_stretch(rows)}"
+        f"{name_of(KINDS, normalization).drawn} {_by_stretch(rows)}"
         for normalization, rows in by_depth(tables).groupby("normalization", sort=False)
     ]
     return (
@@ -205,7 +211,8 @@ def draw_norms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     NORMALIZATIONS["batch_no_mean"].note(middle, 0.46, 0.19, "without mean\nsubtraction")
     for kind, height in KEY.items():
         if kind in set(metrics["normalization"]):
-            look_of(kind).note(left, 0.98, height, NAMES[kind], ha="right", multialignment="right")
+            beside: dict = {"ha": "right", "multialignment": "right"}
+            look_of(kind).note(left, 0.98, height, KINDS[kind].drawn, **beside)
     ends, chance = trained(tables), chance_level(tables)
     name_ends(right, _by_depth(right, ends, "train_accuracy", chance, "chance", "median"))
     if ends["depth"].max() > DEEP:
@@ -242,17 +249,16 @@ def say_norms(tables: Tables) -> str:
     )
 
 
-INITS = {
-    "pytorch": ("usual\ninitialization", METHODS["batch_norm"]),
-    "asymmetric": ("asymmetric\ninitialization", METHODS["batch_norm_asymmetric"]),
-}
-"""Names and looks of the initializations of networks with batch norm."""
-
-
 RANGE = {"replicates": "range", "marker": "", "sort": False}
 RANK = Panel("rank before training", "metrics", "layer", "matrix_rank", RANGE)
 BOUND = Panel("r", "metrics", "layer", "rank_bound", RANGE)
 ACCURACY = Panel("training accuracy", "training", "epoch", "train_accuracy", RANGE)
+
+
+def initialization(init: str) -> tuple[str, Look]:
+    """Return the printed name and the look of an initialization, for `curves`."""
+    name = name_of(NAMES["init"], init)
+    return name.drawn, name.look or own_look("init", init)
 
 
 def draw_starts(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -263,7 +269,7 @@ def draw_starts(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """
     room = {"gap": 0.7, "right": 1.2}
     picture, (_, (right, ends)) = draw_panels(
-        tables, [RANK, ACCURACY], "init", INITS.__getitem__, **room
+        tables, [RANK, ACCURACY], "init", initialization, **room
     )
     level(right, chance_level(tables), "chance", at=0.6, above=False)
     name_ends(right, ends)
@@ -308,9 +314,6 @@ CAPTION = (
     " accuracy by epoch. Lines are medians, bands the range of the replicates."
 )
 """Title and caption of the preview."""
-
-LOOKS = NORMALIZATIONS
-"""Line styles in the picture of a sweep, by normalization."""
 
 HEADLINE = ["matrix_rank", "soft_rank", "rank_bound", "test_accuracy"]
 

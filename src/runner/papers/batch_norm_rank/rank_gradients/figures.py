@@ -7,15 +7,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from runner.papers.batch_norm_rank.looks import METHODS
+from runner.papers.batch_norm_rank.names import NAMES
 from runner.papers.batch_norm_rank.rank_gradients.tables import networks
 from runner.results.drawing import Drawing, Finding
+from runner.results.looks import Name
 from runner.results.rows import Tables, select, spread
 from runner.results.style import (
-    DASHED,
-    GREEN,
     QUIET,
-    SKY,
     Look,
     guide,
     hollow_look,
@@ -25,17 +23,10 @@ from runner.results.style import (
     ticks,
 )
 
-ORTHOGONAL = "linear, batch\nnorm, orthogonal\nweights"
+NETWORKS = NAMES["network"]
+"""Names and looks of the networks in the paper's figure. All others have hollow markers."""
 
-NETWORKS = {
-    "ReLU, batch norm": ("ReLU,\nbatch norm", METHODS["batch_norm"]),
-    "ReLU, plain": ("ReLU, plain", METHODS["vanilla"]),
-    "linear, batch norm": ("linear,\nbatch norm", Look(SKY, "^", DASHED)),
-    "linear, batch norm, orthogonal weights": (ORTHOGONAL, Look(GREEN, "D", width=4.4)),
-}
-"""Label and look of each network in the paper's figure. All others have hollow markers."""
-
-LOOKS = {network: look for network, (_, look) in NETWORKS.items()}
+DRAWN_BY = ("network",)
 
 
 def _lines(axes: Axes, drawn: pd.DataFrame, x: str, column: str) -> list[tuple[float, str, Look]]:
@@ -46,12 +37,12 @@ def _lines(axes: Axes, drawn: pd.DataFrame, x: str, column: str) -> list[tuple[f
     ends = []
     others = [name for name in drawn["network"].unique() if name not in NETWORKS]
     short = {name: fill(name.removesuffix(" weights"), 17) for name in others}
-    looks = {name: (short[name], hollow_look(index)) for index, name in enumerate(others)}
+    looks = {name: Name(short[name], hollow_look(index)) for index, name in enumerate(others)}
     for network, rows in reversed([*drawn.groupby("network")]):  # the green line lies below
-        name, look = (NETWORKS | looks)[network]
-        look.band(axes, rows[x], rows[f"{column}_low"], rows[f"{column}_high"])
-        look.line(axes, rows[x], rows[column])
-        ends.append((rows[column].iloc[-1], name, look))
+        name = (NETWORKS | looks)[network]
+        name.look.band(axes, rows[x], rows[f"{column}_low"], rows[f"{column}_high"])
+        name.look.line(axes, rows[x], rows[column])
+        ends.append((rows[column].iloc[-1], name.drawn, name.look))
     return ends
 
 

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from runner.papers.batch_norm_rank.names import NAMES
+from runner.results.labels import names_in
 from runner.results.rows import Tables
 
 NETWORKS = {
@@ -19,7 +19,10 @@ def network_name(activation: str, normalization: str, init: str) -> str:
     """Return the name of a network in the figure, such as "ReLU, batch norm"."""
     if name := NETWORKS.get((activation, normalization, init)):
         return name
-    words = [NAMES.get(word, word).replace("\n", " ") for word in (activation, normalization)]
+    words = [
+        names_in(__name__).value("activation", activation),
+        names_in(__name__).value("normalization", normalization),
+    ]
     return ", ".join(words if init == "gain" else [*words, f"{init} weights"])
 
 

@@ -21,17 +21,13 @@ from runner.papers.bottleneck_structure.names import NAMES
 from runner.results import style
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.rows import NoRows, Tables, nonempty, select
-from runner.results.style import DASHED, GREY, INK, PLAIN, QUIET, SMALL, Look
+from runner.results.style import GREY, INK, PLAIN, QUIET, SMALL
 
-RECIPES = {
-    "plain": ("ordinary\ntraining", Look(GREY, "o", DASHED, hollow=True)),
-    "minimum": ("best solution\nfound", Look(INK, "s", hollow=True)),
-    "annealed": ("annealed\ntraining", Look("#7a3c8f", "D", width=1.6)),
-}
-"""Label and look of each recipe."""
+RECIPES = {recipe: NAMES["recipe"][recipe] for recipe in ("plain", "minimum", "annealed")}
+"""Names and looks of the training procedures, in the order in which they are drawn."""
 
-COLUMNS = {recipe: NAMES[recipe] for recipe in ("minimum", "annealed", "plain")}
-"""Names of the columns of figure 1, by recipe."""
+COLUMNS = ("minimum", "annealed", "plain")
+"""The training procedures in the columns of figure 1."""
 
 ANNEALED = "weight decay 0 for 200 steps, up to 5 λ, λ from 60 %"
 """How annealed training changes the weight decay."""
@@ -180,7 +176,7 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             _slopes(norm, rows["parameter_norm"], rows["depth"].max())
         style.ticks(norm.xaxis, _ticks(shown, every["depth"]))
         norm.set_title(" ")
-        style.panel(norm, "abc"[number], f"{COLUMNS[recipe]}: ‖θ‖²", "depth $L$")
+        style.panel(norm, "abc"[number], f"{RECIPES[recipe].printed}: ‖θ‖²", "depth $L$")
         widths = [depth + 4 for depth in shown]
         (panels,) = below.subplots(1, len(shown), width_ratios=widths, squeeze=False)
         task = rows[rows["replicate"] == rows["replicate"].min()]
@@ -263,13 +259,13 @@ def _by_recipe(axes: Axes, metrics: pd.DataFrame, column: str, place=np.asarray)
     place: returns the heights of values.
     """
     ends = []
-    for recipe, (name, look) in RECIPES.items():
+    for recipe, name in RECIPES.items():
         rows = metrics[metrics["recipe"] == recipe]
-        median = rows.groupby("depth")[column].median()
+        median, look = rows.groupby("depth")[column].median(), name.look
         look.each(axes, rows["depth"], place(rows[column]))
         size = 9 if look.hollow else 6
         look.line(axes, median.index, place(median), markersize=size)
-        ends += [(height, name, look) for height in place(median.tail(1))]
+        ends += [(height, name.drawn, look) for height in place(median.tail(1))]
     style.name_ends(axes, ends)
 
 
@@ -307,7 +303,7 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         for depth, value in below_best(metrics).items():
             words = f"{value:.1f} %: below the best".replace("-", "−")
             aside = {"xytext": (9, 0), "ha": "left"}
-            RECIPES["annealed"][1].name(
+            RECIPES["annealed"].look.name(
                 right, depth, float(place(value)), words, **label_style | aside
             )
         zero = collapsed(above)
@@ -364,9 +360,6 @@ CAPTION = caption_bottleneck
 """Caption of the preview."""
 
 HEADLINE = ["parameter_norm", "train_cost", "test_cost", "rank"]
-
-LOOKS = {recipe: look for recipe, (_, look) in RECIPES.items()}
-"""Looks of the training procedures, by name."""
 
 FIGURES = [
     Drawing(

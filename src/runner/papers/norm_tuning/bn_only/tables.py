@@ -37,7 +37,8 @@ def with_series(metrics: pd.DataFrame) -> pd.DataFrame:
     initial gamma and beta, and the trained parameters. Examples are "sgd", "dense by adam" and
     "adam, ReLUs kept on". metrics: the table `metrics`.
     """
-    adam, fixed = metrics["optimizer"] == "adam", metrics["statistics"] == "fixed"
+    optimizer, fixed = metrics["optimizer"], metrics["statistics"] == "fixed"
+    adam, own = optimizer == "adam", ~optimizer.isin(["adam", "sgd", "none"])
     dense, method = metrics["method"] == DENSE, metrics["method"].str.replace("_", " ")
     usual = pd.Series("none", metrics.index)  # tables of version 1 lack both columns
     start, trained = (metrics.get(name, usual) for name in ("start", "trained"))
@@ -49,8 +50,8 @@ def with_series(metrics: pd.DataFrame) -> pd.DataFrame:
     }
     names = [[name.format(optimizer) for optimizer in metrics["optimizer"]] for name in other]
     series = np.select(
-        [*other.values(), adam & dense, adam, fixed],
-        [*names, DENSE_ADAM, ADAM, FIXED],
+        [*other.values(), adam & dense, adam, own & dense, own, fixed],
+        [*names, DENSE_ADAM, ADAM, "dense by " + optimizer, optimizer + " on γ and β", FIXED],
         default=method,
     )
     return metrics.assign(series=series)

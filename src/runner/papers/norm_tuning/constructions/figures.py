@@ -9,16 +9,11 @@ from matplotlib.figure import Figure
 
 from runner.papers.norm_tuning.constructions.tables import full_rank_by_sparsity, random_targets
 from runner.papers.norm_tuning.looks import THEOREMS
+from runner.papers.norm_tuning.names import NAMES
 from runner.results import style
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.rows import Tables, nonempty, select, spread
 from runner.results.style import QUIET, Look, guide, name_ends, panel, rail, shades, sheet, ticks
-
-NAMES = {
-    "low_rank": "○ Corollary 1, low rank",
-    "wide": "Theorem 1, wide",
-    "deep": "Theorem 2, deep",
-}
 
 FLOOR, TOP = 1e-16, 10.0
 """Ends of the axis of errors."""
@@ -86,7 +81,8 @@ def _against_rounding(axes: Axes, rows: pd.DataFrame) -> pd.DataFrame:
             look.line(axes, x, y, linestyle="", markeredgecolor=look.color, **ring)
         else:
             look.each(axes, x, y)
-        look.name(axes, 0.7, 10 ** (1.15 * number - 15.25), NAMES[theorem], ha="right")
+        text = NAMES["theorem"][theorem].drawn
+        look.name(axes, 0.7, 10 ** (1.15 * number - 15.25), text, ha="right")
     style.PLAIN.note(axes, 0.03, 0.93, "a dot or ring: a network", path_effects=None)
     keys = ["theorem", "target_width", "width", "block", "rank", "depth", "sparsity"]
     return spread(rows, keys, ["max_abs_error", "rounding"])
@@ -195,9 +191,6 @@ def draw_sparse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 HEADLINE = ["max_abs_error", "agreement", "condition_number", "numerical_rank"]
-
-LOOKS = THEOREMS
-"""Looks of the theorems, by name."""
 
 FIGURES = [
     Drawing(

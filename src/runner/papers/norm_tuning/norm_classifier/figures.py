@@ -3,17 +3,14 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from runner.papers.norm_tuning.looks import METHODS, strip
+from runner.papers.norm_tuning.looks import strip
+from runner.papers.norm_tuning.names import NAMES
 from runner.results.drawing import Drawing, Finding
 from runner.results.rows import Tables, select, spread
 from runner.results.style import panel, sheet, ticks
 
-ROWS = {
-    "target": ("classifier", METHODS["dense"]),
-    "construction": ("construction", METHODS["teacher construction"]),
-    "active": ("trained,\nReLUs active", METHODS["adam, ReLUs kept on"]),
-    "usual": ("trained from\nγ = 1, β = 0", METHODS["adam"]),
-}
+METHODS = ("target", "construction", "active", "usual")
+ROWS = {method: NAMES["method"][method] for method in METHODS}
 """Names and looks of the methods, from the highest row to the lowest."""
 
 MEASURES = {
@@ -32,11 +29,11 @@ def draw_copies(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     metrics = tables["metrics"]
     picture, (panels,) = sheet(height=3.3, left=1.35, sharey=True)
     for axes, letter, (column, words) in zip(panels, "ab", MEASURES.items(), strict=True):
-        for height, (method, (_, look)) in enumerate(ROWS.items()):
-            strip(axes, select(metrics, method=method)[column], height, look)
+        for height, (method, name) in enumerate(ROWS.items()):
+            strip(axes, select(metrics, method=method)[column], height, name.look)
         panel(axes, letter, *words)
     panels[0].set_xscale("log")
-    ticks(panels[0].yaxis, range(len(ROWS)), [name for name, _ in ROWS.values()])
+    ticks(panels[0].yaxis, range(len(ROWS)), [name.drawn for name in ROWS.values()])
     panels[0].set_ylim(len(ROWS) - 0.5, -0.5)
     ticks(panels[0].xaxis, [0.01, 0.03, 0.1])
     return picture, spread(metrics, ["method", "target_width"], [*MEASURES, "agreement"])

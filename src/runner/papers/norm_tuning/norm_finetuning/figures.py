@@ -7,39 +7,22 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from runner.papers.norm_tuning.looks import METHODS
+from runner.papers.norm_tuning.names import NAMES
 from runner.papers.norm_tuning.norm_finetuning.tables import ARMS, ends
 from runner.results.drawing import Drawing, Finding
 from runner.results.rows import NoRows, Tables, nonempty, select
 from runner.results.style import (
     GREY,
-    OLIVE,
     PALE,
-    PURPLE,
-    SKY,
     SMALL,
-    Look,
     frame,
     panel,
     sheet,
     ticks,
 )
 
-LOOKS = {
-    "last_layer": Look(GREY, "v"),
-    "random_weights": Look(SKY, "D", hollow=True),
-    "norm": METHODS["sgd"],
-    "biases": Look(PURPLE, "s", hollow=True),
-    "low_rank": Look(OLIVE, "P", hollow=True),
-    "all": METHODS["dense"],
-}
-"""Looks by trained part, also in the picture of a sweep. Blue: γ and β; black: everything."""
-
-STARTS = {"random": "random", "pretrained": "pre-trained"}
+STARTS = NAMES["start"]
 """Names of the frozen weights in panels."""
-
-NAMED = {"random_weights": "as many\nother weights"}
-"""Names of rows that differ from the names in tables."""
 
 ACROSS = 2
 """Number of panels in a row."""
@@ -109,7 +92,7 @@ def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         axes.set_ylim(-0.6, len(here))
         beside: dict = {"transform": axes.get_yaxis_transform(), "va": "center", "size": SMALL}
         for y, arm in enumerate(here):
-            ends, look = part[part["arm"] == arm], LOOKS[arm]
+            ends, look = part[part["arm"] == arm], ARMS[arm].look
             look.each(axes, ends["right"], y - np.linspace(0.23, 0.36, len(ends)), alpha=0.8)
             look.line(axes, [ends["right"].median()] * bool(len(ends)), [y + 0.08][: len(ends)])
             trained = f"{ends['trained'].iloc[0]:,.0f}" if len(ends) else "not run"
@@ -124,7 +107,7 @@ def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         axes.tick_params(labelbottom=True)
         axes.grid(axis="x", color=PALE, linewidth=0.6)
         axes.set_axisbelow(True)
-        ticks(axes.yaxis, range(len(here)), [(ARMS | NAMED)[arm] for arm in here])
+        ticks(axes.yaxis, range(len(here)), [ARMS[arm].drawn for arm in here])
     groups = shown.groupby(["start", "L", "d", "arm", "trained"], sort=False)
     return picture, groups["right"].agg(["median", "min", "max"]).reset_index()
 

@@ -3,17 +3,11 @@
 import numpy as np
 import pandas as pd
 
+from runner.papers.norm_tuning.names import NAMES
 from runner.results.rows import Tables, last_epoch, select
 
-ARMS = {
-    "low_rank": "rank one (LoRA)",
-    "biases": "β only (BitFit)",
-    "last_layer": "last layer",
-    "random_weights": "random weights",
-    "norm": "γ and β",
-    "all": "everything",
-}
-"""Names of the arms in pictures, from the lowest row to the highest."""
+ARMS = NAMES["arm"]
+"""Names and looks of the trained parts, from the lowest row of a picture to the highest."""
 
 
 def ends(tables: Tables, start: str = "random") -> pd.DataFrame:

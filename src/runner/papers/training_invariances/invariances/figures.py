@@ -19,6 +19,7 @@ from runner.papers.training_invariances.invariances.tables import (
     unrolled,
 )
 from runner.papers.training_invariances.looks import INVARIANT, KINDS, NOT_INVARIANT, SQUARES
+from runner.papers.training_invariances.names import NAMES
 from runner.papers.training_invariances.panels import four_panels, ticks_within
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.evidence import slopes
@@ -337,9 +338,6 @@ def say_what_grows(tables: Tables) -> str:
     return "In each of the last layers one singular value grows slowly; the others keep their size"
 
 
-NAMES = {"dense": "fully connected", "residual_free": "residual block", "conv": "convolution"}
-"""Names of kinds of layers."""
-
 MARKS = "○ before, ● after\n|  bound of Eq. (14)\n┊  trivial bound"
 """Legend of the panel of ratios."""
 
@@ -413,7 +411,7 @@ def _alignment(axes: Axes, tables: Tables) -> pd.DataFrame:
     for (_, _, kind, _), line in sorted(lines, key=lambda group: group[0][2] == "residual_free"):
         KINDS[kind].line(axes, line["frobenius"], line["apart"], alpha=0.8)
     for number, kind in enumerate(sorted(set(drawn["kind"]))):
-        KINDS[kind].note(axes, 0.04, 0.2 - 0.07 * number, NAMES[kind])
+        KINDS[kind].note(axes, 0.04, 0.2 - 0.07 * number, NAMES["kind"][kind].drawn)
     ticks_within(axes.xaxis, 1, 3, 10, 30, 100, 300, 1000)
     return drawn
 
@@ -439,7 +437,7 @@ def _bounds(axes: Axes, tables: Tables) -> pd.DataFrame:
     axes.set(ylim=(row + 0.6, -0.75 - 0.38 * (row + 2)), yticks=[])
     QUIET.note(axes, 0.98, 1, MARKS, ha="right", va="top")
     for number, kind in enumerate(sorted(set(end["kind"]))):
-        KINDS[kind].note(axes, 0.98, 0.78 - 0.07 * number, NAMES[kind], ha="right")
+        KINDS[kind].note(axes, 0.98, 0.78 - 0.07 * number, NAMES["kind"][kind].drawn, ha="right")
     ticks_within(axes.xaxis, 0.003, 0.01, 0.03, 0.1, 0.3, 1)
     return end
 

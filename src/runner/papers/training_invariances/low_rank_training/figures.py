@@ -409,8 +409,7 @@ CAPTION = (
 )
 """Title and caption of the preview."""
 
-LOOKS = {name.lower(): look for name, look in METHODS.items()}
-"""Line styles in sweeps over the optimizer."""
+DRAWN_BY = ("method",)
 
 HEADLINE = ["loss", "accuracy", "test_accuracy", "sharpness"]
 

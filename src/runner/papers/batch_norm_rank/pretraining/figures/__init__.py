@@ -3,7 +3,6 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from runner.papers.batch_norm_rank.looks import CONTROLS, METHODS
 from runner.papers.batch_norm_rank.pretraining.figures import depths, initializations
 from runner.papers.batch_norm_rank.pretraining.tables import VARIANT
 from runner.results.rows import Tables
@@ -28,9 +27,6 @@ CAPTION = (
     " Lines are medians, bands the range of the replicates."
 )
 """Title and caption of the preview."""
-
-LOOKS = METHODS | CONTROLS
-"""Line styles in the picture of a sweep, by method."""
 
 HEADLINE = ["rank_bound", "train_accuracy", "test_accuracy"]
 

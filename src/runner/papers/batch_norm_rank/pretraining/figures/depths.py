@@ -131,8 +131,8 @@ def _means(tables: Tables, column: str) -> dict[str, str]:
     pairs of networks.
     """
     pairs = _in_pairs(deepest(through_training(tables)), ["depth", "replicate"], [column])
-    means = pairs.groupby("method")[column].median().rename(NAMES)
-    return {name: f"mean {_signed(mean)}" for name, mean in means.items()}
+    means = pairs.groupby("method")[column].median()
+    return {NAMES["method"][m].drawn: f"mean {_signed(mean)}" for m, mean in means.items()}
 
 
 def _signed(number: float) -> str:

@@ -29,8 +29,8 @@ from runner.papers.batch_norm_rank.pretraining.tables import (
     deepest,
     last_epochs,
 )
-from runner.results.captions import DATASETS
 from runner.results.drawing import Drawing, Finding
+from runner.results.labels import names_in
 from runner.results.rows import Tables, nonempty, spread
 from runner.results.style import (
     GREY,
@@ -277,16 +277,15 @@ def draw_against(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             x = its["depth"].map(depths.index) + 0.24 * (number - 1)
             middles = its.assign(x=x).groupby("x")["ratio"].median()
             heights = position(middles)
-            drawn_as.line(
-                axes, middles.index, heights, linestyle="", markersize=9, label=NAMES[method]
-            )
+            label = NAMES["method"][method].drawn
+            drawn_as.line(axes, middles.index, heights, linestyle="", markersize=9, label=label)
             drawn_as.each(axes, x + 0.09, position(its["ratio"]), alpha=0.8)
         for edge in range(1, len(depths)):
             axes.axvline(edge - 0.5, color=PALE, linewidth=0.8, zorder=0)
         axes.set_xlim(-0.5, len(depths) - 0.5)
         frame(axes, len(depths) - 1.47, len(depths) - 0.51, 0.01, 0.99, axes.get_xaxis_transform())
         ticks(axes.xaxis, range(len(depths)), [str(depth) for depth in depths])
-        panel(axes, letter if len(row) > 1 else "", DATASETS.get(data, data), "depth")
+        panel(axes, letter if len(row) > 1 else "", _dataset(data), "depth")
     beside: dict = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
     beside |= {"color": GREY, "size": SMALL, "annotation_clip": False}
     row[-1].annotate("pre-training helps", (1.04, 1), (0, 6), va="bottom", **beside)
@@ -300,10 +299,14 @@ def draw_against(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, spread(rows, ["data", "depth", "method"], ["ratio"])
 
 
+def _dataset(data: str) -> str:
+    return names_in(__name__).value("data", data)
+
+
 def caption_against(tables: Tables) -> str:
     """Return the caption of `draw_against`: its marks, and the learning rates on each dataset."""
     rates = [
-        f"Learning rate on {DATASETS.get(data, data)}: {say_rates({'training': group})}."
+        f"Learning rate on {_dataset(data)}: {say_rates({'training': group})}."
         for data, group in tables["training"].groupby("data")
     ]
     return (

@@ -56,7 +56,8 @@ def lines_by_epoch(
             drawn_as.band(axes, rows["epoch"], rows[f"{column}_low"], rows[f"{column}_high"])
         under = WIDE if method == "vanilla" and not bands else {}
         drawn_as.line(axes, rows["epoch"], heights, marker="", **under)
-        text = f"pre-trained,\n{steps} steps" if several and steps else NAMES.get(method, method)
+        text = NAMES["method"][method].drawn
+        text = f"pre-trained,\n{steps} steps" if several and steps else text
         ends.append((heights[-1], text, drawn_as))
     axes.set_xlim(0, 1.03 * max(1, drawn["epoch"].max()))
     axes.xaxis.get_major_locator().set_params(integer=True, nbins=4)

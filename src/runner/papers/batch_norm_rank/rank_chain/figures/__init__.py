@@ -33,7 +33,4 @@ TITLE = "very deep linear networks"
 
 HEADLINE = ["soft_rank", "rank_bound", "log_ratio", "change"]
 
-LOOKS = widths.LAWS
-"""Looks of the distributions of weights, by name."""
-
 FIGURES = [*widths.FIGURES, *layers.FIGURES]

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from runner.core import choices
 from runner.papers.batch_norm_rank.looks import ROOT
+from runner.papers.batch_norm_rank.names import NAMES
 from runner.papers.batch_norm_rank.rank_chain.figures.parts import (
     BRANCH,
     NUMBERS,
@@ -38,6 +39,7 @@ from runner.papers.batch_norm_rank.rank_chain.tables import (
 )
 from runner.results import style
 from runner.results.drawing import Drawing, Finding, or_empty
+from runner.results.looks import looks_of
 from runner.results.rows import Tables, nonempty, select
 from runner.results.style import (
     DASHED,
@@ -102,11 +104,7 @@ def draw_fig3a(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, metrics[NUMBERS]
 
 
-LAWS = {
-    "gaussian": Look(style.BLUE, "", width=3.4),
-    "uniform": Look(style.NAVY, "o", hollow=True),
-    "rademacher": Look(style.NAVY, "^", DASHED),
-}
+LAWS = looks_of(NAMES["law"])
 """Looks by the distribution of the weights, without skips."""
 
 SMALL_SKIPS = {law: replace(look, hue=style.SKY) for law, look in LAWS.items()}
@@ -207,21 +205,22 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         if len(small):
             words = "with skips: weight γ of the branch\n1/(8d) or 1/(16d), mean of both"
             SMALL_SKIPS["gaussian"].note(right, 0.99, 0.93, words, ha="right")
-            names = {"gaussian": "Gaussian", "rademacher": "±1", "uniform": "uniform"}
             looks = {}
-            for law, name in names.items():
+            for law in ("gaussian", "rademacher", "uniform"):
+                name = NAMES["law"][law].drawn
                 widths = small.loc[small["law"] == law, "width"].unique()
                 look, words = SMALL_SKIPS[law], name
                 if len(widths) == 1:
                     look, words = replace(look, dashes=""), f"{name}, d = {widths[0]}"
                 looks |= {words: look} if len(widths) else {}
             key_of_looks(right, looks, {}, loc="upper right", bbox_to_anchor=(1, 0.88))
-        for rows, looks, law, text, at, away in (
-            (plain, LAWS, "gaussian", "Gaussian", 40, (0, -11)),
-            (plain, LAWS, "uniform", "uniform", 11, (0, -11)),
-            (plain, LAWS, "rademacher", "±1", 17, (6, 9)),
+        for law, at, away in (
+            ("gaussian", 40, (0, -11)),
+            ("uniform", 11, (0, -11)),
+            ("rademacher", 17, (6, 9)),
         ):
-            name_line(right, rows[rows["law"] == law], "soft_rank", looks[law], text, at, away)
+            name, rows = NAMES["law"][law], plain[plain["law"] == law]
+            name_line(right, rows, "soft_rank", name.look, name.drawn, at, away)
     panel(left, "a", "soft rank, mean over the layers", "width d")
     panel(right, "b", "soft rank, relative to Gaussian", "width d")
     right.set_ylabel("divided by the soft rank of\nGaussian weights without skips")

@@ -59,10 +59,10 @@ report: $(INSTALLED) ## write the gallery, outputs/report/index.html: all figure
 	$(RUN) report outputs=$(strip $(OUTPUTS))
 
 reference: $(INSTALLED) ### keep the tables behind all figures made so far in outputs/reference
-	$(RUN) reference keep scale=$(strip $(SCALE)) outputs=$(strip $(OUTPUTS))
+	.venv/bin/python scripts/reference.py keep scale=$(strip $(SCALE)) outputs=$(strip $(OUTPUTS))
 
 figures-from-reference: $(INSTALLED) ## draw all figures from outputs/reference, compute nothing
-	$(RUN) reference draw outputs=$(strip $(OUTPUTS)) style=$(strip $(STYLE))
+	.venv/bin/python scripts/reference.py draw outputs=$(strip $(OUTPUTS)) style=$(strip $(STYLE))
 
 claims: $(INSTALLED) ## list all statements with their rules and planned numbers, compute nothing
 	$(RUN) claims scale=$(strip $(SCALE))

@@ -19,9 +19,10 @@ from importlib.abc import InspectLoader
 from itertools import islice
 from pathlib import Path
 
+from reference import numbers_judged
+
 from runner.commands.claims import rules
 from runner.commands.kept import read_tables
-from runner.commands.reference import numbers_judged
 from runner.core.catalogue import SCALES, configs, figure_names, figure_study, judges, package_of
 from runner.runs.provenance import REFERENCE, source_of
 

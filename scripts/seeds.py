@@ -14,11 +14,11 @@ from pathlib import Path
 import pandas as pd
 
 from runner.commands.kept import read_csv
-from runner.commands.reference import REFERENCE
 from runner.commands.report import VERDICTS, capital
 from runner.core.errors import InputError
 from runner.results.claims import distinct
 from runner.runs.files import write_atomically
+from runner.runs.provenance import REFERENCE
 
 SCALE, FILE = "quick", "seeds.csv"
 COLUMNS = ["seed", "figure", "claim", "digest", "verdict", "measured"]

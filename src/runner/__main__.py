@@ -27,7 +27,6 @@ SUBCOMMANDS = {
         "list|show|check|diff|export|plot|clean: the runs of a folder",
     ),
     "report": ("runner.commands.report", "a gallery of all figures and claims; computes nothing"),
-    "reference": ("runner.commands.reference", "keep|draw|judge: the tables behind figures"),
     "claims": ("runner.commands.claims", "all statements with their rules; computes nothing"),
     "compare": ("runner.commands.compare", "where results differ from the reference"),
     "new": ("runner.commands.new", "study: write a working study that you can change"),

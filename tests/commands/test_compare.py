@@ -2,9 +2,9 @@
 
 import pandas as pd
 import pytest
+from reference import keep
 
 from runner.commands import compare
-from runner.commands.reference import keep
 from runner.compose.orders import paper_figure
 from runner.core.errors import InputError
 from runner.core.settings import Settings

@@ -11,10 +11,10 @@ import pytest
 from matplotlib.collections import FillBetweenPolyCollection
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
+from reference import JUDGED, NO_NUMBERS, ignore_rounding, numbers_judged
 from repository import REPOSITORY
 
 from runner.commands.kept import KeptFigure, read_csv
-from runner.commands.reference import JUDGED, NO_NUMBERS, ignore_rounding, numbers_judged
 from runner.core.catalogue import configs, figure_names, figure_study, paper_folder, part_of
 from runner.core.papers import PAPERS
 from runner.results import figure as results
@@ -153,7 +153,7 @@ ALONE = """
 import sys
 from pathlib import Path
 from runner.commands.kept import KeptFigure, read_csv
-from runner.commands.reference import JUDGED, NO_NUMBERS, ignore_rounding, numbers_judged
+from reference import JUDGED, NO_NUMBERS, ignore_rounding, numbers_judged
 figure = KeptFigure.of(Path(sys.argv[1]))
 figure.numbers(), figure.judge(), figure.caption()
 print(*sorted({name.split(".")[2] for name in sys.modules if name.startswith("runner.papers.")}))

@@ -60,7 +60,7 @@ def test_every_command_of_the_readme_runs(place, monkeypatch, capsys):
         if computes or words[0] == "figures":
             at = words.index("--cfg") if "--cfg" in words else len(words)
             words[at:at] = ["scale=smoke", "device=cpu", *more]
-        elif words[0] in ("report", "compare", "reference", "claims"):
+        elif words[0] in ("report", "compare", "claims"):
             words += ["scale=smoke"]
         expected = 1 if words[:2] == ["runs", "diff"] else 0  # they differ
         code = run_here(words, monkeypatch)

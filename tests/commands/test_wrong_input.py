@@ -65,8 +65,6 @@ WAYS = [
     "runs export --csv",
     "runs clean",
     "report",
-    "reference keep",
-    "reference draw",
     "compare",
 ]
 

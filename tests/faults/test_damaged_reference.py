@@ -1,15 +1,18 @@
 """A file of the reference that is cut in half ends a command in one line that names it."""
 
+import re
 import shutil
 import sys
 
 import in_process
 import pytest
+import reference
 from repository import REPOSITORY
 
-from runner.commands import compare, reference, report, show
+from runner.commands import compare, report, show
 from runner.commands.kept import read_csv, read_json
 from runner.compose.orders import paper_figure
+from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.runs.execution import execute
 from runner.runs.provenance import REFERENCE
@@ -44,17 +47,22 @@ def cut(path):
     [
         (["show", NAME], "claims.csv"),
         (["show", NAME], "shared.json"),
-        (["reference", "draw"], "provenance.json"),
-        (["reference", "judge"], "metrics.csv"),
     ],
 )
 def test_a_command_names_the_file_that_is_cut(kept, tmp_path, command, file, monkeypatch, capsys):
     cut(kept / file)
-    words = command if command[-1] == "judge" else [*command, f"outputs={tmp_path}/out"]
-    assert in_process.run(words, monkeypatch) == 2
+    assert in_process.run([*command, f"outputs={tmp_path}/out"], monkeypatch) == 2
     said = capsys.readouterr().err
     (line,) = [line for line in said.splitlines() if line.startswith("error: ")]
     assert f"{kept / file} is damaged" in line and "Traceback" not in said
+
+
+@pytest.mark.parametrize(("what", "file"), [("draw", "provenance.json"), ("judge", "metrics.csv")])
+def test_the_script_names_the_file_that_is_cut(kept, tmp_path, what, file):
+    cut(kept / file)
+    words = [what] if what == "judge" else [what, f"outputs={tmp_path}/out"]
+    with pytest.raises(InputError, match=f"{re.escape(str(kept / file))} is damaged"):
+        reference.main(words)
 
 
 def test_compare_names_the_file_that_is_cut(kept, tmp_path, monkeypatch, capsys):

@@ -46,8 +46,8 @@ OPTIONS = [
     ["--stale"], ["--csv"], ["--latex"], ["--mean"], ["1"], ["outputs="], ["bn_only"],
 ]  # fmt: skip
 OTHERS = [
-    ["show"], ["claims"], ["figures"], ["compare"], ["new"], ["fig4"], ["x"], ["reference"],
-    ["reference", "draw"], ["report", "x"],
+    ["show"], ["claims"], ["figures"], ["compare"], ["new"], ["fig4"], ["x"],
+    ["report", "x"],
 ]  # fmt: skip
 MORE = ["fig44", "scale=smoke", "scale=x", "seed=x", "--help", "-x", "", "=", "x=1", "~a"]
 

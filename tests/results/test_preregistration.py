@@ -4,8 +4,8 @@ import json
 
 import pandas as pd
 import pytest
+from reference import keep
 
-from runner.commands.reference import keep
 from runner.compose.orders import paper_figure
 from runner.core.settings import Settings
 from runner.results.claims import claims_of
@@ -31,8 +31,8 @@ def with_other_rule(monkeypatch, figure) -> str:
     changed = type(first)(
         first.name, first.statement, first.source, first.rule, needs={"depth": 99}
     )
-    for place in ("results.claims", "commands.reference"):
-        monkeypatch.setattr(f"runner.{place}.claims_of", lambda *_: [changed, *others])
+    for place in ("runner.results.claims", "reference"):
+        monkeypatch.setattr(f"{place}.claims_of", lambda *_: [changed, *others])
     return first.name
 
 

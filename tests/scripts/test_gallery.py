@@ -36,14 +36,15 @@ from gallery import (
     write_between,
 )
 from in_process import configs_of
+from reference import keep_benchmarks
 
 from runner.commands.kept import KeptFigure, read_tables
-from runner.commands.reference import REFERENCE, keep_benchmarks
 from runner.commands.report import VERDICTS
 from runner.commands.report import papers as about_papers
 from runner.core.catalogue import figure_names
 from runner.core.errors import InputError
 from runner.results.claims import distinct
+from runner.runs.provenance import REFERENCE
 
 SMALL = "bottleneck-example20"
 COUNTS = f"✓{NBSP}1 · *additional* ✗{NBSP}1"

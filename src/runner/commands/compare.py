@@ -7,9 +7,9 @@ from textwrap import fill
 import pandas as pd
 
 from runner.commands.kept import KeptFigure
-from runner.commands.reference import canonical_figure
 from runner.compose.orders import paper_figure
 from runner.core.catalogue import figure_names, named_figures, rows_of
+from runner.core.errors import InputError
 from runner.core.folders import require_readable
 from runner.core.studies import column_types
 from runner.results import same_distribution, table_diff
@@ -26,6 +26,21 @@ chance."""
 
 MOST_NAMED = 3
 """How many columns that only one side has are named in a note."""
+
+
+def canonical_figure(name: str, typed: list[str]) -> Figure:
+    """Return a figure without changed parameters, as the reference has it.
+
+    typed: further arguments, such as `scale=paper`. Raises InputError if they change the figure's
+    parameters, or do not fit the figure.
+    """
+    figure = paper_figure(name, typed)
+    if not figure.is_canonical:
+        overrides = " ".join(figure.overrides)
+        raise InputError(
+            f"figures of the reference have the parameters of their YAML files: omit {overrides}"
+        )
+    return figure
 
 
 def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None:

@@ -1,4 +1,6 @@
-"""The command `runner reference`: the tables behind every figure, stored in git.
+"""Keep the tables behind every figure in git, draw them, and judge them again.
+
+    python scripts/reference.py keep|draw|judge [key=value ...]
 
 `outputs/reference/<scale>/<figure>/` has the tables of the figure's runs, the parameters that all
 runs share, the claims and the provenance. Every figure can be drawn from these files. A user's
@@ -20,6 +22,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from runner.commands.claims import rules
+from runner.commands.compare import canonical_figure
 from runner.commands.kept import (
     FROM_REFERENCE,
     KeptFigure,
@@ -33,7 +36,7 @@ from runner.compose.orders import paper_figure
 from runner.core.arguments import key_values, outputs_folder
 from runner.core.catalogue import figure_names, figure_study, rows_of
 from runner.core.errors import InputError
-from runner.core.folders import outputs_at, require_readable, require_writable
+from runner.core.folders import at_home, outputs_at, require_readable, require_writable
 from runner.core.studies import column_types
 from runner.results import preregistration
 from runner.results.claims import claims_of
@@ -41,7 +44,7 @@ from runner.results.figure import Figure
 from runner.results.rows import NoRows, Present, Tables
 from runner.results.table_diff import fault
 from runner.runs.files import write_atomically
-from runner.runs.provenance import INSTALLED, REFERENCE
+from runner.runs.provenance import REFERENCE
 
 RULES, JUDGED = "rules.csv", "judged.csv.xz"
 """Two files of the reference: the printed rules with their digests, and the numbers that they
@@ -60,21 +63,6 @@ digits. Those below 1e-12 are rounding errors, which differ between machines."""
 
 LARGE = 200_000
 """A table with more bytes is stored compressed."""
-
-
-def canonical_figure(name: str, typed: list[str]) -> Figure:
-    """Return a figure without changed parameters, as the reference has it.
-
-    typed: further arguments, such as `scale=paper`. Raises InputError if they change the figure's
-    parameters, or do not fit the figure.
-    """
-    figure = paper_figure(name, typed)
-    if not figure.is_canonical:
-        overrides = " ".join(figure.overrides)
-        raise InputError(
-            f"figures of the reference have the parameters of their YAML files: omit {overrides}"
-        )
-    return figure
 
 
 def keep(name: str, typed: list[str], reference: Path) -> Path:
@@ -299,7 +287,7 @@ def main(arguments: list[str]) -> int:
     verdict than the stored one.
     """
     parser = argparse.ArgumentParser(
-        prog="runner reference",
+        prog="scripts/reference.py",
         description="keep: store your figures in the reference. draw: draw all its figures. judge:"
         " judge all its claims again, after a rule was changed.",
     )
@@ -307,14 +295,12 @@ def main(arguments: list[str]) -> int:
     keys = "for keep: scale=..., outputs=...; for draw: outputs=..., style=..."
     parser.add_argument("overrides", nargs="*", metavar="key=value", help=keys)
     options = parser.parse_args(arguments)
-    if INSTALLED:
-        raise InputError("the reference is in the repository: keep, judge and draw it in a clone")
     if options.what == "keep":
         _keep_all(options.overrides)
     elif options.what == "draw":
         _draw_all(options.overrides)
     elif options.overrides:
-        raise InputError("`reference judge` judges all figures: it takes no further words")
+        raise InputError("judge takes no further words: it judges all figures")
     else:
         judge_all(REFERENCE)
     return 0
@@ -336,12 +322,17 @@ def _keep_all(typed: list[str]) -> None:
 def _draw_all(typed: list[str]) -> None:
     """Draw all figures of the reference and print the paths."""
     if any("=" not in word for word in typed):
-        raise InputError(
-            "`reference draw` draws all kept figures and takes no name."
-            " To see one: runner show fig4"
-        )
+        raise InputError("draw takes no name: it draws all figures. To see one: runner show fig4")
     values = key_values(typed, ["outputs", "style"])
     outputs = outputs_at(values.get("outputs", "outputs"))
     require_writable(outputs, outputs / FROM_REFERENCE)
     for path in draw_all(REFERENCE, outputs, values.get("style", "screen")):
         print(path)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main([at_home(word) for word in sys.argv[1:]]))
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)

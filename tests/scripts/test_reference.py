@@ -4,22 +4,26 @@ import hashlib
 import json
 import re
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 
 import pandas as pd
 import pytest
-
-from runner.commands.compare import compare
-from runner.commands.gallery_data import claims_of, collect
-from runner.commands.kept import FROM_REFERENCE, KeptFigure, read_csv, read_tables
-from runner.commands.reference import (
+from reference import (
     JUDGED,
     REFERENCE,
     RULES,
     draw_all,
     judge_all,
     keep,
+    main,
 )
+from repository import REPOSITORY
+
+from runner.commands.compare import compare
+from runner.commands.gallery_data import claims_of, collect
+from runner.commands.kept import FROM_REFERENCE, KeptFigure, read_csv, read_tables
 from runner.commands.report import counts
 from runner.compose.orders import paper_figure
 from runner.core.errors import InputError
@@ -228,7 +232,7 @@ SIX = (
 
 
 def test_judging_the_unchanged_reference_changes_nothing(tmp_path, capsys):
-    """Rules, verdicts, captions and numbers. If this fails on purpose: `runner reference judge`."""
+    """Rules, verdicts, captions, numbers. If it fails on purpose: scripts/reference.py judge."""
     numbers = read_csv(REFERENCE / JUDGED, dtype={"point": str})
     places = numbers["scale"] + "/" + numbers["figure"]
     numbers[places.isin(SIX)].to_csv(tmp_path / JUDGED, index=False, float_format="%.6g")
@@ -295,3 +299,24 @@ def test_a_figure_that_is_kept_again_keeps_its_numbers_too(made, tmp_path):
     assert set(standings(folder / "claims.csv")) == {"pre-registered"}
     keep(NAME, made, tmp_path / "reference")
     assert (tmp_path / "reference" / JUDGED).read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["judge", "scale=quick"], "judge takes no further words"),
+        (["draw", "fig4"], "To see one: runner show fig4"),
+        (["draw", "outputs=/proc/x"], "outputs=/proc/x cannot be used"),
+        (["keep", "outputs=/proc/x"], "outputs=/proc/x cannot be used"),
+        (["keep", "outputs="], "outputs='' is not a folder"),
+    ],
+)
+def test_wrong_words_end_in_one_line(words, said):
+    code = [sys.executable, REPOSITORY / "scripts" / "reference.py", *words]
+    done = subprocess.run(code, capture_output=True, text=True)
+    assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_what_is_not_drawn_is_left_out(tmp_path, capsys):
+    assert main(["keep", "scale=smoke", f"outputs={tmp_path}"]) == 0
+    assert "left out: fig4 is not drawn yet" in capsys.readouterr().err

@@ -17,6 +17,7 @@ import torch
 from bench.growth import lent
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
+from samples import samples
 from stopped import bytes_of, compute_with_stops
 from tiny import CHOOSING, RUNS, named, tiny
 
@@ -57,7 +58,9 @@ STACKS = [
 ]
 
 
-@pytest.mark.parametrize(("study", "changes"), STACKS, ids=named)
+@pytest.mark.parametrize(
+    ("study", "changes"), samples(STACKS, lambda study, changes: study), ids=named
+)
 def test_a_replicate_alone_has_the_numbers_that_it_has_in_a_stack(study, changes):
     """Up to the rounding of batched products."""
     alone, stack = (tables_of(tiny(study, **changes | {"replicates": n})) for n in (1, 2))
@@ -94,7 +97,8 @@ NOT_HERE = ("fashion_mnist", "cifar10", "random_pixels")
 """Images that are not embedded, or too many for a moment."""
 SECONDS = 0.2
 """What an example may take before it is stopped."""
-EXAMPLES = int(os.environ.get("EXAMPLES", "8"))
+EXAMPLES = int(os.environ.get("EXAMPLES", "4"))
+"""Of each study; `make test-more` has four times as many."""
 
 
 def values(hint: typing.Any, choices: tuple[str, ...] | None) -> st.SearchStrategy:
@@ -152,11 +156,12 @@ def impatient(monkeypatch):
     )
 
 
+@pytest.mark.parametrize("examples", [EXAMPLES, pytest.param(4 * EXAMPLES, marks=pytest.mark.more)])
 @pytest.mark.parametrize("study", sorted(configs()))
-def test_any_parameters_end_in_rows_or_in_one_or_two_lines(study, impatient):
+def test_any_parameters_end_in_rows_or_in_one_or_two_lines(study, examples, impatient):
     """No traceback, and nothing that computes for long without a sign of it."""
 
-    @settings(max_examples=EXAMPLES, deadline=None, database=None)
+    @settings(max_examples=examples, deadline=None, database=None)
     @seed(0)
     @given(changes=parameters(study))
     def attempt(changes):

@@ -12,6 +12,7 @@ import pytest
 import torch
 from bench.growth import lent
 from pretended_cuda import CUDA, READS, pretended_cuda
+from samples import samples
 from stopped import compute_with_stops
 from tiny import RUNS, named, tiny
 
@@ -54,7 +55,9 @@ def test_what_cuda_allows_is_allowed():
     assert not torch.cuda.is_available()
 
 
-@pytest.mark.parametrize(("study", "changes"), RUNS, ids=named)
+@pytest.mark.parametrize(
+    ("study", "changes"), samples(RUNS, lambda study, changes: study), ids=named
+)
 def test_a_run_on_cuda_has_the_numbers_of_one_on_the_cpu(study, changes, tmp_path, monkeypatch):
     config = tiny(study, **changes)
     on_cpu, on_cuda = (Run(config, tmp_path / name) for name in ("cpu", "cuda"))

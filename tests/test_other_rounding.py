@@ -15,6 +15,7 @@ import pytest
 import torch
 from repository import REPOSITORY
 from rounding import blurred_tables, other_rounding
+from samples import samples
 
 import runner
 from runner.commands.kept import KeptFigure, kept_folders
@@ -26,19 +27,11 @@ from runner.runs.execution import execute
 
 KEPT = kept_folders(REPOSITORY / "outputs" / "reference")
 QUICK = [folder for folder in KEPT if folder.parent.name == "quick"]
-FIRST = {figure_study(folder.name): folder.name for folder in reversed(QUICK)}
-"""A figure of each study."""
+LONG = ("constructions", "invariants-in-practice")
+"""Figures that take more than ten seconds."""
 
 DUST = re.compile(r"-?\d(\.\d+)?e-(1[0-9]|2\d)")
 """What rounding leaves of zero."""
-
-
-def samples(cases, name_of, is_first):
-    """All cases, of which only the first ones are tested by `make test`."""
-    more = pytest.mark.more
-    return [
-        pytest.param(case, id=name_of(case), marks=() if is_first(case) else more) for case in cases
-    ]
 
 
 def without_dust(text: object) -> str:
@@ -46,7 +39,7 @@ def without_dust(text: object) -> str:
 
 
 def read(figure: Figure, tables: Tables) -> dict[str, object]:
-    """All that is written about a figure: verdicts, header, caption, names of what is drawn."""
+    """All that is written about a figure: verdicts, header, caption."""
     judged = figure.judge(tables)
     header = figure.header(tables, judged)
     words = [*judged["claim"], *judged["verdict"], *judged["measured"], *judged["note"]]
@@ -54,16 +47,16 @@ def read(figure: Figure, tables: Tables) -> dict[str, object]:
         "claims": [without_dust(word) for word in words],
         "header": replace(header, finding=without_dust(header.finding)),
         "caption": without_dust(figure.caption(tables)),
-        "drawn": named(figure.numbers(tables)),
     }
 
 
 def named(rows: pd.DataFrame) -> dict[str, object]:
     """Of a table all but its floats: columns, texts, whole numbers, what is missing, in order."""
     floats = rows.select_dtypes("float")
+    others = rows.drop(columns=floats.columns).astype(object)
     return {
         "columns": [*rows],
-        "rows": rows.drop(columns=floats.columns).to_dict("list"),
+        "rows": others.where(others.notna(), None).to_dict("list"),
         "missing": floats.isna().to_dict("list"),
     }
 
@@ -95,8 +88,8 @@ def test_decompositions_have_noise_and_are_decompositions():
     "folder",
     samples(
         KEPT,
+        lambda folder: figure_study(folder.name) if folder in QUICK else None,
         lambda folder: f"{folder.parent.name}-{folder.name}",
-        lambda folder: folder in QUICK and FIRST[figure_study(folder.name)] == folder.name,
     ),
 )
 def test_texts_and_verdicts_from_stored_tables(folder):
@@ -109,31 +102,45 @@ def test_texts_and_verdicts_from_stored_tables(folder):
     require_equal(of_numbers, read(figure, blurred))
 
 
+@pytest.mark.more
+@pytest.mark.parametrize("folder", QUICK, ids=lambda folder: folder.name)
+def test_names_and_order_of_what_is_drawn_from_stored_tables(folder):
+    figure = KeptFigure.of(folder)
+    tables = figure.tables()
+    drawn = named(figure.numbers(tables))
+    blurred = blurred_tables(tables, measured(figure.study), seed=3)
+    with other_rounding(seed=2):
+        require_equal(drawn, named(figure.numbers(blurred)))
+
+
 @pytest.mark.parametrize(
-    "name", samples(figure_names(), str, lambda name: FIRST.get(figure_study(name)) == name)
+    "name", samples(figure_names(), lambda name: None if name in LONG else figure_study(name))
 )
 def test_figures_at_scale_smoke(name, tmp_path):
     """The rows are the same, with the same names, counts and ranks, and so are the texts."""
-    before, after = (computed(name, tmp_path / each) for each in ("before", "after"))
-    plain = before.tables()
+    before, after = (
+        runner.figure(name, scale="smoke", outputs=str(tmp_path / each))
+        for each in ("before", "after")
+    )
+    plain = computed(before)
     with other_rounding(seed=4):
-        for run in after.runs:
-            execute(run, Settings(outputs=str(after.outputs), device="cpu"))
-        noisy = after.tables()
+        noisy = computed(after)
         for table, rows in plain.items():
             require_equal(named(rows), named(noisy[table]))
         require_equal(read(before, plain), read(after, noisy))
 
 
-def computed(name: str, outputs: Path) -> Figure:
-    return runner.figure(name, scale="smoke", outputs=str(outputs))
+def computed(figure: Figure) -> Tables:
+    for run in figure.runs:
+        execute(run, Settings(outputs=str(figure.outputs), device="cpu"))
+    return figure.tables()
 
 
 NOTEBOOKS = sorted((REPOSITORY / "docs" / "notebooks").glob("*.ipynb"))
 
 
 @pytest.mark.parametrize(
-    "path", samples(NOTEBOOKS, lambda path: path.stem, lambda path: path.stem == "norm_tuning")
+    "path", samples(NOTEBOOKS[::-1], lambda path: "notebook", lambda path: path.stem)
 )
 def test_what_the_notebooks_print(path, tmp_path, monkeypatch):
     matplotlib.use("agg")

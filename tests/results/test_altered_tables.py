@@ -10,12 +10,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from in_memory import kept_tables
 
-from runner.commands.kept import read_tables
 from runner.core.catalogue import figure_names, figure_study, paper_folder
 from runner.core.papers import PAPERS
 from runner.results.claims import Claim, claims_of, judgement
-from runner.runs.provenance import REFERENCE
 
 ALTERATIONS: dict[str, Callable[[pd.Series], pd.Series]] = {
     "1000 times": lambda column: 1000 * column,
@@ -57,7 +56,7 @@ def claims(figure: str) -> dict[str, Claim]:
 
 @pytest.mark.parametrize(("scale", "figure"), [*ROWS.groupby(["scale", "figure"]).groups])
 def test_every_claim_fails_where_a_column_is_altered(scale, figure):
-    tables = read_tables(REFERENCE / scale / figure)
+    tables = kept_tables(figure, scale)
     for row in ROWS.query("scale == @scale and figure == @figure").itertuples():
         altered = dict(tables)
         if row.table:

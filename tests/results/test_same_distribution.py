@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 import pytest
+from in_memory import kept_tables
 
-from runner.commands.kept import REFERENCE, read_tables
 from runner.core.catalogue import rows_of
 from runner.core.studies import Row
 from runner.results.same_distribution import compared
@@ -71,7 +71,7 @@ def test_infinite_and_missing_numbers_are_ranked():
 
 @pytest.mark.parametrize("figure", FIGURES)
 def test_halves_of_the_reference_are_from_one_distribution_unless_one_is_changed(figure):
-    tables = read_tables(REFERENCE / "quick" / figure)
+    tables = kept_tables(figure)
     tables = {name: rows for name, rows in tables.items() if "replicate" in rows}
     halves = [
         {name: rows[rows["replicate"] % 2 == half] for name, rows in tables.items()}

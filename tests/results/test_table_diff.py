@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 import pytest
+from in_memory import kept_tables
 
-from runner.commands.kept import REFERENCE, read_tables
 from runner.core.catalogue import rows_of
 from runner.core.studies import Row
 from runner.results.table_diff import ROWS, compare, distances, fault
@@ -31,7 +31,7 @@ def kept(request):
     figure, name = request.param
     row_class = rows_of(KEPT[request.param])[name]
     columns = ["run", *(field.name for field in fields(row_class))]
-    return read_tables(REFERENCE / "quick" / figure)[name][columns], row_class
+    return kept_tables(figure)[name][columns], row_class
 
 
 def beyond(own, kept, row_class):

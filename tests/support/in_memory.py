@@ -1,6 +1,7 @@
 """Rows, tables and verdicts of a study, without a run's folder."""
 
 from dataclasses import asdict
+from functools import lru_cache
 
 import pandas as pd
 import torch
@@ -35,7 +36,12 @@ def tables_of(config: StudyConfig, **options) -> dict[str, pd.DataFrame]:
 
 def kept_tables(figure: str, scale: str = "quick") -> dict[str, pd.DataFrame]:
     """Return the tables of a figure in the reference, for a test to change."""
-    return {name: table.copy() for name, table in read_tables(REFERENCE / scale / figure).items()}
+    return {name: table.copy() for name, table in _kept(figure, scale).items()}
+
+
+@lru_cache(maxsize=8)  # a test has its figures one after another
+def _kept(figure: str, scale: str) -> dict[str, pd.DataFrame]:
+    return read_tables(REFERENCE / scale / figure)
 
 
 def judged(figure: str, tables: dict[str, pd.DataFrame], *names: str) -> pd.DataFrame:

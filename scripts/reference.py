@@ -37,6 +37,7 @@ from runner.core.arguments import key_values, outputs_folder
 from runner.core.catalogue import figure_names, figure_study, rows_of
 from runner.core.errors import InputError
 from runner.core.folders import at_home, outputs_at, require_readable, require_writable
+from runner.core.shell import command
 from runner.core.studies import column_types
 from runner.results import preregistration
 from runner.results.claims import claims_of
@@ -75,7 +76,8 @@ def keep(name: str, typed: list[str], reference: Path) -> Path:
     """
     figure = canonical_figure(name, typed)
     if not figure.is_current():
-        raise InputError(f"{name} is not drawn yet at scale {figure.scale}: {figure.command}")
+        this = command(*figure.arguments, outputs=figure.outputs)
+        raise InputError(f"{name} is not drawn yet at scale {figure.scale}: {this}")
     folder = reference / figure.scale / name
     new = reference / f".{figure.scale}-{name}"
     shutil.rmtree(new, ignore_errors=True)

@@ -7,7 +7,6 @@ figures: `runner study=... key=value`, `runner -m ...`, `runner figure=...`.
 import argparse
 import os
 import re
-import shlex
 import signal
 import sys
 from importlib import import_module
@@ -17,6 +16,7 @@ from io import TextIOWrapper
 from runner.core import catalogue
 from runner.core.errors import InputError, RunFailed, show_traceback
 from runner.core.folders import at_home
+from runner.core.shell import typed
 from runner.runs.provenance import COMMAND
 
 SUBCOMMANDS = {
@@ -50,7 +50,7 @@ def main() -> int:
         words = [at_home(word) for word in sys.argv[1:]]
         sys.path.append(os.getcwd())  # where the user's functions are, as with python -m
         os.environ["MPLBACKEND"] = "agg"  # opens no window; a notebook's backend needs a notebook
-        os.environ[COMMAND] = shlex.join(["runner", *words]).replace("\0", "")
+        os.environ[COMMAND] = typed(["runner", *words]).replace("\0", "")
         try:
             words = _without_folders(words)
             for reason in catalogue.broken().values():

@@ -155,7 +155,7 @@ def test_ctrl_c_marks_the_run_interrupted_and_the_same_command_goes_on(command, 
     [
         (["runs", "list"], "no runs under outputs"),
         (["figures", "fig4", "--redraw", "scale=smoke"], "3 of 3 runs are missing"),
-        (["figures", "fig4", "--redraw", "scale=smoke"], "make fig4 SCALE=smoke"),
+        (["figures", "fig4", "--redraw", "scale=smoke"], "runner figure=fig4 scale=smoke"),
         (["report", "scale=smoke"], "outputs/report/index.html"),
         (["compare", "scale=smoke"], "not in the reference at scale smoke: "),
         (["compare", "figure=fig4", "fig5"], "not made at scale quick: fig4, fig5\n"),

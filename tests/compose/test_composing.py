@@ -150,7 +150,7 @@ def test_a_figure_has_another_name_where_its_runs_are_others():
     assert same.figures[0].is_canonical and same.figures[0].overrides == ()
     other = order_of("figure=rank-fig3b", "scale=smoke", "chains=3").figures[0]
     assert other.name.startswith("rank-fig3b-") and other.overrides == ("chains=3",)
-    assert "chains=3" in other.command
+    assert "chains=3" in other.arguments
     style = order_of("figure=rank-fig3b", "scale=smoke", "style=paper", "outputs=x").figures[0]
     assert style.is_canonical and style.style == "paper"
 

@@ -13,7 +13,7 @@ from runner.core.errors import InputError
 from runner.runs import lock
 from runner.runs.inventory import describe, find
 from runner.runs.jobs import complete
-from runner.runs.query import chosen, condition_for, fits, named
+from runner.runs.query import chosen, conditions_for, fits, named
 
 
 @pytest.fixture
@@ -115,9 +115,10 @@ def test_the_condition_of_a_sweep_chooses_its_runs_alone(outputs):
     found = find(outputs)
     study = [info for info in found if info.study == "bn_only"]
     for infos in (study, study[:1], study[1:], [study[0], study[2]], found[-1:]):
-        condition = condition_for([info.run for info in infos], found)
-        assert chosen(found, [infos[0].study], where=[condition] * bool(condition)) == infos
-    assert condition_for([info.run for info in study], found) == ""
+        conditions = conditions_for([info.run for info in infos], found)
+        assert chosen(found, [infos[0].study], where=conditions) == infos
+    assert conditions_for([info.run for info in study], found) == []
+    assert conditions_for([study[0].run], found) == ["target_width=2"]
 
 
 def test_runs_that_no_parameter_tells_apart_are_chosen_by_their_hashes(tmp_path):
@@ -125,8 +126,14 @@ def test_runs_that_no_parameter_tells_apart_are_chosen_by_their_hashes(tmp_path)
     for job in order_of(*words, f"outputs={tmp_path}", multirun=True).jobs:
         complete(job)
     found = find(tmp_path)
-    condition = condition_for([info.run for info in found[:3]], found)
-    assert chosen(found, where=[condition]) == found[:3]
+    conditions = conditions_for([info.run for info in found[:3]], found)
+    assert chosen(found, where=conditions) == found[:3]
+
+
+def test_a_list_of_values_may_hold_null_and_texts_that_look_like_numbers():
+    rows = pd.DataFrame({"rate": [None, 0.1, 0.2], "hash": ["01234567", "12345678", "abcdef01"]})
+    assert fits(rows, "rate=[null,0.1]").tolist() == [True, True, False]
+    assert fits(rows, "hash=[01234567,abcdef01]").tolist() == [True, False, True]
 
 
 def test_a_run_is_named_by_folder_name_hash_or_beginning(outputs, folder):

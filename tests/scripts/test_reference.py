@@ -188,7 +188,7 @@ def test_a_figure_is_canonical_when_its_runs_are(typed, canonical):
     if canonical:
         plain = paper_figure("fig4", ["scale=smoke"])
         assert [run.config for run in variant.runs] == [run.config for run in plain.runs]
-        assert variant.command == "make fig4 SCALE=smoke" and not variant.overrides
+        assert not variant.overrides
     else:
         assert variant.overrides == tuple(typed)
         again = paper_figure("fig4", ["scale=smoke", "outputs=elsewhere", *typed, "device=cpu"])

@@ -13,6 +13,7 @@ from runner.compose.composing import hydra_ready
 from runner.compose.launching import launch, plan
 from runner.core.errors import InputError, RunFailed, show_traceback
 from runner.core.progress import log_to_terminal
+from runner.core.shell import command
 from runner.results import preview
 
 log = logging.getLogger("runner")
@@ -40,9 +41,9 @@ def compute(words: list[str]) -> int:
                 return tell(order)
             if not order.searches:
                 return carry_out(order)
-        outputs = order.composed.outputs
-        where = f" outputs={outputs}" * (outputs != "outputs")
-        note = f"a picture: runner runs plot --study {order.composed.study}{where}\n"
+        where = order.composed.outputs
+        plot = command("runs", "plot", "--study", order.composed.study, outputs=where)
+        note = f"a picture: {plot}\n"
     from runner.compose import hydra_main  # late: seldom needed
 
     hydra_main.main(words)

@@ -18,6 +18,7 @@ from runner.core.catalogue import (
 )
 from runner.core.errors import InputError, nearest
 from runner.core.settings import Settings
+from runner.core.shell import command
 from runner.core.studies import LIMITS, column_meanings, column_types, default_of
 from runner.results.labels import names_of
 
@@ -91,10 +92,10 @@ def meant(word: str, subcommands: Iterable[str]) -> InputError:
     word: the argument. subcommands: the names of all subcommands.
     """
     if word in figure_names():
-        see, compute = f"runner show {word}", f"runner figure={word}"
+        see, compute = command("show", word), command(f"figure={word}")
         return InputError(f"{word} is a figure. To see it: {see}. To compute it: {compute}")
     if word in studies():
-        run = f"runner study={word}"
+        run = command(f"study={word}")
         return InputError(f"{word} is a study. To run it: {run}. Its parameters: {run} --help")
     classes: list[type] = [Settings, *configs().values()]
     if word in {item.name for keys in classes for item in dataclasses.fields(keys)}:
@@ -134,7 +135,7 @@ def of_study(study: str, words: Iterable[str] = ()) -> str:
         "Settings (they do not change the numbers; device and threads change their rounding):\n"
         + _keys(Settings, {}, rare),
         *[more] * bool(rare),
-        f"Tables: runner study={study} --columns",
+        f"Tables: {command(f'study={study}', '--columns')}",
     ]
     return "\n\n".join(parts)
 

@@ -3,7 +3,6 @@
 import argparse
 import json
 import math
-import shlex
 import shutil
 import sys
 from collections import Counter
@@ -16,10 +15,11 @@ import pandas as pd
 from runner.commands import export as exporting
 from runner.compose.composing import hydra_ready, overrides_of
 from runner.compose.orders import compose_order
-from runner.core.catalogue import folder_words, rows_of, studies
+from runner.core.catalogue import rows_of, studies
 from runner.core.choices import names_images
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at
+from runner.core.shell import command
 from runner.results import sweep_plot, table_diff
 from runner.results.parts import meeting
 from runner.results.preview import report, with_names
@@ -164,8 +164,9 @@ def show(options: argparse.Namespace, outputs: Path) -> int:
     if names_images(changed.get("data")):  # its folder is no parameter; the file has its checksum
         changed |= {"data": next(iter(about.get("data") or {}), changed["data"])}
         del changed["checksums"]
-    words = shlex.join([*folder_words(info.study), *typed, *overrides_of(changed)])
-    print(f"with a change: runner {words} KEY=VALUE")
+    where = info.folder.parents[2] if info.folder.parent.parent.name == "runs" else outputs
+    again = command(*typed, *overrides_of(changed), outputs=where)
+    print(f"with a change: {again} KEY=VALUE")
     return 0
 
 

@@ -17,6 +17,7 @@ from runner.core.arguments import key_values
 from runner.core.catalogue import SCALES, figure_names, headline
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at, require_writable
+from runner.core.shell import command
 from runner.runs.provenance import INSTALLED, REFERENCE
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def describe(
         hint += f" ({ELSEWHERE})" if INSTALLED else ""
         raise InputError(
             f"nothing is kept of {figure} at scale {scale}{hint}."
-            f" To compute it: runner figure={figure} scale={scale}"
+            f" To compute it: {command(f'figure={figure}', f'scale={scale}', outputs=outputs)}"
         )
     require_writable(outputs, outputs / FROM_REFERENCE)
     kept = KeptFigure.of(REFERENCE / scale / figure, outputs)
@@ -84,7 +85,7 @@ def describe(
         f"{figure}, scale={scale}{largest}: {kept.headline}",
         *verdict_lines(kept.claims(), kept.folder / "claims.csv", scale),
         fill(caption, 100),
-        *(f"also kept: runner show {figure} scale={other}" for other in scales if other != scale),
+        *(f"also kept: {command('show', figure, f'scale={s}')}" for s in scales if s != scale),
         *[ELSEWHERE] * INSTALLED,
         str(picture),
     ]

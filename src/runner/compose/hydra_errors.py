@@ -24,6 +24,7 @@ from runner.core.catalogue import (
 )
 from runner.core.errors import InputError, nearest
 from runner.core.settings import Settings
+from runner.core.shell import command
 
 MOST_RUNS = 10_000
 """Largest number of runs of one command. All are composed before the first is computed."""
@@ -260,6 +261,6 @@ def explain_key(key: str, class_name: str) -> str:
         name = close.split("'")[1]
         return f"{key} is not a key: did you mean {name!r} of study={others[name]}?"
     if chosen:
-        everything = f"All of them: runner study={chosen} --help all"
+        everything = f"All of them: {command(f'study={chosen}', '--help', 'all')}"
         return f"{chosen} has no parameter {key}, and none with a similar name. {everything}"
     return f"{key} is not a key: {hint}"

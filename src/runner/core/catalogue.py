@@ -340,18 +340,6 @@ def _row_classes(module: ModuleType) -> list[type[Row]]:
     return sorted(row_classes, key=lambda row_class: row_class.__module__ != module.__name__)
 
 
-def folder_words(study: str) -> list[str]:
-    """Return the arguments `--config-dir FOLDER` if a command needs them to find the study.
-
-    The list is empty if the study is in an installed package or a paper's package.
-    """
-    name = package_of(study).rpartition(".")[0]
-    for package in packages():
-        if package.name == name and package.folder in given_folders():
-            return ["--config-dir", str(package.folder)]
-    return []
-
-
 def options(group: str) -> dict[str, Path]:
     """Return the paths of all YAML files in a folder of `conf/`, by name without the ending.
 

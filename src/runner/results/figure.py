@@ -7,7 +7,6 @@ overwrites another.
 
 import hashlib
 import json
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
@@ -20,13 +19,13 @@ from matplotlib.figure import Figure as MplFigure
 
 from runner.core.catalogue import (
     figure_study,
-    folder_words,
     headline,
     judges,
     package_of,
     part_of,
 )
 from runner.core.errors import InputError
+from runner.core.shell import command
 from runner.results import claims
 from runner.results.captions import caption
 from runner.results.drawing import DOT, Drawing, Header, draw, drawing_of
@@ -106,12 +105,9 @@ class Figure:
         return drawing_of(self.figure, self.study)
 
     @property
-    def command(self) -> str:
-        """Return the command that computes and draws the figure."""
-        if self.is_canonical:
-            return f"make {self.figure} SCALE={self.scale}"
-        words = (f"figure={self.figure}", f"scale={self.scale}", *self.overrides)
-        return shlex.join(["runner", *words])
+    def arguments(self) -> tuple[str, ...]:
+        """Return the arguments that make the figure, without settings that change no number."""
+        return f"figure={self.figure}", f"scale={self.scale}", *self.overrides
 
     def path(self, end: str) -> Path:
         """Return the path of a file of the figure, `<outputs>/figures/<scale>/<name>.<end>`.
@@ -305,7 +301,8 @@ class Figure:
         try:
             tables = self.tables()
         except InputError as error:
-            raise InputError(f"{error}\nThis computes them: {self.command}") from error
+            this = command(*self.arguments, outputs=self.outputs)
+            raise InputError(f"{error}\nThis computes them: {this}") from error
         provenance = self.provenance()
         judged = self.save(tables)
         content = json.dumps(provenance, indent=2).encode()
@@ -314,20 +311,13 @@ class Figure:
         lines = [f"{', '.join(words)}: {self.headline}".removesuffix(": ")]
         lines += verdict_lines(judged, self.path("claims.csv"), self.scale)
         if len(judged):
-            listing = ["runner", *folder_words(self.study), "claims", *words]
-            lines.append(f"rules and sources: {shlex.join(listing)}")
+            lines.append(f"rules and sources: {command('claims', *words)}")
         if self.is_canonical and (REFERENCE / self.scale / self.figure).is_dir():
-            lines.append(f"compare with the reference: {self.compare_command}")
+            compare = command("compare", *words, outputs=self.outputs)
+            lines.append(f"compare with the reference: {compare}")
         if provenance["stale"]:
             lines.append(f"note: {provenance['stale']}")
         return "\n".join([*lines, str(self.path("png"))])
-
-    @property
-    def compare_command(self) -> str:
-        """Return the command that compares the user's figures with the reference."""
-        scale = [] if self.scale == "quick" else [f"SCALE={self.scale}"]
-        outputs = [] if self.outputs == Path("outputs") else [f"OUTPUTS={self.outputs}"]
-        return shlex.join(["make", "compare", *scale, *outputs])
 
     def register_rules(self) -> None:
         """Write the digests of the claims' rules into a file, before the runs are computed."""
@@ -350,7 +340,7 @@ class Figure:
         return {
             "figure": self.figure,
             "scale": self.scale,
-            "command": self.command,
+            "command": command(*self.arguments),
             "overrides": list(self.overrides),
             "runs": runs,
             "style": self.style,

@@ -19,7 +19,6 @@ are drawn.
 
 import hashlib
 import re
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,9 +29,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from runner.core.catalogue import folder_words, part_of, rows_of
 from runner.core.catalogue import headline as catalogue_headline
+from runner.core.catalogue import part_of, rows_of
 from runner.core.errors import InputError, nearest
+from runner.core.shell import command
 from runner.core.studies import column_types
 from runner.results import captions, style
 from runner.results.drawing import DOT, upper
@@ -42,7 +42,7 @@ from runner.results.preview import printed
 from runner.runs.files import write_atomically
 from runner.runs.folder_names import shown
 from runner.runs.inventory import find, short_hash
-from runner.runs.query import condition_for, differing
+from runner.runs.query import conditions_for, differing
 from runner.runs.run import Run, load
 
 if TYPE_CHECKING:
@@ -488,16 +488,15 @@ def _report(runs: list[Run]) -> str:
     shared = [word for word in runs[0].typed if all(word in run.typed for run in runs)]
     what = " ".join([study, *shared])
     lines += ["", f"{number} run{'s' * (len(runs) > 1)} of {what}: {folder}"]
-    chosen, where = ["--study", study], condition_for(complete, find(outputs, study))
-    chosen += ["--where", where] * bool(where)
-    commands = [["list", *chosen], ["plot", *chosen], ["export", *chosen, "--csv", f"{study}.csv"]]
+    where = conditions_for(runs, find(outputs, study))
+    chosen = ["--study", study, *(word for each in where for word in ("--where", each))]
+    try:
+        picture, is_drawn = str(write(sweep.choose(), outputs)), True
+    except (InputError, OSError) as error:
+        picture, is_drawn = f"no picture: {error}", False
+    commands = [["list", *chosen], *([["plot", *chosen]] if is_drawn else [])]
+    commands += [["export", *chosen, "--csv", f"{study}.csv"]]
     if len(complete) > 1:
         commands += [["diff", *(short_hash(complete[i].folder.name) for i in (0, -1))]]
-    elsewhere = [f"outputs={outputs}"] * (str(outputs) != "outputs")
-    typed = ["runner", *folder_words(study), "runs"]
-    lines += [f"  {shlex.join([*typed, *command, *elsewhere])}" for command in commands]
-    try:
-        lines += [str(write(sweep.choose(), outputs))]
-    except (InputError, OSError) as error:
-        lines += [f"no picture: {error}"]
-    return "\n".join(lines)
+    lines += [f"  {command('runs', *words, outputs=outputs)}" for words in commands]
+    return "\n".join([*lines, picture])

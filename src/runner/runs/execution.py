@@ -27,6 +27,7 @@ from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
 from runner.core.progress import Progress
 from runner.core.settings import Settings
+from runner.core.shell import command
 from runner.core.studies import Context, Measured, TrainingConfig
 from runner.core.user_functions import function_at
 from runner.data.datasets import Dataset, load
@@ -172,7 +173,7 @@ class _Attempt:
                 machine.free_memory()
                 text = f"ran out of memory on {self.device}: smaller sizes take less"
                 self._fail(text)
-                hint = f"(runner study={run.config.study} --help lists them)"
+                hint = f"({command(f'study={run.config.study}', '--help')} lists them)"
                 raise InputError(f"{run} {text}\n  {hint}") from None
             with suppress(OSError):  # a full disk may be what went wrong
                 self._fail(traceback.format_exc())

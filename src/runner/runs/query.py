@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import yaml
 
 from runner.core import catalogue
 from runner.core.errors import InputError, nearest
-from runner.runs.folder_names import UNNAMED, readable
+from runner.runs.folder_names import UNNAMED, readable, shown
 from runner.runs.inventory import STATUSES, RunInfo, describe, find, short_hash
 from runner.runs.run import Run
 
@@ -108,20 +109,23 @@ class UnknownColumn(InputError):
 def fits(rows: pd.DataFrame, condition: str) -> pd.Series:
     """Return for each row whether it meets a condition, in the language of `DataFrame.query`.
 
-    `epoch=10` means `epoch == 10`, and `epoch=null` means that the epoch is missing. Raises
-    UnknownColumn if the rows lack a column of the condition, and InputError if the text is not a
-    condition. A value may also be a text that looks like a number, as the hash 39765891.
+    `epoch=10` means `epoch == 10`, `epoch=[10,20]` one of these values, and `epoch=null` that the
+    epoch is missing. Raises UnknownColumn if the rows lack a column of the condition, and
+    InputError if the text is not a condition. A value may also be a text that looks like a number,
+    as the hash 39765891.
     """
     test, names = condition, dict[str, Any]()
     try:
         pair = re.fullmatch(r"\s*(\w+)\s*=\s*([^=].*)", condition)
         if pair and not re.search(r" (and|or) .*[=<>]", pair[2]):
-            value = yaml.safe_load(pair[2])
-            values = [*value] if isinstance(value, list) else [value, pair[2].strip()]
+            values = []
+            for read in (yaml.safe_load, partial(yaml.load, Loader=yaml.BaseLoader)):  # and texts
+                value = read(pair[2])
+                values += value if isinstance(value, list) else [value]
             for text in [text for text in values if isinstance(text, str)]:
                 with suppress(ValueError):  # YAML reads 1e5 as a text
                     values.append(float(text))
-            test = f"{pair[1]}.isnull()" if value is None else f"{pair[1]}.isin(@values)"
+            test = f"{pair[1]}.isin(@values)" + f" or {pair[1]}.isnull()" * (None in values)
             names = {"values": values}
         fit = rows.eval(test, engine="python", local_dict=names, global_dict={})
         if not (isinstance(fit, pd.Series) and fit.isin([True, False]).all()):
@@ -143,27 +147,33 @@ def differing(runs: Sequence[Run]) -> list[str]:
     return [name for name in names if len({str(getattr(run.config, name)) for run in runs}) > 1]
 
 
-def condition_for(runs: Sequence[Run], infos: Iterable[RunInfo]) -> str:
-    """Return a condition for `chosen` that only these runs of one study meet.
+def conditions_for(runs: Sequence[Run], infos: Iterable[RunInfo]) -> list[str]:
+    """Return conditions for `chosen` that only these runs of one study meet, as `init=pytorch`.
 
     infos: all runs, from which they are to be chosen. If single parameters cannot distinguish the
     runs from the others, the condition lists the hashes of the runs.
     """
-    folders, swept, parts = {run.folder for run in runs}, differing(runs), []
+    folders, swept, conditions = {run.folder for run in runs}, differing(runs), []
+    infos = [info for info in infos if info.study == runs[0].config.study]
     others = [info.config for info in infos if info.folder not in folders and info.config]
-    others = [config for config in others if config.study == runs[0].config.study]
     names = [name for name in vars(runs[0].config) if name not in UNNAMED]
     for name in sorted(names, key=lambda name: name not in swept):
         values = [getattr(run.config, name) for run in runs]
         left = [config for config in others if getattr(config, name) in values]
         if len(left) < len(others):
-            given = list(dict.fromkeys(_cell(value) for value in values if value is not None))
-            either = [f"{name} in {given}"] * bool(given) + [f"{name}.isnull()"] * (None in values)
-            parts.append(either[0] if len(either) == 1 else f"({' or '.join(either)})")
+            conditions.append(_equal(name, map(_cell, values)))
             others = left
-    if others:
-        return f"hash in {[short_hash(run.folder.name) for run in runs]}"
-    return " and ".join(parts)
+    found = {info.folder for info in chosen(infos, where=conditions)}
+    if others or found != folders & {info.folder for info in infos}:
+        return [_equal("hash", (short_hash(run.folder.name) for run in runs))]
+    return conditions
+
+
+def _equal(name: str, values: Iterable[Any]) -> str:
+    """Return a condition that a column has one of these values: `init=pytorch`, `depth=[8,16]`."""
+    texts = list(dict.fromkeys(map(shown, values)))
+    listed = ",".join(texts)
+    return f"{name}={listed}" if len(texts) == 1 else f"{name}=[{listed}]"
 
 
 def named(text: str, outputs: Path) -> RunInfo:

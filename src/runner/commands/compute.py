@@ -10,7 +10,7 @@ import time
 
 from runner.compose import orders
 from runner.compose.composing import hydra_ready
-from runner.compose.launching import launch, plan
+from runner.compose.launching import announced, launch, plan
 from runner.core.errors import InputError, RunFailed, show_traceback
 from runner.core.progress import log_to_terminal
 from runner.core.shell import command
@@ -62,7 +62,11 @@ def tell(order: orders.Order) -> int:
             "--dry-run cannot list these runs: the sweeper chooses each run by earlier results"
         )
     jobs, note = plan(order)
-    lines = [*map(str, (job.run for job in jobs)), note or "complete already" * (not jobs)]
+    lines = [*map(str, (job.run for job in jobs)), note]
+    if not jobs:
+        lines += ["complete already"] * (not note)
+    elif not announced(order, jobs):
+        lines.append("how long they take is unknown: nobody has measured all of these runs")
     print(*filter(None, lines), sep="\n")
     return 0
 

@@ -15,7 +15,7 @@ import pandas as pd
 from runner.commands import export as exporting
 from runner.compose.composing import hydra_ready, overrides_of
 from runner.compose.orders import compose_order
-from runner.core.catalogue import rows_of, studies
+from runner.core.catalogue import natural_order, rows_of, studies
 from runner.core.choices import names_images
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at
@@ -129,8 +129,8 @@ def _numbers(name: str, infos: Sequence[RunInfo]) -> dict[Path, float]:
     return values
 
 
-def _order(name: str, infos: Sequence[RunInfo]) -> Callable[[RunInfo], tuple[bool, Any]]:
-    """Return a key for `sorted`. Runs with unknown values come last.
+def _order(name: str, infos: Sequence[RunInfo]) -> Callable[[RunInfo], tuple[int, Any]]:
+    """Return a key for `sorted`: numbers, then texts in natural order, then unknown values.
 
     name: a column of the list, a parameter or a measurement, by which the runs are sorted.
     """
@@ -139,7 +139,14 @@ def _order(name: str, infos: Sequence[RunInfo]) -> Callable[[RunInfo], tuple[boo
         values = dict(zip(rows["folder"].map(Path), rows[name], strict=True))
     else:
         values = _numbers(name, infos)
-    return lambda info: (pd.isna(value := values.get(info.folder)), value)
+
+    def key(info: RunInfo) -> tuple[int, Any]:
+        value = values.get(info.folder)
+        if pd.isna(value):
+            return 2, 0
+        return (1, natural_order(value)) if isinstance(value, str) else (0, value)
+
+    return key
 
 
 def show(options: argparse.Namespace, outputs: Path) -> int:

@@ -45,10 +45,17 @@ NOT_DECIMAL = re.compile(
 def check_words(words: Iterable[str], parser: OverridesParser) -> None:
     """Raise InputError for an argument that cannot be parsed, or that removes a key (`~key`).
 
-    words: the arguments. parser: Hydra's parser of overrides.
+    Also raises InputError for two different values of one key. words: the arguments. parser:
+    Hydra's parser of overrides.
     """
+    first: dict[str, str] = {}
     for word in words:
         key, equals, value = word.partition("=")
+        if first.setdefault(key, word) != word:
+            raise InputError(
+                f"{first[key]} and {word}: one value is needed; for one run each: -m"
+                f" {first[key]},{value}"
+            )
         if word.startswith("~") and not word.startswith("~hydra"):
             name = key.lstrip("~")
             raise InputError(
@@ -250,6 +257,11 @@ def explain_key(key: str, class_name: str) -> str:
     if key == "checksums" and "data" in parameters:  # conf/data/<data>.yaml has given it
         choices = configs()[chosen].__dataclass_fields__["data"].metadata["choices"]
         return f"study={chosen} reads no files: data={' or data='.join(choices)}"
+    for name in (f"{key}s", key.removesuffix("s")):  # a list for a value, or a value for a list
+        if name in parameters:
+            item = configs()[chosen].__dataclass_fields__[name]
+            form = f"{name}=[...]" if str(item.type).startswith("list") else f"{name}=..."
+            return f"{chosen} has no parameter {key}: did you mean {form}?"
     hint = nearest(key, parameters | {item.name for item in fields(Settings)})
     others = {name: study for study, names in keys.items() for name in names}
     if chosen and key in others:

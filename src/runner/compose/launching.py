@@ -26,6 +26,7 @@ from omegaconf import DictConfig
 from runner.compose.orders import Order
 from runner.core import progress
 from runner.core.catalogue import module_of
+from runner.core.choices import names_images
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
 from runner.results.labels import names_of
@@ -95,9 +96,15 @@ def plan(order: Order) -> tuple[list[Job], str]:
     """Return the jobs of an order that must be computed, and a text about their number and cost."""
     jobs = [job for job in order.jobs if job.run.is_wanted(job.settings)]
     count = f"{len(order.jobs)} runs, {len(order.jobs) - len(jobs)} of them complete"
-    cost = "" if on_slurm(order.composed) else announcement(jobs, side_by_side(order.composed))
     choice = choice_note(jobs) if not order.figures else ""
-    return jobs, "; ".join(filter(None, (count if len(order.jobs) > 1 else "", cost, choice)))
+    texts = (count if len(order.jobs) > 1 else "", announced(order, jobs), choice)
+    return jobs, "; ".join(filter(None, texts))
+
+
+def announced(order: Order, jobs: list[Job]) -> str:
+    """Return in words how long these jobs of an order will take; empty if it is unknown."""
+    composed = order.composed
+    return "" if on_slurm(composed) else announcement(jobs, side_by_side(composed))
 
 
 def wanted(order: Order) -> list[Attempt]:
@@ -125,10 +132,23 @@ def wanted(order: Order) -> list[Attempt]:
         from runner.runs import trackers  # late: it imports torch
 
         trackers.require(settings.tracker)
+    require_images(jobs)
     require_writable(settings.folder(), jobs[0].run.folder.parent)
     if abreast > 1:
         jobs.sort(key=lambda job: expected_seconds(job.run), reverse=True)
     return [Attempt(job) for job in jobs]
+
+
+def require_images(jobs: list[Job]) -> None:
+    """Read the users' files of images, each once; raise InputError if one cannot be used."""
+    files = {}
+    for config, settings in ((job.config, job.settings) for job in jobs):
+        if names_images(name := getattr(config, "data", "")):
+            files[name, settings.data_folder] = getattr(config, "checksums", None)
+    for (name, folder), checksums in files.items():
+        from runner.data import own_images  # late: it imports torch
+
+        own_images.load(name, folder, checksums)
 
 
 def fetch_datasets(attempts: list[Attempt]) -> None:

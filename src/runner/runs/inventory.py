@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from runner.core.catalogue import rows_of, studies
+from runner.core.catalogue import natural_order, rows_of, studies
 from runner.core.errors import InputError
 from runner.core.folders import require_readable
 from runner.core.studies import StudyConfig
@@ -112,7 +112,7 @@ def home_of(folder: Path) -> Path:
 
 
 def folders(outputs: Path, study: str = "*", attempts: bool = False) -> list[Path]:
-    """Return the folders of all runs in a folder of outputs, sorted by name.
+    """Return the folders of all runs in a folder of outputs, by study and in natural order.
 
     study: only runs of this study; by default all. attempts: if true, return instead the folders in
     which complete runs are computed again. Raises InputError if the folder of outputs does not
@@ -120,11 +120,12 @@ def folders(outputs: Path, study: str = "*", attempts: bool = False) -> list[Pat
     """
     require_readable(outputs)
     paths = [path for path in outputs.glob(f"runs/{study}/*") if os.path.isdir(path)]
-    return sorted(path for path in paths if path.name.endswith(AGAIN) == attempts)
+    paths = [path for path in paths if path.name.endswith(AGAIN) == attempts]
+    return sorted(paths, key=lambda path: (path.parent.name, natural_order(path.name)))
 
 
 def find(outputs: Path, study: str = "*") -> list[RunInfo]:
-    """Return all runs in a folder of outputs, sorted by name.
+    """Return all runs in a folder of outputs, in the order of `folders`.
 
     study: only runs of this study; by default all. Raises InputError as `folders` does.
     """

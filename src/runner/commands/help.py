@@ -126,7 +126,7 @@ def of_study(study: str, words: Iterable[str] = ()) -> str:
         ]
     rare = [] if ALL in words else [*_rare(config)]
     listed = ", ".join(name for name in rare if name not in TYPED)
-    more = f"Rarely used: {listed}\nWhat they mean: runner study={study} --help {ALL}"
+    more = f"Rarely used: {listed}\nWhat they mean: {command(f'study={study}', '--help', ALL)}"
     parts = [
         f"usage: runner study={study} [key=value ...]",
         f"{headline('study', study)}\nCode: {package_of(study).replace('.', '/')}",

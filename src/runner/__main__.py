@@ -43,6 +43,7 @@ def main() -> int:
     - 130: the user interrupted the command;
     - 141: the program that reads the output has ended (`| head`).
     """
+    _open_streams()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the run says so
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal may know no check mark
@@ -74,6 +75,20 @@ def main() -> int:
         file = f"{error.filename}: " if error.filename is not None else ""
         print(f"error: {file}{error.strerror or error}", file=sys.stderr)
         return 2
+
+
+def _open_streams() -> None:
+    """Discard what is written to a standard stream that is closed, as `2>&-` and cron leave it.
+
+    Otherwise the next file that is opened would get its number, and the messages.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            empty = os.open(os.devnull, os.O_RDWR)
+            if empty != number:
+                os.dup2(empty, number)
+                os.close(empty)
+            setattr(sys, name, open(number, "w" if number else "r", closefd=False))  # noqa: SIM115
 
 
 def _drop_output() -> None:

@@ -141,6 +141,26 @@ def test_a_stale_run_is_listed_and_computed_again_by_what_is_printed(here, say):
     assert code == 0 and "2 runs, 1 of them complete" in err
 
 
+def test_a_run_with_an_own_method_is_not_damaged_and_stops_no_export(here, say):
+    say(KINDS["registered method"])
+    code, out, err = say(["runs", "check"])
+    assert code == 0 and "2 runs, 0 damaged, 1 not checked" in out
+    assert "optimizer=of_the_signs is unknown" in out and "needs --config-dir FOLDER" in out
+    for words in (["export", "--study", "bn_only"], ["export", "--study", "bn_only", "--summary"]):
+        code, out, err = say(["runs", *words])
+        assert code == 0 and "sgd" in out + err and "left out: " in err
+        assert "of_the_signs" not in out and "needs --config-dir FOLDER" in err
+
+
+def test_a_run_is_shown_by_the_folder_that_is_printed(here, say):
+    out = say(KINDS["plain run"])[1]
+    (folder,) = re.findall(r"^(outputs/runs/.*): overview.png", out, re.MULTILINE)
+    assert "=" in folder
+    for name in (folder, str(here / folder), here.joinpath(folder).name):
+        assert say(["runs", "show", name])[0] == 0
+    assert say(["runs", "show", "outputs=elsewhere", folder])[0] == 0
+
+
 def test_one_value_is_printed_without_brackets(here, say):
     say(KINDS["sweep"])
     out = say(["-m", *RANK, "depth=2,3", "init=he"])[1]

@@ -27,7 +27,7 @@ from runner.runs import cleaning
 from runner.runs.files import write_atomically
 from runner.runs.inventory import STATUSES, RunInfo, describe, find, folders, problem
 from runner.runs.query import chosen, facts, fits, listing, named
-from runner.runs.run import CHECKPOINT, OF_CODE, Run, stale_note
+from runner.runs.run import CHECKPOINT, OF_CODE, Run, UnknownName, read_config, stale_note
 
 
 def main(arguments: list[str]) -> int:
@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> int:
     typed = [word for word in given.words if word.startswith("outputs=")]
     given.words = [word for word in given.words if word not in typed]
     for word in given.words:
-        if "=" in word and action != "diff":
+        if "=" in word and action not in ("show", "diff"):  # their words name runs
             raise InputError(
                 f"{word}: only outputs=... is a key here; choose runs with --where '...'"
             )
@@ -182,9 +182,15 @@ def check(options: argparse.Namespace, outputs: Path) -> int:
 
     Returns 1 if a file is damaged, else 0. outputs: the folder of outputs.
     """
-    paths = folders(outputs)
-    problems = [text for folder in paths if (text := problem(folder))]
-    print("\n".join([*map(_printable, problems), f"{_count(paths)}, {len(problems)} damaged"]))
+    paths, unknown, problems = folders(outputs), list[str](), list[str]()
+    for folder in paths:
+        try:
+            problems += [text] if (text := problem(folder)) else []
+        except UnknownName as error:
+            unknown.append(f"not checked: {error}")
+    counts = [f"{len(problems)} damaged", *([f"{len(unknown)} not checked"] if unknown else [])]
+    lines = [*map(_printable, [*problems, *unknown]), ", ".join([_count(paths), *counts])]
+    print("\n".join(lines))
     return 1 if problems else 0
 
 
@@ -337,7 +343,14 @@ def _with_tables(
     """
     infos = find(outputs)
     asked = _chosen(options, infos, of_rows)
-    runs = [info.run for info in asked if info.status == "complete"]
+    whole = [info for info in asked if info.status == "complete"]
+    runs = [info.run for info in whole if info.config is not None]
+    for folder in [info.folder for info in whole if info.config is None]:
+        try:
+            read_config(folder)
+        except InputError as error:
+            print(f"left out: {_printable(error)}", file=sys.stderr)
+    asked = [info for info in asked if info not in whole or info.config is not None]
     if not runs:
         raise InputError(f"{_none(infos, outputs)}: only complete runs have tables")
     if len(studies := sorted({run.config.study for run in runs})) > 1:

@@ -75,7 +75,12 @@ def launch(order: Order) -> list[str]:
 
             stack.enter_context(SweepProgress(attempts))
             stack.enter_context(progress.single_runs_silent())
-        outcomes = _launch(composed, attempts, wait=False)
+        try:
+            outcomes = _launch(composed, attempts, wait=False)
+        except KeyboardInterrupt:
+            for attempt in attempts:
+                attempt.mark_interrupted()
+            raise
         busy = [attempt for attempt, error in outcomes if isinstance(error, Busy)]
         if busy and waits and not (settings.fail_fast and _any_failed(outcomes)):
             outcomes = [outcome for outcome in outcomes if outcome[0] not in busy]

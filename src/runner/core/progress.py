@@ -27,7 +27,7 @@ SWEEP_LOG = "runner.runs"
 """The name of the log of a sweep, which has one line for all runs."""
 
 _notebook = "ipykernel.kernelapp" in sys.modules  # a kernel runs, which means more than its import
-_bars = sys.stderr.isatty() or _notebook
+_bars = sys.stderr is not None and sys.stderr.isatty() or _notebook
 _silent = False
 
 tqdm.set_lock(threading.RLock())  # each process has its own bars

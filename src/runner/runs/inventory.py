@@ -18,6 +18,7 @@ from runner.runs.run import (
     RESULT,
     WEIGHTS,
     Run,
+    UnknownName,
     hash_of,
     holds,
     is_named_for,
@@ -180,7 +181,10 @@ def run_in(folder: Path) -> Run:
 
 
 def problem(folder: Path) -> str | None:
-    """Return in one line what is wrong with the files in a run's folder; None if nothing is."""
+    """Return in one line what is wrong with the files in a run's folder; None if nothing is.
+
+    Raises UnknownName if the run has a name of the user that is not known here.
+    """
     try:
         run = run_in(folder)
         if not is_named_for(folder, run.config):
@@ -197,6 +201,8 @@ def problem(folder: Path) -> str | None:
         if status != "complete":
             return f"{folder / 'provenance.json'} is not that of a complete run"
         return _damage(run)
+    except UnknownName:
+        raise
     except InputError as error:
         return " ".join(str(error).splitlines())
     except (KeyError, TypeError, AttributeError, ValueError, OSError):

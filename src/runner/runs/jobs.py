@@ -1,8 +1,10 @@
 """A job is a run with its settings. An attempt is a job that has been launched."""
 
+import json
 import time
 from contextlib import suppress
 from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +13,9 @@ from runner.core.choices import names_images
 from runner.core.folders import require_writable
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig
-from runner.runs.run import Run
+from runner.runs import lock
+from runner.runs.files import write_atomically
+from runner.runs.run import Run, read_provenance
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,10 @@ LAG = 0.1
 """Seconds by which the time of a new file may be behind the clock."""
 
 
+SECONDS_TO_DIE = 3.0
+"""Seconds that an interrupted command waits for the processes of its pool to end."""
+
+
 class Attempt:
     """A job that has been launched. It remembers the result that the run had before.
 
@@ -100,6 +108,21 @@ class Attempt:
             written = (self.job.run.last_folder / "provenance.json").stat().st_mtime
             return written >= self.begun - LAG and self.job.run.status() == "running"
         return False
+
+    def mark_interrupted(self) -> None:
+        """Record that the run was interrupted, if its process had no time to do so.
+
+        A pool that is interrupted kills its processes. A process that still works is left alone.
+        """
+        run, deadline = self.job.run, time.monotonic() + SECONDS_TO_DIE
+        while self.has_begun() and lock.is_held(run.folder):
+            if time.monotonic() > deadline:
+                return
+            time.sleep(0.1)
+        if self.has_begun():
+            ended = {"status": "interrupted", "ended": datetime.now(UTC).isoformat("T", "seconds")}
+            content = json.dumps(read_provenance(run.last_folder) | ended, indent=2) + "\n"
+            write_atomically(run.last_folder / "provenance.json", content.encode())
 
     def error(self) -> str:
         """Return the last line of the run's error message.

@@ -231,12 +231,19 @@ class Run:
         return yaml.safe_dump(content, sort_keys=False).encode()
 
 
+class UnknownName(InputError):
+    """Error if a run is of a study, or has a method, that the program knows only with its folder.
+
+    The run is not damaged: `--config-dir FOLDER` makes the name known.
+    """
+
+
 def read_config(folder: Path) -> StudyConfig:
     """Return the parameters in a run's `config.yaml`.
 
     A parameter that the file lacks, because it was added to the study later, has its default.
-    Raises InputError if the file is damaged, names a study or a parameter that no longer exists, or
-    is of another version of the study.
+    Raises InputError if the file is damaged, names a parameter that no longer exists, or is of
+    another version of the study. Raises UnknownName if it has an unknown name of the user.
     """
     path = folder / "config.yaml"
     values = read_values(path)
@@ -245,7 +252,7 @@ def read_config(folder: Path) -> StudyConfig:
     except KeyError as error:
         raise InputError(f"{path} cannot be read (KeyError)") from error
     if not isinstance(study, str) or study not in studies():
-        raise InputError(
+        raise UnknownName(
             f"{path}: the study {study!r} is unknown; a study of your own needs --config-dir FOLDER"
         )
     config_class = config_of(study)
@@ -261,12 +268,10 @@ def read_config(folder: Path) -> StudyConfig:
         config = config_class(**values)
         run_name(config)
     except InputError as error:
-        hint = (
-            "; a name of your own needs --config-dir FOLDER"
-            if " is unknown: " in str(error)
-            else ""
-        )
-        raise InputError(f"{path}: {error}{hint}") from error
+        if " is unknown: " not in str(error):
+            raise InputError(f"{path}: {error}") from error
+        hint = "a name of your own needs --config-dir FOLDER"
+        raise UnknownName(f"{path}: {error}; {hint}") from error
     except Exception as error:  # the checks of a study may raise anything
         raise InputError(f"{path}: a value is of the wrong type ({error})") from error
     return config

@@ -150,6 +150,32 @@ def test_ctrl_c_marks_the_run_interrupted_and_the_same_command_goes_on(command, 
     assert done.returncode == 0 and "goes on:" in done.stderr
 
 
+def test_ctrl_c_marks_every_run_of_a_pool(tmp_path):
+    """As a terminal does, which interrupts all processes of the command."""
+    arguments = (*TINY, "train_samples=500000", "checkpoint_seconds=0", "target_width=2,3")
+    pool = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2", f"outputs={tmp_path}")
+    command = [sys.executable, "-m", "runner", "-m", *arguments, *pool]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, start_new_session=True, **pipes)
+    deadline = time.monotonic() + 240
+    while len(list(tmp_path.glob("runs/bn_only/*/checkpoint.safetensors"))) < 2:
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Traceback" not in errors, errors
+    paths = list(tmp_path.glob("runs/bn_only/*/provenance.json"))
+    assert [json.loads(path.read_text())["status"] for path in paths] == ["interrupted"] * 2
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_no_fault(closed, tmp_path):
+    words = f"study=example20 scale=smoke depths=[4] grid=3 outputs={tmp_path}"
+    script = f"{sys.executable} -m runner {words} {closed}"
+    assert subprocess.run(["sh", "-c", script]).returncode == 0
+    assert len(list(tmp_path.glob("runs/example20/*/result.json"))) == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "shown"),
     [
@@ -161,6 +187,8 @@ def test_ctrl_c_marks_the_run_interrupted_and_the_same_command_goes_on(command, 
         (["compare", "figure=fig4", "fig5"], "not made at scale quick: fig4, fig5\n"),
         (["--version"], "theory-runner "),
         (["-m", "study=example20", "seed=8,9", "--dry-run"], "2 runs, 0 of them complete"),
+        (["study=example20", "grid=3", "grid=4", "--dry-run"], "grid=3 is not used, since grid=4"),
+        (["study=example20", "grid=3", "--dry-run"], "how long they take is unknown"),
         (["study=example20", "--dry-run", "-cn", "config"], "--dry-run computes nothing: omit -cn"),
         (["compare", "outputs=nowhere"], "outputs=nowhere cannot be used"),
         (["study=bn_only", "--help"], "target_width: int; default 10; at least 1"),

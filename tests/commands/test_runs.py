@@ -74,6 +74,18 @@ def test_the_list_is_sorted_by_a_number_and_shows_it(runs):
     assert both.split("\n")[0].split()[-2:] == ["test_mse", "max_abs_error"]
 
 
+def test_numbers_are_sorted_as_numbers(tmp_path, monkeypatch, capsys):
+    outputs = f"outputs={tmp_path}"
+    sizes = ("scale=smoke", "depths=[4]", "grid=10,5,15,100")
+    assert run_here(["-m", "study=example20", *sizes, outputs], monkeypatch) == 0
+    for words in (["list"], ["list", "--sort", "grid"], ["export", "--summary"]):
+        capsys.readouterr()
+        assert run_here(["runs", *words, "--study", "example20", outputs], monkeypatch) == 0
+        shown = capsys.readouterr().out
+        numbers = re.findall(r"grid=(\d+)|^(\d+),", shown, re.MULTILINE)
+        assert list(dict.fromkeys(int(a or b) for a, b in numbers)) == [5, 10, 15, 100]
+
+
 def test_a_run_is_shown_with_the_command_that_makes_it_again(runs, two, tmp_path, monkeypatch):
     code, shown, _ = runs("show", two[1].name[-8:])
     assert code == 0 and "metrics.csv" in shown and "status: complete" in shown

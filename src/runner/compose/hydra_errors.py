@@ -45,17 +45,10 @@ NOT_DECIMAL = re.compile(
 def check_words(words: Iterable[str], parser: OverridesParser) -> None:
     """Raise InputError for an argument that cannot be parsed, or that removes a key (`~key`).
 
-    Also raises InputError for two different values of one key. words: the arguments. parser:
-    Hydra's parser of overrides.
+    words: the arguments. parser: Hydra's parser of overrides.
     """
-    first: dict[str, str] = {}
     for word in words:
         key, equals, value = word.partition("=")
-        if first.setdefault(key, word) != word:
-            raise InputError(
-                f"{first[key]} and {word}: one value is needed; for one run each: -m"
-                f" {first[key]},{value}"
-            )
         if word.startswith("~") and not word.startswith("~hydra"):
             name = key.lstrip("~")
             raise InputError(

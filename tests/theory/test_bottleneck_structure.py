@@ -1136,7 +1136,9 @@ def test_the_norm_of_the_kernel_on_all_points_is_that_of_the_gram_matrix_of_grad
     parts = torch.autograd.functional.jacobian(outputs, tuple(network.weights))
     J = torch.cat([part.flatten(1) for part in parts], 1)
     expected = float(torch.linalg.matrix_norm(J @ J.mT, 2))
-    assert stability.kernel_norm(network, x) == pytest.approx(expected, rel=1e-4)
+    assert stability.kernel_norm(network, differentiate(network, x), x) == pytest.approx(
+        expected, rel=1e-4
+    )
 
 
 def test_the_share_of_negative_pre_activations_of_known_layers():

@@ -7,6 +7,7 @@ and in `core.choices`.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -51,14 +52,49 @@ def batch_norm_no_mean(
     Otherwise the running one is used. None: the batch's mean square is used and not recorded.
     """
     if training or running is None:
-        square = x.square().mean(dim=[0, *range(2, x.ndim)])
+        output, square = _OverRootMeanSquare.apply(x, scale, shift)
         if running is not None:
             running.lerp_(square.detach(), MOMENTUM)
-    else:
-        square = running
-    factor = scale * torch.rsqrt(square + EPSILON)
-    shape = (1, -1, *[1] * (x.ndim - 2))
+        return output
+    factor = scale * torch.rsqrt(running + EPSILON)
+    shape = _along_channels(x)
     return torch.addcmul(shift.view(shape), x, factor.view(shape))
+
+
+def _along_channels(x: Tensor) -> tuple[int, ...]:
+    """Return the shape with which a number for each channel broadcasts over x."""
+    return (1, -1, *[1] * (x.ndim - 2))
+
+
+class _OverRootMeanSquare(torch.autograd.Function):
+    """The function `x / root mean square * scale + shift`, with its gradient implemented by hand.
+
+    It takes fewer passes over x than automatic differentiation, with the same roundings.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, scale: Tensor, shift: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the output, and the mean square of each channel, through which none flows."""
+        square = x.square().mean(dim=[0, *range(2, x.ndim)])
+        inverse = torch.rsqrt(square + EPSILON)
+        ctx.save_for_backward(x, scale, inverse)
+        ctx.mark_non_differentiable(square)
+        shape = _along_channels(x)
+        return torch.addcmul(shift.view(shape), x, (scale * inverse).view(shape)), square
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
+        """Return the derivatives by x, scale and shift."""
+        (x, scale, inverse), g = ctx.saved_tensors, gradients[0]
+        dims, shape = [0, *range(2, x.ndim)], _along_channels(x)
+        by_factor = (g * x).sum(dims)
+        by_x = None
+        if ctx.needs_input_grad[0]:
+            by_square = -0.5 * (by_factor * scale) * inverse.pow(3)
+            mean = by_square / (x.numel() // len(scale))
+            by_x = g * (scale * inverse).view(shape)
+            by_x.add_(x * (2 * mean).view(shape))  # addcmul rounds once only
+        return by_x, by_factor * inverse, g.sum(dims)
 
 
 def rms_norm(x: Float[Tensor, "N C *rest"]) -> Float[Tensor, "N C *rest"]:

@@ -157,8 +157,9 @@ class _Attempt:
                     "note": self.settings.note,
                 }
                 self.tracking.start(self.about)
-                self._begin()
-                self._compute()
+                with machine.usual_torch():
+                    self._begin()
+                    self._compute()
         except Busy:
             raise  # the files in the folder are another process's
         except KeyboardInterrupt:

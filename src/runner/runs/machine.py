@@ -7,9 +7,10 @@ import os
 import re
 import resource
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
@@ -84,6 +85,34 @@ def shared(device: torch.device, threads: int | None, n_jobs: int = 1) -> Iterat
             yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+@contextmanager
+def usual_torch() -> Iterator[None]:
+    """Compute with torch's and numpy's own defaults within the block; then restore the caller's.
+
+    A notebook or the user's `methods.py` may have changed them, and they would change numbers: the
+    default dtype and device, the modes of gradients and of automatic casts, and the precision of
+    products, and numpy's reaction to overflow.
+    """
+    dtype, precision = torch.get_default_dtype(), torch.get_float32_matmul_precision()
+    strict = torch.are_deterministic_algorithms_enabled()
+    kinds = [kind for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)]
+    with ExitStack() as stack:
+        stack.callback(torch.set_default_dtype, dtype)
+        stack.callback(torch.set_float32_matmul_precision, precision)
+        stack.callback(torch.use_deterministic_algorithms, strict)
+        torch.set_default_dtype(torch.float32)
+        torch.set_float32_matmul_precision("highest")
+        torch.use_deterministic_algorithms(mode=False)
+        stack.enter_context(torch.inference_mode(mode=False))
+        stack.enter_context(torch.enable_grad())
+        for kind in kinds:
+            stack.enter_context(torch.autocast(kind, enabled=False))
+        if torch.get_default_device().type != "cpu":  # only then: it slows each operation
+            stack.enter_context(torch.device("cpu"))
+        stack.enter_context(np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"))
+        yield
 
 
 def keep_freed_memory() -> None:

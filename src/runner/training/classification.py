@@ -19,6 +19,7 @@ from runner.core.studies import Context
 from runner.data.datasets import Dataset, Images
 from runner.networks.mlp import MLP
 from runner.training import backpropagation
+from runner.training.accuracies import accuracy
 from runner.training.images import EVALUATED_AT_ONCE, EpochTrainer
 from runner.training.optimizers import OPTIMIZERS, Optimizer
 
@@ -46,7 +47,8 @@ class Group:
 class Scores:
     """Training loss and accuracy of R networks, averaged over the minibatches of an epoch.
 
-    Each minibatch is measured before the step on it.
+    Each minibatch is measured before the step on it. Networks that have diverged have the accuracy
+    nan.
     """
 
     train_loss: Float[Tensor, " R"]
@@ -172,7 +174,7 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
         scores = {}
         for name in self.groups:
             loss, hits = (self.sums[name] / self.steps).cpu()
-            scores[name] = Scores(loss, hits / self.batch_size)
+            scores[name] = Scores(loss, accuracy(hits / self.batch_size, loss))
             self.sums[name].zero_()
         return scores
 
@@ -192,7 +194,8 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
 def evaluate(network: MLP, images: Images) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
     """Return the mean loss and the accuracy of each network on all images.
 
-    Both are tensors on the CPU in float64. Batch normalization uses its running statistics.
+    Both are tensors on the CPU in float64, nan for networks that have diverged. Batch normalization
+    uses its running statistics.
     """
     R, dtype = len(network), network.parameters["W1"].dtype
     inputs, device = images.flat(), images.labels.device
@@ -203,5 +206,5 @@ def evaluate(network: MLP, images: Images) -> tuple[Float[Tensor, " R"], Float[T
         logits = network.logits(x.expand(R, -1, -1), "evaluate")
         losses, hits = loss_and_hits(logits, labels.expand(R, -1))
         sums += torch.stack([losses.double() * len(x), hits.double()])
-    loss, accuracy = (sums / len(images)).cpu()
-    return loss, accuracy
+    loss, right = (sums / len(images)).cpu()
+    return loss, accuracy(right, loss)

@@ -26,6 +26,7 @@ from runner.core.studies import Context
 from runner.data.batches import epoch_order
 from runner.data.datasets import Dataset
 from runner.networks.convolutional import ConvolutionalClassifier
+from runner.training.accuracies import accuracy
 from runner.training.cuda_graph import Captured
 from runner.training.rate_choice import NO_CHOICE, Choice, choose, score, selection_range
 
@@ -189,7 +190,8 @@ class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
         loss, hits = self.sums / self.steps
         self.sums.zero_()
         names = ("train_loss", "train_accuracy", "test_loss", "test_accuracy")
-        values = torch.stack([loss, hits / self.batch_size, *self._evaluate()])
+        right = accuracy(hits / self.batch_size, loss)
+        values = torch.stack([loss, right, *self._evaluate()])
         return dict(zip(names, values.tolist(), strict=True))
 
     @torch.no_grad()
@@ -203,7 +205,8 @@ class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
             labels, logits = images.labels[part], self.network(images.pixels[part])
             loss = functional.cross_entropy(logits, labels, reduction="sum")
             sums += torch.stack([loss.double(), (logits.argmax(1) == labels).sum().double()])
-        return sums / len(images)
+        loss, right = sums / len(images)
+        return torch.stack([loss, accuracy(right, loss)])
 
     def _own(self) -> dict[str, Tensor]:
         return self.network.state_dict(prefix="network/") | {"sums": self.sums}

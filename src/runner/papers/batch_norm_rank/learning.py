@@ -69,11 +69,14 @@ NOTHING_LEARNED |= dict.fromkeys(("train_loss", "test_loss"), np.inf)
 def with_divergence(rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows of training in which diverged networks have accuracy zero and infinite loss.
 
-    A network has diverged in a row if its `train_loss` in this row is not finite.
+    A network has diverged in a row if its `train_loss` in this row is not finite, and on the test
+    images if its `test_loss` is not finite.
     """
     diverged = ~np.isfinite(rows["train_loss"].astype(float))
+    tested = diverged | ~np.isfinite(rows.get("test_loss", rows["train_loss"]).astype(float))
+    where = {name: tested if name.startswith("test") else diverged for name in NOTHING_LEARNED}
     columns = [name for name in NOTHING_LEARNED if name in rows]
-    return rows.assign(**{n: rows[n].mask(diverged, NOTHING_LEARNED[n]) for n in columns})
+    return rows.assign(**{n: rows[n].mask(where[n], NOTHING_LEARNED[n]) for n in columns})
 
 
 def least_lead(ranks: pd.DataFrame) -> pd.Series:

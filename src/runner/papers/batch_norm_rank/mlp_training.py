@@ -72,7 +72,7 @@ def group(network: MLP, rates: list[float], replicates: range) -> Group:
     replicate of each network.
     """
     chosen = torch.arange(len(replicates)).repeat(len(rates))
-    of_networks = torch.tensor(rates).repeat_interleave(len(replicates))
+    of_networks = torch.tensor(rates, dtype=torch.float64).repeat_interleave(len(replicates))
     return Group(network.select(chosen), of_networks, torch.tensor(replicates).repeat(len(rates)))
 
 

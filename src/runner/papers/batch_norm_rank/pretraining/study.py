@@ -47,6 +47,7 @@ from runner.papers.batch_norm_rank.pretraining import ascent, starts
 from runner.papers.batch_norm_rank.pretraining.config import METHODS
 from runner.papers.batch_norm_rank.pretraining.config import Pretraining as Config
 from runner.papers.batch_norm_rank.pretraining.rows import LayerRank, TrainedEpoch
+from runner.training.accuracies import accuracy
 from runner.training.classification import Scores, StackTrainer, loss_and_hits
 from runner.training.cuda_graph import Captured
 
@@ -385,7 +386,7 @@ def scored(
     R = len(network)
     logits = network.logits(images.flat().expand(R, -1, -1), mode).to(dtype)
     losses, hits = loss_and_hits(logits, images.labels.expand(R, -1))
-    return losses, hits / len(images)
+    return losses, accuracy(hits / len(images), losses)
 
 
 def epoch_rows(

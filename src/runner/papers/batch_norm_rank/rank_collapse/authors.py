@@ -29,6 +29,7 @@ from runner.networks.activations import activation_of
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP, Mode
 from runner.papers.batch_norm_rank.rank_collapse.config import RankCollapse
+from runner.training.accuracies import accuracy
 from runner.training.backpropagation import gradients, is_written_out_for
 from runner.training.classification import Scores, loss_and_hits
 from runner.training.images import EpochTrainer
@@ -113,7 +114,9 @@ class Trainer(EpochTrainer[Scores]):
             self.optimizer, self.rate = Adam(self.networks.parameters), RATES_OF_ADAM[since]
         else:
             self.optimizer, self.rate = SGD(self.networks.parameters), RATE_OF_SGD
-        self.rates = torch.full((config.replicates,), self.rate, device=self.device)
+        self.rates = torch.full(
+            (config.replicates,), self.rate, dtype=torch.float32, device=self.device
+        )
         self.written_out = self.networks.as_mlp(config.batch_size)
         self.losses = torch.zeros(config.replicates, device=self.device, dtype=torch.float64)
 
@@ -157,7 +160,7 @@ class Trainer(EpochTrainer[Scores]):
         """Return the epoch's mean loss, and the accuracy on separately drawn training images."""
         loss = (self.losses / self.steps).cpu()
         self.losses.zero_()
-        return Scores(loss, self.score(self.data.train, "training")[1])
+        return Scores(loss, accuracy(self.score(self.data.train, "training")[1], loss))
 
     @torch.no_grad()
     def score(self, images: Images, which: str) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
@@ -169,7 +172,8 @@ class Trainer(EpochTrainer[Scores]):
         chosen = self._drawn(f"{which} images scored in epoch {self.epoch}", SCORED, len(images))
         x, labels = images.flat()[chosen].float(), images.labels[chosen]
         losses, hits = loss_and_hits(self.networks.logits(x), labels)
-        return losses.double().cpu(), hits.double().cpu() / SCORED
+        losses = losses.double().cpu()
+        return losses, accuracy(hits.double().cpu() / SCORED, losses)
 
     def _drawn(self, purpose: str, count: int, total: int | None = None) -> Int[Tensor, "R count"]:
         streams = (self.stream(replicate, purpose) for replicate in range(self.replicates))

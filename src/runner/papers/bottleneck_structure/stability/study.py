@@ -19,7 +19,7 @@ from torch import Tensor
 from runner.core.studies import Context
 from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.latent import D_IN, D_OUT, draw_task
-from runner.papers.bottleneck_structure.networks import Inputs, Network, differentiate
+from runner.papers.bottleneck_structure.networks import Derivatives, Inputs, Network, differentiate
 from runner.papers.bottleneck_structure.recipes import RECIPES
 from runner.papers.bottleneck_structure.spectra import jacobian_ranks
 from runner.papers.bottleneck_structure.stability.config import Stability
@@ -118,14 +118,15 @@ def descended(
     return {key: stack.network(n) for n, key in enumerate(order)}
 
 
-def kernel_norm(network: Network, x: Inputs) -> float:
+def kernel_norm(network: Network, derivatives: Derivatives, x: Inputs) -> float:
     """Return the operator norm of the tangent kernel Theta(X, X), by power iteration.
+
+    derivatives: the network's derivatives at the inputs x.
 
     The kernel is a (N d_out)-square matrix. Each layer adds `(J_l(x_i) J_l(x_j)^T)
     alpha_{l-1}(x_i)^T alpha_{l-1}(x_j)` with `J_l = J(alpha~_l -> f)`, the derivatives by the
     weights, as in Appendix B. The norm is nan if the kernel is zero.
     """
-    derivatives = differentiate(network, x)
     layers = list(zip(network.activations(x)[:-1], derivatives.outer, strict=True))
     v = torch.ones(derivatives.jacobian.shape[:2], dtype=x.dtype)
     for _ in range(ITERATIONS):
@@ -161,7 +162,7 @@ def measure(
         **key,
         train_cost=network.cost(x, y),
         ntk_trace=float(trace.mean()),
-        curvature=2 * kernel_norm(network, x) / len(x),
+        curvature=2 * kernel_norm(network, derivatives, x) / len(x),
         constant=float(bound.median()) / L,
         distance=nan if before is None else float((kernel - before).norm() / before.norm()),
     )

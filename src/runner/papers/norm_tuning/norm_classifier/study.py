@@ -15,6 +15,7 @@ The target and its copies are trained on the same images, by Adam on all images 
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from math import nan
 
 import torch
 from jaxtyping import Float, Int
@@ -29,6 +30,7 @@ from runner.papers.norm_tuning.network import Network, agreement, relu_network
 from runner.papers.norm_tuning.norm_classifier.config import NormClassifier
 from runner.papers.norm_tuning.norm_classifier.rows import Copy
 from runner.papers.norm_tuning.theory import Pair, wide, wide_weights
+from runner.training.accuracies import accuracy
 
 Images = tuple[Float[Tensor, "_ 64"], Int[Tensor, " _"]]
 """Pixels and labels."""
@@ -146,9 +148,9 @@ def measured(
     """
     with torch.no_grad():
         on_train, on_test = logits(train[0]), logits(test[0])
-    right = [
-        float((out.argmax(1) == y).double().mean())
-        for out, (_, y) in ((on_train, train), (on_test, test))
-    ]
-    loss = float(cross_entropy(on_train.double(), train[1]))
-    return Copy(*key, loss, *right, agreement(on_test, target(test[0])))
+    losses, shares = [], []
+    for out, (_, y) in ((on_train, train), (on_test, test)):
+        losses.append(cross_entropy(out.double(), y))
+        shares.append(float(accuracy((out.argmax(1) == y).double().mean(), losses[-1])))
+    agreeing = nan if losses[1].isnan() else agreement(on_test, target(test[0]))
+    return Copy(*key, float(losses[0]), *shares, agreeing)

@@ -40,6 +40,7 @@ from runner.papers.training_invariances.low_rank_training.training import (
     losses_and_gradients,
     sharpness,
 )
+from runner.training.accuracies import accuracy
 from runner.training.optimizers import MOMENTUM
 
 DIVERGED = 2.0
@@ -278,18 +279,21 @@ class Measure:
     def _loss_and_accuracy(self, parameters: Parameters) -> tuple[Tensor, Tensor]:
         """Return the mean loss and accuracy of each network on all training images, in float64."""
         f = outputs(parameters, self.problem.x)
-        losses = image_losses(f, self.problem.y, self.config.loss_function)
-        return losses.double().mean(-1), hits(f, self.problem.y).double().mean(-1)
+        losses = image_losses(f, self.problem.y, self.config.loss_function).double().mean(-1)
+        return losses, accuracy(hits(f, self.problem.y).double().mean(-1), losses)
 
     @torch.no_grad()
     def _test_accuracy(self, parameters: Parameters) -> Float[Tensor, " S"]:
         """Return the fraction of correct answers on the test images, for each network."""
         right, R = torch.zeros_like(self.start_loss), len(self.problem.x)
+        broken = torch.zeros_like(self.diverged)
         tests = self.problem.test_x, self.problem.test_y
         for parts in zip(*(tensor.split(EVALUATED_AT_ONCE) for tensor in tests), strict=True):
             x, y = (part.expand(R, *part.shape) for part in parts)
-            right += hits(outputs(parameters, x), y).sum(-1)
-        return right / len(tests[0])
+            f = outputs(parameters, x)
+            right += hits(f, y).sum(-1)
+            broken |= f.flatten(1).isnan().any(-1)
+        return right.where(~broken, nan) / len(tests[0])
 
 
 def _by_network(columns: dict[str, Float[Tensor, " S"]]) -> list[dict[str, float]]:

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from runner.core.choices import lookup
 from runner.core.user_functions import function_at
+from runner.networks.own_calls import checked, method_of
 
 LEAK = 0.01
 """The slope of the leaky ReLU for negative inputs, as in torch."""
@@ -63,5 +63,7 @@ def activation_of(name: str) -> Activation:
     InputError for an unknown name, and for a function that cannot be imported.
     """
     known: dict[str, Any] = {**ACTIVATIONS}
-    found = function_at(name) if ":" in name else lookup("activation", name, known)
+    if ":" in name:
+        return Activation(checked("activation", name, function_at(name)))
+    found = method_of("activation", name, known)
     return found if isinstance(found, Activation) else Activation(found)

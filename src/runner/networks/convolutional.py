@@ -20,6 +20,7 @@ from runner.networks.normalization import (
     batch_norm,
     batch_norm_no_mean,
 )
+from runner.networks.own_calls import method_of
 
 
 class BatchNorm(nn.Module):
@@ -86,7 +87,7 @@ def normalization(name: str, channels: int) -> nn.Module:
     name: a name in `NORMALIZATIONS`, or one that the user has registered. channels: the number of
     channels of the layer's inputs. Raises InputError for an unknown name.
     """
-    norm = lookup("normalization", name, NORMALIZATIONS)
+    norm = method_of("normalization", name, NORMALIZATIONS)
     if norm is None:
         return nn.Identity()
     return BatchNorm(channels, norm) if isinstance(norm, bool) else SampleNorm(channels, norm)
@@ -133,7 +134,7 @@ def initialize(network: nn.Module, init: str, stream: Generator) -> None:
     do not depend on whether layers have biases or normalization. Raises InputError for an unknown
     name.
     """
-    drawn = lookup("init", init, INITIALIZATIONS)
+    drawn = method_of("init", init, INITIALIZATIONS)
     for module in network.modules():
         if isinstance(module, nn.Conv2d | nn.Linear):
             n_out, n_in = len(module.weight), module.weight[0].numel()

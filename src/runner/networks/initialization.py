@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from runner.core.choices import lookup
+from runner.networks.own_calls import method_of
 
 Layer = tuple[Float[Tensor, "out in"], Float[Tensor, " out"]]
 """The weights and biases of one layer in one network."""
@@ -96,7 +96,7 @@ def draw(
     All numbers are drawn in float64 on the CPU, so they are equal up to rounding for every dtype.
     Raises InputError for an unknown name.
     """
-    layer = lookup("init", name, INITIALIZATIONS)
+    layer = method_of("init", name, INITIALIZATIONS)
     weights, biases = [], []
     for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True):
         W = torch.empty(len(streams), n_out, n_in, dtype=dtype)

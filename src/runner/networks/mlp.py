@@ -16,6 +16,7 @@ from torch import Tensor
 from runner.core.choices import lookup
 from runner.networks.activations import activation_of
 from runner.networks.normalization import NORMALIZATIONS, batch_norm, batch_norm_no_mean
+from runner.networks.own_calls import method_of
 
 HUGE = 1e8
 """The smallest gamma at which the skip connection is lost by rounding in float32.
@@ -71,7 +72,7 @@ class MLP:
         skip: float = inf,
     ) -> None:
         self.sigma = activation_of(activation)
-        norm = lookup("normalization", normalization, NORMALIZATIONS)
+        norm = method_of("normalization", normalization, NORMALIZATIONS)
         self.centred = norm if isinstance(norm, bool) else None
         self.of_sample = norm if callable(norm) else None
         self.activation, self.normalization, self.skip = activation, normalization, skip

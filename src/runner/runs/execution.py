@@ -31,6 +31,7 @@ from runner.core.shell import command
 from runner.core.studies import Context, Measured, TrainingConfig
 from runner.core.user_functions import function_at
 from runner.data.datasets import Dataset, load
+from runner.networks import own_calls
 from runner.runs import files, lock, machine, provenance, trackers
 from runner.runs.checkpoint import Checkpoint
 from runner.runs.files import write_atomically
@@ -157,7 +158,7 @@ class _Attempt:
                     "note": self.settings.note,
                 }
                 self.tracking.start(self.about)
-                with machine.usual_torch():
+                with machine.usual_torch(), own_calls.run_of(run.config.seed):
                     self._begin()
                     self._compute()
         except Busy:
@@ -258,10 +259,11 @@ class _Attempt:
                 copy = tensor.to("cpu", copy=True).contiguous()  # the function may change tensors
                 self.weights[f"{network}/replicate={replicate}/{name}"] = copy
         if self.function:
-            result = self.function(tensors)
-            numbers = result if isinstance(result, dict) else {self.function.__name__: result}
-            for name, value in numbers.items():
-                yield Measured(network, replicate, float(time), name, float(value))
+            measure = f"{self.function.__module__}:{self.function.__name__}"
+            with own_calls.call_of("measure", measure, network, replicate, float(time)):
+                result = self.function(tensors)
+            for name, value in _numbers(measure, self.function, result).items():
+                yield Measured(network, replicate, float(time), name, value)
 
     def _weights(self) -> dict[str, Any]:
         """Write the stored weights; return their entry in the result."""
@@ -326,6 +328,26 @@ class _Attempt:
         times = {"started": self.started, "ended": None if status == "running" else _now()}
         content = {"status": status, **times, **spent, **used, **self.about}
         write_atomically(self.folder / "provenance.json", _json(content))
+
+
+def _numbers(what: str, function: Callable[..., Any], result: Any) -> dict[str, float]:
+    """Return the numbers that the user's function has measured, by name.
+
+    what: the value of the parameter `measure`. Raises InputError if the result is not a number or a
+    dictionary of numbers.
+    """
+    name = getattr(function, "__name__", what.partition(":")[2])
+    numbers = {}
+    for key, value in (result if isinstance(result, dict) else {name: result}).items():
+        try:
+            numbers[str(key)] = float(value)
+        except (TypeError, ValueError, RuntimeError) as error:
+            found = f"shape {tuple(value.shape)}" if hasattr(value, "shape") else f"{value!r:.60}"
+            raise InputError(
+                f"measure={what} returned {found} as {key}: a number, or a dictionary of numbers,"
+                " is needed"
+            ) from error
+    return numbers
 
 
 def _now() -> str:

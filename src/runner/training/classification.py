@@ -4,7 +4,7 @@ All groups of networks see a replicate's data in the same order. Images, orders 
 device. The host waits for the device once per epoch.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -12,7 +12,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from runner.core.choices import lookup
 from runner.core.progress import Stage
 from runner.core.streams import Stream
 from runner.core.studies import Context
@@ -21,7 +20,7 @@ from runner.networks.mlp import MLP
 from runner.training import backpropagation
 from runner.training.accuracies import accuracy
 from runner.training.images import EVALUATED_AT_ONCE, EpochTrainer
-from runner.training.optimizers import OPTIMIZERS, Optimizer
+from runner.training.optimizers import Optimizer, optimizer_of
 
 
 @dataclass
@@ -136,8 +135,9 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
         self.epochs, self.context = epochs, context
         self.optimizers: dict[str, Optimizer] = {}
         if optimizer != "sgd":
-            make = lookup("optimizer", optimizer, OPTIMIZERS)
-            self.optimizers = {n: make(g.network.parameters) for n, g in self.groups.items()}
+            self.optimizers = {
+                n: optimizer_of(optimizer, g.network.parameters) for n, g in self.groups.items()
+            }
         self.sums = {
             name: torch.zeros(2, len(group.network), dtype=torch.float64, device=self.device)
             for name, group in self.groups.items()
@@ -186,8 +186,16 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
         } | {
             f"{name}/optimizer/{key}": tensor
             for name, optimizer in self.optimizers.items()
-            for key, tensor in optimizer.state.items()
+            for key, tensor in optimizer.stored().items()
         }
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from a result of the method `state`."""
+        for name, optimizer in self.optimizers.items():
+            first = f"{name}/optimizer/"
+            own = {key: tensor for key, tensor in state.items() if key.startswith(first)}
+            optimizer.restore({key.removeprefix(first): own[key] for key in own})
+        super().restore(state)
 
 
 @torch.no_grad()

@@ -25,6 +25,7 @@ from runner.core.streams import Stream
 from runner.core.studies import Context
 from runner.data.batches import epoch_order
 from runner.data.datasets import Dataset
+from runner.networks import own_calls
 from runner.networks.convolutional import ConvolutionalClassifier
 from runner.training.accuracies import accuracy
 from runner.training.cuda_graph import Captured
@@ -79,12 +80,14 @@ class EpochTrainer(ABC, Generic[Scores]):
         with the losses of each minibatch, a tensor on the device.
         """
         step = Captured(self.train_on)
+        own_calls.at(self.replicates, self.done)
         while self.epoch <= epochs:
             order, B = self.order(), self.batch_size
             while self.step < self.steps:
                 losses = step(order[..., self.step * B : (self.step + 1) * B])
                 self.step += 1
                 after_step(losses)
+                own_calls.at(self.replicates, self.done)
             yield self.epoch, self.end_epoch()
             self.epoch, self.step = self.epoch + 1, 0
 

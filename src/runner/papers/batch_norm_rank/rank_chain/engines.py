@@ -29,8 +29,8 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from runner.core.choices import lookup
 from runner.core.errors import InputError
+from runner.networks.own_calls import method_of
 
 Fill = Callable[[Tensor, Generator], Tensor]
 
@@ -60,7 +60,7 @@ def fill(weights: Tensor, law: str, generator: Generator) -> Tensor:
 
     Raises InputError for an unknown distribution.
     """
-    return lookup("law", law, EVERY_LAW)(weights, generator)
+    return method_of("law", law, EVERY_LAW)(weights, generator)
 
 
 def gaussian_inputs(

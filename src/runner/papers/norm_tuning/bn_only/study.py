@@ -33,13 +33,14 @@ from torch import Tensor
 from runner.core.choices import lookup
 from runner.core.studies import Context, Measured, network_name
 from runner.data.gaussian import GaussianStream
+from runner.networks import own_calls
 from runner.papers.norm_tuning.bn_only import networks
 from runner.papers.norm_tuning.bn_only.config import SHIFT_MARGIN, BnOnly
 from runner.papers.norm_tuning.bn_only.networks import Batch, Dense, FrozenWithNorm, KeptOn, f, g
 from runner.papers.norm_tuning.bn_only.rows import Approximation, CurvePoint
 from runner.papers.norm_tuning.theorem_1 import Norm, khatri_rao, pseudo_inverse, set_shifts
 from runner.papers.norm_tuning.theory import random_matrix
-from runner.training.optimizers import OPTIMIZERS, Optimizer
+from runner.training.optimizers import Optimizer, optimizer_of
 from runner.training.schedules import SCHEDULES
 
 CURVE_POINTS = 12
@@ -96,7 +97,7 @@ class Learner(NamedTuple):
 
     def state(self) -> dict[str, Tensor]:
         """Return by name the tensors that training changes, for a checkpoint."""
-        tensors = {f"optimizer.{name}": tensor for name, tensor in self.optimizer.state.items()}
+        tensors = {f"optimizer.{name}": tensor for name, tensor in self.optimizer.stored().items()}
         tensors |= {"rates": self.rates, "mse": self.mse}
         if isinstance(self.network, KeptOn):
             tensors |= {f"trained.{name}": tensor for name, tensor in self.network.trained.items()}
@@ -167,7 +168,7 @@ def start(config: BnOnly, context: Context, problem: Problem) -> dict[Key, Learn
 
     def begin(network: Dense | FrozenWithNorm) -> Learner:
         zeros = torch.zeros(config.replicates, dtype=torch.float64, device=context.device)
-        optimizer = lookup("optimizer", config.optimizer, OPTIMIZERS)(network.trained)
+        optimizer = optimizer_of(config.optimizer, network.trained)
         return Learner(network, optimizer, rates=zeros, mse=zeros.clone())
 
     trained = {name for method in config.methods for name in lookup("methods", method, TRAINED)}
@@ -219,6 +220,7 @@ def train(
     inputs = stream(config, context, "train")
     schedule = lookup("schedule", config.schedule, SCHEDULES)
     first = restore(context, learners, inputs)
+    own_calls.at(config.replicates, first)
     with context.progress(steps, "training", first) as bar:
         for step in range(first, steps):
             if step % epoch == 0:
@@ -244,6 +246,7 @@ def train(
                         now = partial(learner.traced, problem, r, x)
                         yield from context.hand_over(name, r, samples, now)
                 context.checkpoint(partial(state, learners, inputs, step + 1))
+                own_calls.at(config.replicates, step + 1)
 
 
 def named(learners: dict[Key, Learner]) -> dict[str, Tensor]:
@@ -274,6 +277,10 @@ def restore(context: Context, learners: dict[Key, Learner], inputs: GaussianStre
     if context.restored is None:
         return 0
     inputs.restore(context.restored)
+    for (method, m), learner in learners.items():
+        first = f"{method}.{m}.optimizer."
+        own = {name: t for name, t in context.restored.items() if name.startswith(first)}
+        learner.optimizer.restore({name.removeprefix(first): own[name] for name in own})
     for name, tensor in named(learners).items():
         tensor.copy_(context.restored[name])
     return int(context.restored["step"])

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from runner.core.studies import Context, Measured, network_name
 from runner.data.batches import epoch_order
+from runner.networks import own_calls
 from runner.networks.precision import torch_dtype
 from runner.networks.spectra import svd
 from runner.papers.training_invariances import theory
@@ -53,6 +54,9 @@ invariants, or with all units inactive.
 SHOWN = 20
 """Largest number of singular values of each layer in `spectrum.csv`."""
 
+OF_OPTIMIZER = "optimizer/"
+"""The prefix of the names of the optimizer's tensors in a checkpoint."""
+
 EVALUATED_AT_ONCE = 512
 """Number of test images in one pass."""
 
@@ -81,16 +85,21 @@ def run(
     columns = [torch.tensor(column, dtype=dtype) for column in zip(*members(config), strict=True)]
     _, _, rates, decays = (column.to(context.device) for column in columns)
     optimizer = Decayed(config.optimizer, parameters, rates, decays)
-    state = {
-        **parameters,
-        **{f"optimizer/{n}": tensor for n, tensor in optimizer.own.state.items()},
-    }
-    state["diverged"] = measure.diverged
+    kept = {**parameters, "diverged": measure.diverged}
+
+    def state(epoch: int) -> dict[str, Tensor]:
+        """Return by name the tensors from which an interrupted training continues."""
+        own = {OF_OPTIMIZER + name: tensor for name, tensor in optimizer.own.stored().items()}
+        return kept | own | {"epoch": torch.tensor(epoch)}
+
     first = 0
-    if context.restored is not None:
-        first = int(context.restored["epoch"]) + 1
-        for name, tensor in state.items():
-            tensor.copy_(context.restored[name])
+    if (restored := context.restored) is not None:
+        first = int(restored["epoch"]) + 1
+        for name, tensor in kept.items():
+            tensor.copy_(restored[name])
+        own = [name for name in restored if name.startswith(OF_OPTIMIZER)]
+        optimizer.own.restore({name.removeprefix(OF_OPTIMIZER): restored[name] for name in own})
+    own_calls.at(config.replicates, first)
     steps = config.minibatches
     with context.progress(config.epochs * steps, "training", done=max(first - 1, 0) * steps) as bar:
         for epoch in range(first, config.epochs + 1):
@@ -102,8 +111,8 @@ def run(
             if epoch in records(config):
                 yield from measure.rows(parameters, epoch)
                 yield from hand_over(config, context, problem, parameters, epoch)
-            position = torch.tensor(epoch)
-            context.checkpoint(lambda at=position: {**state, "epoch": at})
+            context.checkpoint(partial(state, epoch))
+            own_calls.at(config.replicates, epoch + 1)
 
 
 def members(config: LowRankTraining) -> list[Member]:

@@ -12,7 +12,7 @@ from runner.core.choices import lookup
 from runner.networks.spectra import eigvalsh
 from runner.papers.training_invariances.losses import MARGIN_LOSSES
 from runner.papers.training_invariances.low_rank_training.networks import Parameters, outputs
-from runner.training.optimizers import OPTIMIZERS, Optimizer
+from runner.training.optimizers import OPTIMIZERS, optimizer_of
 
 LANCZOS = 6
 """Steps of the Lanczos iteration."""
@@ -84,7 +84,7 @@ class Decayed:
         decays: Float[Tensor, " S"],
     ) -> None:
         self.decoupled = name == "adamw"
-        self.own: Optimizer = lookup("optimizer", name, WAYS)(parameters)
+        self.own = optimizer_of(name, parameters, WAYS)
         self.rates, self.decays = rates, decays
 
     @torch.no_grad()

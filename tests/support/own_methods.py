@@ -1,0 +1,60 @@
+"""Methods of a user, for `test_own_methods`: random ones, and wrong ones."""
+
+import random
+
+import numpy as np
+import torch
+
+from runner.training.optimizers import Optimizer
+
+
+def noisy(Z):
+    return Z / (1e-5 + Z.abs().amax(1, keepdim=True)) + 0.1 * random.random() * torch.randn_like(Z)
+
+
+def jitter(Z):
+    return torch.relu(Z) * (1 + 0.1 * np.random.rand())
+
+
+def global_init(n_out, n_in, stream):
+    return torch.randn(n_out, n_in, dtype=torch.float64) / n_in**0.5, torch.zeros(n_out)
+
+
+def global_law(W, stream):
+    return W.normal_()
+
+
+def spread(tensors):
+    return {"spread": torch.randn(3).std(), "first": tensors["W1"].flatten()[0]}
+
+
+class Counted(Optimizer):
+    """Counts in a number, adds a tensor at its first step, and draws noise."""
+
+    def __init__(self, parameters):
+        super().__init__(parameters)
+        self.state = {"t": 0}
+
+    def step(self, gradients, rates):
+        self.state["t"] += 1
+        total = self.state.setdefault("total", torch.zeros(len(rates)))
+        total += 1.0
+        for name, g in gradients.items():
+            rate = rates.view(-1, *[1] * (g.dim() - 1)) / self.state["t"] ** 0.5
+            noise = 1e-3 * torch.randn_like(g) * total.view_as(rate)
+            self.parameters[name].sub_(rate * g + noise)
+
+
+def steps(change):
+    """Return an optimizer with the attributes t and kept, whose step calls `change(self)`."""
+
+    class Wrong(Optimizer):
+        def __init__(self, parameters):
+            super().__init__(parameters)
+            self.t, self.kept = 0, {"m": [torch.zeros(2)]}
+            self.stream = torch.Generator()
+
+        def step(self, gradients, rates):
+            change(self)
+
+    return Wrong

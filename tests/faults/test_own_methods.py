@@ -50,13 +50,13 @@ CONFIGS = {
         measure="own_methods:spread",
     ),
     "bn_only": lambda: BnOnly(
-        target_width=4, m=[3], methods=["sgd"], replicates=2, train_samples=96, batch_size=4,
+        target_width=4, widths=[3], methods=["sgd"], replicates=2, train_samples=96, batch_size=4,
         test_samples=8, optimizer="counted",
     ),
     "low_rank": lambda: LowRankTraining(
         samples=20, optimizer="counted", **SMALL | {"epochs": 8}
     ),
-    "chain": lambda: RankChain(width=[4], layers=40, chains=3, law="global_law", engine="direct"),
+    "chain": lambda: RankChain(widths=[4], skips=[1.0], layers=60, chains=3, burn_in=10, stride=5, law="global_law", engine="direct"),
 }  # fmt: skip
 
 

@@ -75,7 +75,7 @@ def convert(folder: Path) -> str:
         after, count = converted(before)
         if not count:
             continue
-        names = before["run"] if "run" in before else None
+        names = before.get("run")
         new = {}
         for name in names.unique() if names is not None else [shared[table]["run"]]:
             part = slice(None) if names is None else names == name

@@ -56,7 +56,10 @@ CONFIGS = {
     "low_rank": lambda: LowRankTraining(
         samples=20, optimizer="counted", **SMALL | {"epochs": 8}
     ),
-    "chain": lambda: RankChain(widths=[4], skips=[1.0], layers=60, chains=3, burn_in=10, stride=5, law="global_law", engine="direct"),
+    "chain": lambda: RankChain(
+        widths=[4], skips=[1.0], layers=60, chains=3, burn_in=10, stride=5,
+        law="global_law", engine="direct",
+    ),
 }  # fmt: skip
 
 

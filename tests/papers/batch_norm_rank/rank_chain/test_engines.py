@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from math import inf
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -11,8 +12,9 @@ import pytest
 import torch
 
 from runner.core.errors import InputError
+from runner.core.input_files import sha256_of
 from runner.papers.batch_norm_rank import theory
-from runner.papers.batch_norm_rank.rank_chain import kernel
+from runner.papers.batch_norm_rank.rank_chain import kernel, lanes
 from runner.papers.batch_norm_rank.rank_chain.batch_means import BatchMeans, Plan, observe, sample
 from runner.papers.batch_norm_rank.rank_chain.engines import (
     ZERO_DRAW,
@@ -241,6 +243,11 @@ def test_calls_of_compiled_code_may_be_cut_anywhere(monkeypatch):
     cut = CompiledChains(12, 11, inf, 0).sample(plan, 0.5, strides.append)
     assert sum(strides) == 15 + 150 and len(strides) > 30
     assert cut.tobytes() == whole.tobytes()
+
+
+def test_numbas_cache_of_the_kernel_is_void_after_a_change_of_its_vectors():
+    """numba watches the file of a function alone. Write the new digits into `kernel.py`."""
+    assert sha256_of(Path(lanes.__file__)).startswith(kernel.OF_LANES)
 
 
 @pytest.mark.long

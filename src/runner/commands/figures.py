@@ -22,13 +22,15 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("words", nargs="*", metavar="FIGURE | key=value")
     parser.add_argument("--redraw", action="store_true", help="draw again and compute nothing")
+    several = "one figure for each combination of several values"
+    parser.add_argument("-m", "--multirun", action="store_true", help=several)
     parser.add_argument("--dry-run", action="store_true", help="list the runs; compute nothing")
     options = parser.parse_intermixed_args(arguments)
     names, typed = catalogue.named_figures(options.words)
     names = names or catalogue.figure_names(catalogue.scale_in(typed))
     log_to_terminal(typed)
     with hydra_ready([f"figure={names[0]}"] if len(names) == 1 else []):
-        order = orders.compose_figures(names, typed)
+        order = orders.compose_figures(names, typed, options.multirun)
         if options.dry_run:
             return tell(order)
         if not options.redraw:

@@ -7,7 +7,7 @@ such grids, which its file lists for each scale. Arguments replace values of the
 import copy
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,11 @@ from omegaconf import DictConfig, OmegaConf
 
 from runner.compose.composing import Composer, choices_of, hydra_ready, with_quoted_paths
 from runner.compose.hydra_errors import check_figure, check_files, check_words
+from runner.compose.several import check_several
+from runner.core.catalogue import SCALES
 from runner.core.errors import InputError
 from runner.core.settings import Settings
+from runner.core.studies import StudyConfig
 from runner.runs.jobs import Job
 
 if TYPE_CHECKING:
@@ -53,9 +56,9 @@ class Order:
 def compose_order(words: list[str], multirun: bool = False) -> Order:
     """Return what the arguments ask for: a run, a sweep, or a figure.
 
-    words: the arguments. multirun: whether the flag `-m` was given, which allows a sweep. The
-    caller must be in a block `with hydra_ready()`. Raises InputError if an argument is wrong, or a
-    value is outside its range.
+    words: the arguments. multirun: whether the flag `-m` was given, which allows a sweep, and makes
+    a figure for each combination of several values. The caller must be in a block `with
+    hydra_ready()`. Raises InputError if an argument is wrong, or a value is outside its range.
     """
     if nameless := next((word for word in words if word.startswith("=")), ""):
         raise InputError(f"{nameless}: a key is missing, as in seed{nameless}")
@@ -68,6 +71,10 @@ def compose_order(words: list[str], multirun: bool = False) -> Order:
     order = Order([], [], composed)
     if order.searches:
         return order
+    if multirun and composed.figure is not None:
+        points = composer.points([{}], typed)
+        if len(points) > 1:
+            return _joined(compose_order(point) for point in points)
     hydra, preset = composed.hydra, _preset(composed)
     if not hydra.run.dir == hydra.sweep.dir == hydra.sweep.subdir == "." or hydra.job.chdir:
         raise InputError(
@@ -103,14 +110,20 @@ def _preset(composed: DictConfig) -> Mapping[str, str]:
     return OmegaConf.select(composed, "hydra.sweeper.params") or {}
 
 
-def compose_figures(names: list[str], words: list[str]) -> Order:
+def compose_figures(names: list[str], words: list[str], multirun: bool = False) -> Order:
     """Return an order for several figures with all their runs, each run once.
 
-    names: the figures' names. words: arguments for all figures. The caller must be in a block `with
-    hydra_ready()`. Raises InputError as `compose_order` does, and for an argument `figure=...`.
+    names: the figures' names. words: arguments for all figures. multirun: as in `compose_order`.
+    The caller must be in a block `with hydra_ready()`. Raises InputError as `compose_order` does,
+    and for an argument `figure=...`.
     """
     _refuse_a_figure(words)
-    orders = [compose_order([f"figure={name}", *words]) for name in names]
+    return _joined(compose_order([f"figure={name}", *words], multirun) for name in names)
+
+
+def _joined(several: Iterable[Order]) -> Order:
+    """Return an order with the runs and the figures of several orders, each once."""
+    orders = list(several)
     jobs = _distinct(job for order in orders for job in order.jobs)
     figures = {figure.name: figure for order in orders for figure in order.figures}
     return Order(jobs, list(figures.values()), orders[0].composed)
@@ -167,7 +180,19 @@ def _figure(
             changes, runs = (), tuple(by_identity[identity] for identity in canonical)
     figure = Figure(name, settings.scale, changes, runs, settings.folder(), settings.style)
     figure.require_style()  # before anything is computed
+    typed = {re.split(r"[=@.]", word.lstrip("+~"))[0] for word in changes}
+    check_several(figure, typed, lambda: _presets(name, composer))
     return figure
+
+
+def _presets(name: str, composer: Composer) -> Iterator[list[StudyConfig]]:
+    """Yield the parameters of the runs in a figure's file, for each scale that it has."""
+    for scale in SCALES:
+        plain = [f"figure={name}", f"scale={scale}"]
+        composed = composer.common(plain)
+        if scale in (composed.grids or ()):
+            points = composer.points(_grids(composed), plain)
+            yield [composer.job(point).config for point in points]
 
 
 def _is_parameter(word: str) -> bool:

@@ -234,6 +234,10 @@ class Row:
     """Whether all replicates are measured at the same points. If false, the course of training
     decides at which points a replicate is measured."""
 
+    averages: ClassVar[bool] = False
+    """Whether a row has averages over all replicates, `x` with the standard error `x_se` and the
+    deviation `x_sd`. Rows of several seeds are then averaged, and whole numbers added."""
+
 
 def column(meaning: str, default: Any = MISSING) -> Any:
     """Return a dataclass field for a column of a table, with its meaning, which `--columns` prints.

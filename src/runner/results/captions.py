@@ -15,6 +15,7 @@ import pandas as pd
 from runner.core.catalogue import config_of
 from runner.results.labels import Names, names_of, upper
 from runner.results.rows import NoRows, Present, Tables
+from runner.results.united import SEEDS
 
 Caption = str | Callable[[Tables], str]
 """The description of a drawing's panels and marks: a text, or a function of the tables that returns
@@ -131,19 +132,27 @@ def facts(study: str, tables: Tables) -> Iterator[str]:
                 yield f"images: {' and '.join(pixels)}"
     if count := repeated(tables, parameters):
         yield count
-    if seeds := _values(tables, "seed"):
+    if (seeds := _values(tables, "seed")) and not _values(tables, SEEDS):
         yield f"seed: {_span(seeds)}"
 
 
 def repeated(tables: Tables, among: Collection[str] = tuple(REPLICATES)) -> str:
     """Return the number of repetitions behind some tables as a phrase: `8 replicates`.
 
-    The text is empty if no table has the number. among: the columns that may have it.
+    Of several seeds it is `8 replicates of each of the seeds 1 and 2`. The text is empty if no
+    table has the number. among: the columns that may have it.
     """
     for column, name in REPLICATES.items():
         if column in among and (values := _values(tables, column)):
-            return f"{_span(values)} {name}"
+            of = [f" of each of the seeds {_listed(text)}" for text in _values(tables, SEEDS)]
+            return f"{_span(values)} {name}{' or'.join(of)}"
     return ""
+
+
+def _listed(seeds: str) -> str:
+    """Return seeds that are joined by `+` as a list in words."""
+    *first, last = seeds.split("+")
+    return " and ".join(filter(None, (", ".join(first), last)))
 
 
 def _values(tables: Tables, column: str) -> list:

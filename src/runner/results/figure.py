@@ -35,6 +35,7 @@ from runner.results.looks import looks_of
 from runner.results.preregistration import register, registered
 from runner.results.rows import Tables
 from runner.results.style import Format, Look, Picture, as_bytes, drawn_in, settle
+from runner.results.united import unite, united_seeds
 from runner.results.verdicts import lines as verdict_lines
 from runner.runs.files import write_atomically
 from runner.runs.provenance import REFERENCE, fingerprint
@@ -124,9 +125,10 @@ class Figure:
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return the tables of all runs by name. Each table has the rows of all runs.
 
-        Raises InputError if a run is missing or damaged.
+        If runs differ only in their seed, a seed and a replicate are one network (see
+        `results.united`). Raises InputError if a run is missing or damaged.
         """
-        return load(self.runs)
+        return unite(load(self.runs), self.runs)
 
     def judge(self, tables: Tables | None = None) -> pd.DataFrame:
         """Judge the figure's claims; return a table with a row for each claim.
@@ -315,13 +317,19 @@ class Figure:
         if self.is_canonical and (REFERENCE / self.scale / self.figure).is_dir():
             compare = command("compare", *words, outputs=self.outputs)
             lines.append(f"compare with the reference: {compare}")
+        if seeds := united_seeds(self.runs):
+            lines.append(f"note: {len(seeds)} seeds: all verdicts are exploratory")
         if provenance["stale"]:
             lines.append(f"note: {provenance['stale']}")
         return "\n".join([*lines, str(self.path("png"))])
 
     def register_rules(self) -> None:
-        """Write the digests of the claims' rules into a file, before the runs are computed."""
-        rules = {claim.name: claim.digest for claim in claims.claims_of(self.figure, self.study)}
+        """Write the digests of the claims' rules into a file, before the runs are computed.
+
+        With several seeds there are none: seeds could be added until a statement holds.
+        """
+        listed = [] if united_seeds(self.runs) else claims.claims_of(self.figure, self.study)
+        rules = {claim.name: claim.digest for claim in listed}
         register(self.path("rules.json"), rules, self.runs, self.registered_rules)
 
     @property

@@ -451,15 +451,18 @@ def summary(drawn: Sequence["runner.results.figure.Figure"]) -> str:
     """Return a table of figures as text, with totals.
 
     For each figure it has the number of runs, their seconds, and the number of claims with each
-    verdict.
+    verdict, then the typed parameters in which the figures differ.
     """
     verdicts, lines = ["holds", "fails", "undecided"], []
+    shared = set.intersection(*(set(figure.overrides) for figure in drawn)) if drawn else set()
     for figure in drawn:
         counts = pd.read_csv(figure.path("claims.csv"))["verdict"].value_counts()
         seconds = sum(run.provenance().get("seconds", 0) for run in figure.runs)
         line = [figure.name, len(figure.runs), round(seconds)]
-        lines.append(line + [counts.get(verdict, 0) for verdict in verdicts])
-    table = pd.DataFrame(lines, columns=["figure", "runs", "seconds", *verdicts])
+        own = " ".join(word for word in figure.overrides if word not in shared)
+        lines.append([*line, *(counts.get(verdict, 0) for verdict in verdicts), own])
+    table = pd.DataFrame(lines, columns=["figure", "runs", "seconds", *verdicts, "with"])
+    table = table if any(table["with"]) else table.drop(columns="with")
     totals = ", ".join(f"{table[verdict].sum()} {verdict}" for verdict in verdicts)
     return f"{table.to_string(index=False)}\nclaims: {totals}; {len(drawn)} figures"
 

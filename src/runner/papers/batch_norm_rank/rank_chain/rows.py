@@ -16,6 +16,7 @@ class ChainAverage(Row):
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law")
+    averages: ClassVar[bool] = True
 
     width: int = column("d, width of the network")
     skip: float = column("gamma; inf: no skip connection")
@@ -98,6 +99,7 @@ class InputRank(Row):
 
     table: ClassVar[str] = "input_ranks"
     keys: ClassVar[tuple[str, ...]] = ("width", "skip", "input_rank")
+    averages: ClassVar[bool] = True
 
     width: int
     skip: float

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from runner.results.rows import NoRows, Tables
+from runner.results.united import times
 
 BATCHES = 32
 """Smallest number of batches from which an error is estimated.
@@ -142,7 +143,8 @@ def pieces(rows: pd.DataFrame) -> pd.Series:
 
     See `batch_means`.
     """
-    return rows["chains"] * rows["chains"].map(lambda chains: ceil(BATCHES / chains))
+    chains = rows["chains"]
+    return chains * chains.map(lambda chains: ceil(BATCHES / chains)) * times(rows)
 
 
 def too_short(rows: pd.DataFrame) -> str:

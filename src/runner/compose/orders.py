@@ -186,13 +186,14 @@ def _figure(
 
 
 def _presets(name: str, composer: Composer) -> Iterator[list[StudyConfig]]:
-    """Yield the parameters of the runs in a figure's file, for each scale that it has."""
+    """Yield the parameters of the runs in a figure's file, for each scale with grids of its own."""
+    seen: list[list[dict[str, str]]] = []
     for scale in SCALES:
         plain = [f"figure={name}", f"scale={scale}"]
         composed = composer.common(plain)
-        if scale in (composed.grids or ()):
-            points = composer.points(_grids(composed), plain)
-            yield [composer.job(point).config for point in points]
+        if scale in (composed.grids or ()) and (grids := _grids(composed)) not in seen:
+            seen.append(grids)
+            yield [composer.job(point).config for point in composer.points(grids, plain)]
 
 
 def _is_parameter(word: str) -> bool:

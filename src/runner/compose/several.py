@@ -5,6 +5,7 @@ Runs that differ only in their seed are united (`results.united`). Any other par
 in a figure.
 """
 
+import dataclasses
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,20 +19,26 @@ if TYPE_CHECKING:
     import runner.results.figure
 
 
-def values_apart(configs: Sequence[StudyConfig]) -> dict[str, list[list[Any]]]:
-    """Return the parameters in which alone some runs differ, with their values.
+@dataclasses.dataclass(frozen=True)
+class Apart:
+    """Runs that differ in one parameter alone: its values, and all other parameters of the runs."""
 
-    For each parameter there is a list for each such set of runs.
-    """
-    apart: dict[str, list[list[Any]]] = {}
+    values: list[Any]
+    others: dict[str, Any]
+
+
+def runs_apart(configs: Sequence[StudyConfig]) -> dict[str, list[Apart]]:
+    """Return the sets of runs that differ in one parameter alone, by the parameter's name."""
+    apart: dict[str, list[Apart]] = {}
     tables = [{k: v for k, v in vars(config).items() if k not in UNNAMED} for config in configs]
     for name in tables[0] if tables else ():
-        groups: dict[str, dict[str, Any]] = {}
+        groups: dict[str, dict[str, dict[str, Any]]] = {}
         for values in tables:
             others = json.dumps({**values, name: None}, sort_keys=True)
-            groups.setdefault(others, {})[json.dumps(values[name])] = values[name]
-        if several := [[*group.values()] for group in groups.values() if len(group) > 1]:
-            apart[name] = several
+            groups.setdefault(others, {})[json.dumps(values[name])] = values
+        sets = [[*group.values()] for group in groups.values() if len(group) > 1]
+        if sets:
+            apart[name] = [Apart([each[name] for each in some], some[0]) for some in sets]
     return apart
 
 
@@ -45,50 +52,78 @@ def check_several(
     typed: the keys that the user typed. presets: returns the parameters of the runs in the figure's
     file, for each scale; it is called only if it is needed.
     """
-    apart = values_apart([run.config for run in figure.runs])
-    several = {name: groups for name, groups in apart.items() if name in typed or "grids" in typed}
-    if "seed" in several:
-        several.pop("seed")
-        _check_seeds(figure)
+    configs = [run.config for run in figure.runs]
+    several = {
+        name: sets
+        for name, sets in runs_apart(configs).items()
+        if name in typed or "grids" in typed
+    }
+    if several.pop("seed", None) and not _can_unite(figure.study):
+        raise InputError(_one_value(figure, "seed"))
     if not several:
         return
-    known: set[str] = set()
-    for configs in presets():
-        known |= {*values_apart(configs)} | _listed(figure.study, configs)
-    for name, groups in several.items():
-        if name not in known:
-            raise InputError(_one_value(figure, name))
-        for values in groups:
-            elements = [element for value in values if isinstance(value, list) for element in value]
-            if twice := [e for e in elements if elements.count(e) > 1]:
-                raise InputError(
-                    f"{figure.figure} would count the runs of {name} twice: two lists have"
-                    f" {twice[0]}"
-                )
+    known: dict[str, list[Apart]] = {}
+    for preset in presets():
+        for name, sets in runs_apart(preset).items():
+            known.setdefault(name, []).extend(sets)
+    kinds = [name for name in _kinds(configs) if name not in typed]
+    for name, sets in several.items():
+        for apart in sets:
+            if not any(_are_alike(apart, drawn, kinds, name) for drawn in known.get(name, [])):
+                raise InputError(_one_value(figure, name, apart, name in known))
+            _check_lists(figure, name, apart)
 
 
-def _one_value(figure: "runner.results.figure.Figure", name: str) -> str:
-    return f"{figure.figure} draws one value of {name}: add -m for one figure each"
+def _kinds(configs: Sequence[StudyConfig]) -> list[str]:
+    """Return the parameters with names or truth values in which the runs of a figure differ.
 
-
-def _check_seeds(figure: "runner.results.figure.Figure") -> None:
-    """Raise InputError if a table has neither replicates nor averages over them."""
-    from runner.results.united import can_unite  # late: it imports pandas
-
-    if not all(map(can_unite, rows_of(figure.study).values())):
-        raise InputError(_one_value(figure, "seed"))
-
-
-def _listed(study: str, configs: Iterable[StudyConfig]) -> set[str]:
-    """Return the parameters with a list of several values, each of which has rows of its own.
-
-    `widths` is such a parameter if all tables have the key `width`.
+    Panels often have one kind of runs each.
     """
     several = {
-        name
-        for config in configs
-        for name, value in vars(config).items()
-        if isinstance(value, list) and len(value) > 1
+        name: {
+            value for config in configs if isinstance(value := getattr(config, name), str | bool)
+        }
+        for name in vars(configs[0])
     }
-    keys = set.intersection(*(set(row_class.keys) for row_class in rows_of(study).values()))
-    return {name for name in several if keys & {name, name.removesuffix("s")}}
+    return [name for name, values in several.items() if len(values) > 1]
+
+
+def _are_alike(one: Apart, other: Apart, kinds: Iterable[str], but: str) -> bool:
+    """Return whether two sets of runs are of one kind, except for the parameter `but`."""
+    return all(one.others[kind] == other.others[kind] for kind in kinds if kind != but)
+
+
+def _check_lists(figure: "runner.results.figure.Figure", name: str, apart: Apart) -> None:
+    """Raise InputError if two values of a parameter are lists with a common element."""
+    lists = [value for value in apart.values if isinstance(value, list)]
+    elements = [element for value in lists for element in value]
+    if twice := [element for element in elements if elements.count(element) > 1]:
+        raise InputError(
+            f"{figure.figure} would count the same networks twice: two lists of {name} have"
+            f" {twice[0]}"
+        )
+
+
+def _one_value(
+    figure: "runner.results.figure.Figure",
+    name: str,
+    apart: Apart | None = None,
+    elsewhere: bool = False,
+) -> str:
+    """Return the message that a parameter has one value in a figure.
+
+    apart: the runs that differ in it. elsewhere: whether other runs of the figure may have several.
+    """
+    text = f"{figure.figure} draws one value of {name}{' in some of its runs' * elsewhere}: "
+    values = apart.values if apart else []
+    if values and all(isinstance(value, list) for value in values):
+        elements = dict.fromkeys(element for value in values for element in value)
+        text += f"give one list, {name}=[{','.join(map(str, elements))}], or "
+    return f"{text}add -m for one figure each"
+
+
+def _can_unite(study: str) -> bool:
+    """Return whether all tables of a study have replicates, or averages over them."""
+    from runner.results.united import can_unite  # late: it imports pandas
+
+    return all(map(can_unite, rows_of(study).values()))

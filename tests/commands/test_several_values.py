@@ -157,13 +157,13 @@ def with_twins(figure: Figure) -> tuple[Figure, dict[str, pd.DataFrame]]:
     """Return a figure whose runs have twins with another seed and equal numbers, and its tables."""
     later = 1 + max(run.config.seed for run in figure.runs)
     twins = {
-        run.folder.name: Run(replace(run.config, seed=run.config.seed + later), figure.outputs)
+        run.key: Run(replace(run.config, seed=run.config.seed + later), figure.outputs)
         for run in figure.runs
     }
     tables = {}
     for name, rows in load(figure.runs).items():
         other = rows.assign(
-            run=rows["run"].map(lambda run: twins[run].folder.name), seed=rows["seed"] + later
+            run=rows["run"].map(lambda run: twins[run].key), seed=rows["seed"] + later
         )
         tables[name] = pd.concat([rows, other], ignore_index=True)
     both = replace(figure, runs=(*figure.runs, *twins.values()))

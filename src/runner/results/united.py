@@ -49,11 +49,11 @@ def unite(tables: Mapping[str, pd.DataFrame], runs: Sequence[Run]) -> dict[str, 
     seeds = united_seeds(runs)
     if not seeds:
         return dict(tables)
-    seed_of = {run.folder.name: run.config.seed for run in runs}
+    seed_of = {run.key: run.config.seed for run in runs}
     counts = [_replicates(tables, [run for run in seed_of if seed_of[run] == s]) for s in seeds]
     first = dict(zip(seeds, accumulate(counts, initial=0), strict=False))
     names = {
-        run.folder.name: [member.folder.name for member in group]
+        run.key: [member.key for member in group]
         for group in groups_of(runs).values()
         for run in group
     }

@@ -14,8 +14,7 @@ import pandas as pd
 
 from runner.core.catalogue import config_of
 from runner.results.labels import Names, names_of, upper
-from runner.results.rows import NoRows, Present, Tables
-from runner.results.united import SEEDS
+from runner.results.rows import SEEDS, NoRows, Present, Tables
 
 Caption = str | Callable[[Tables], str]
 """The description of a drawing's panels and marks: a text, or a function of the tables that returns

@@ -14,6 +14,9 @@ import pandas as pd
 Tables = Mapping[str, pd.DataFrame]
 """The tables of a figure's runs by name, for example `tables["metrics"]`."""
 
+SEEDS = "seeds"
+"""The column with the seeds that a row unites, joined by `+`."""
+
 Rows = TypeVar("Rows", pd.DataFrame, pd.Series)
 
 
@@ -79,3 +82,8 @@ def spread(rows: pd.DataFrame, keys: list[str], columns: Sequence[str]) -> pd.Da
     ends = [column + end for column in columns for end in parts]
     joined = pd.concat([part.add_suffix(end) for end, part in parts.items()], axis=1)
     return joined[ends].reset_index()
+
+
+def times(rows: pd.DataFrame) -> pd.Series | int:
+    """Return for each row how many seeds it unites."""
+    return rows[SEEDS].str.count(r"\+") + 1 if SEEDS in rows else 1

@@ -14,11 +14,8 @@ import pandas as pd
 
 from runner.core.catalogue import rows_of
 from runner.core.studies import Row, column_types
-from runner.results.rows import Tables
+from runner.results.rows import SEEDS, Tables
 from runner.runs.run import Run
-
-SEEDS = "seeds"
-"""The column with the seeds that a row unites, joined by `+`."""
 
 
 def groups_of(runs: Iterable[Run]) -> dict[str, list[Run]]:
@@ -69,11 +66,6 @@ def unite(tables: Mapping[str, pd.DataFrame], runs: Sequence[Run]) -> dict[str, 
             row_class = rows_of(runs[0].config.study)[name]
             united[name] = _averaged(rows.assign(run=together), row_class)
     return united
-
-
-def times(rows: pd.DataFrame) -> pd.Series | int:
-    """Return for each row how many seeds it unites."""
-    return rows[SEEDS].str.count(r"\+") + 1 if SEEDS in rows else 1
 
 
 def _replicates(tables: Tables, runs: list[str]) -> int:

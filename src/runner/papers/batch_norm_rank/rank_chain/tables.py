@@ -5,8 +5,7 @@ from math import ceil, isinf
 import numpy as np
 import pandas as pd
 
-from runner.results.rows import NoRows, Tables
-from runner.results.united import times
+from runner.results.rows import NoRows, Tables, times
 
 BATCHES = 32
 """Smallest number of batches from which an error is estimated.

@@ -5,14 +5,15 @@
 Before, such a network had the accuracy of the class that comes first. An accuracy becomes NaN in
 the rows whose loss is NaN, as the studies now write them. The checksums of the runs' tables in
 `provenance.json` follow: the table of each run is written again from the stored rows, and must have
-the recorded checksum before the conversion. Then `runner reference judge` writes numbers, verdicts
-and captions.
+the recorded checksum before the conversion. Then `scripts/reference.py judge` writes numbers,
+verdicts and captions.
 """
 
 import csv
 import hashlib
 import io
 import json
+import lzma
 import sys
 from pathlib import Path
 
@@ -20,9 +21,9 @@ import numpy as np
 import pandas as pd
 
 from runner.commands.kept import kept_folders, read_csv, read_json
-from runner.commands.reference import _write
 from runner.core.catalogue import figure_study, rows_of
 from runner.core.studies import column_types
+from runner.runs.files import write_atomically
 from runner.runs.provenance import REFERENCE
 from runner.runs.tables import _cell
 
@@ -89,6 +90,14 @@ def convert(folder: Path) -> str:
     if lines:
         _write(folder / "provenance.json", json.dumps(about, indent=2))
     return f"{folder.parent.name}/{folder.name}: {', '.join(lines)}" if lines else ""
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a text; compress a file whose name ends in `.xz`."""
+    content = text.encode()
+    if path.suffix == ".xz":
+        content = lzma.compress(content, preset=9 | lzma.PRESET_EXTREME)
+    write_atomically(path, content)
 
 
 def main(arguments: list[str]) -> int:

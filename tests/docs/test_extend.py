@@ -40,6 +40,13 @@ def test_a_method_of_at_most_25_lines_is_in_the_paper_s_figure(path, code, comma
     assert name in caption.read_text()
     (table,) = tmp_path.glob("outputs/figures/smoke/rank-fig[17]-????????.csv")
     assert table.with_suffix(".png").stat().st_size > 10_000
+    if name == "flat_resnet":
+        (header,) = tmp_path.glob("outputs/figures/smoke/parts/*.header.json")
+        assert "VGG" not in header.read_text() + caption.read_text()
+        (claims,) = tmp_path.glob("outputs/figures/smoke/*.claims.csv")
+        judged = pd.read_csv(claims)
+        assert set(judged["verdict"]) == {"undecided"}
+        assert set(judged["note"]) == {"the statement is about VGG-19, the runs are of flat_resnet"}
     if name == "max_norm":
         assert set(pd.read_csv(table)["normalization"]) == {"none", "batch", name}
 

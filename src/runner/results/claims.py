@@ -89,6 +89,8 @@ class Claim:
       depths. The needs of the rules' quantities are added.
     - note: more numbers for the printed verdict, from the columns of the quantities: `MSE up to
       {mse.max:.2g}`.
+    - about: the values of parameters that the statement names, as the architecture VGG-19. Runs
+      with another value do not decide it.
     """
 
     name: str
@@ -98,6 +100,7 @@ class Claim:
     kind: Kind = "paper"
     needs: Mapping[str, int] = field(default_factory=dict)
     note: str = ""
+    about: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         needs: dict[str, int] = {}
@@ -261,7 +264,16 @@ def judgement(claim: Claim, tables: Tables) -> Judgement:
 
 
 def _lacking(claim: Claim, tables: Tables) -> str:
-    """Return in words which column has too few values for a claim; empty if none has."""
+    """Return in words why tables cannot decide a claim; empty if they can.
+
+    Either a column has too few values, or the runs are of something else than the statement.
+    """
+    for column, value in claim.about.items():
+        ran = {other for rows in tables.values() if column in rows for other in rows[column]}
+        if others := sorted(ran - {value}):
+            names = claim.rules[0].quantity.names
+            words = ", ".join(names.value(column, other) for other in others)
+            return f"the statement is about {names.value(column, value)}, the runs are of {words}"
     for column, needed in claim.needs.items():
         present = max((t[column].nunique() for t in tables.values() if column in t), default=0)
         if present < needed:
@@ -293,7 +305,7 @@ def in_words(evidence: Evidence) -> str:
         middle, low, high = np.where(np.abs(three) < ROUNDING * largest, 0.0, three)
         limits = f" ({_short(low)} to {_short(high)})" if np.isfinite([low, high]).any() else ""
         words = f"{name}: {_short(middle)}{limits}, {n} {counted}"
-    return ", ".join(filter(None, [words, evidence.point.replace("_", " ")]))
+    return ", ".join(filter(None, [words, evidence.point]))
 
 
 def _short(value: float) -> str:

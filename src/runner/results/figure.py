@@ -7,6 +7,7 @@ overwrites another.
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
@@ -97,8 +98,18 @@ class Figure:
 
     @property
     def headline(self) -> str:
-        """Return the title of the figure: "paper B, figure 1: ranks by depth"."""
-        return headline("figure", self.figure)
+        """Return the title of the figure: "paper B, figure 1: ranks by depth".
+
+        If it names a value of a parameter that the user changed, such as VGG-19, it names the new
+        value instead.
+        """
+        text, names = headline("figure", self.figure), names_of(self.study)
+        for key, _, value in (word.partition("=") for word in self.overrides):
+            for listed in (names.value(key, known) for known in names.listed(key)):
+                if not listed.islower() and "," not in value:  # a proper name
+                    pattern = rf"(?<!\w){re.escape(listed)}(?!\w)"
+                    text = re.sub(pattern, lambda _: names.value(key, value), text)  # noqa: B023
+        return text
 
     @cached_property
     def drawing(self) -> Drawing:

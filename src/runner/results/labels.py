@@ -93,6 +93,10 @@ class Names:
             return found.printed.replace("\n", " ")
         return f"{value:g}" if isinstance(value, float) else str(value)
 
+    def listed(self, column: str) -> list[Any]:
+        """Return the values of a column that have a printed name."""
+        return [*self.values.get(column, {}), *SHARED.get(column, {})]
+
     def look(self, column: str, value: Any) -> Look | None:
         """Return the look of a value in a column; None if `names.py` lists none."""
         found = self.entry(column, value)

@@ -1,5 +1,7 @@
 """Statements of paper B about convolutional networks: figures 5, 7, 10 and 13."""
 
+from dataclasses import replace
+
 from runner.papers.batch_norm_rank.breaking_bn import quantities as q
 from runner.papers.batch_norm_rank.learning import LEARNED, LITTLE
 from runner.results.claims import Claim
@@ -118,9 +120,15 @@ FIGURE_10 = [
     ),
 ]
 
+
+def about(architecture: str, claims: list[Claim]) -> list[Claim]:
+    """Return the claims as statements about one architecture, which only its runs decide."""
+    return [replace(claim, about={"architecture": architecture}) for claim in claims]
+
+
 CLAIMS = {
-    "rank-fig5": asymmetric_start(5, "VGG-19"),
-    "rank-fig7": FIGURE_7,
-    "rank-fig10": FIGURE_10,
-    "rank-fig13": asymmetric_start(13, "ResNet-50"),
+    "rank-fig5": about("vgg19", asymmetric_start(5, "VGG-19")),
+    "rank-fig7": about("vgg19", FIGURE_7),
+    "rank-fig10": about("vgg19", FIGURE_10),
+    "rank-fig13": about("resnet50", asymmetric_start(13, "ResNet-50")),
 }

@@ -91,7 +91,7 @@ def test_two_workers_write_one_line_and_a_single_run_its_own_log(tmp_path, numbe
 
 def test_runs_of_the_reference_and_similar_ones_have_an_announced_cost(tmp_path, monkeypatch):
     known = job_of("figure=rank-fig3b", f"outputs={tmp_path}", "device=cpu")
-    assert announcement([known], abreast=2) == "about 1 s (from the reference's times)"
+    assert announcement([known], abreast=2) == "a few seconds (from the reference's times)"
     others = announcement([known, job(tmp_path, BnOnly(seed=77))], abreast=2)
     assert others.endswith("(from times of similar runs in the reference)")
     assert announcement([job(tmp_path, known.config, "cuda")], abreast=1) == ""

@@ -38,11 +38,28 @@ def test_the_time_left_is_that_of_the_speed(lines):
 
 def test_a_run_that_goes_on_counts_what_was_done_but_not_its_speed(lines):
     bar = Progress(1000, "training", done=500)
-    time.sleep(0.1)
+    bar.start_t -= 10
     assert bar.text() == "training: 500 of 1000 steps"
-    bar.update(1)
-    assert bar.text().startswith("training: 501 of 1000 steps, about ")
+    bar.update(100)
+    assert bar.text() == "training: 600 of 1000 steps, about 40 s left"
     bar.close()
+
+
+def test_a_slow_first_step_does_not_count(lines):
+    with Progress(100, "training") as bar:
+        bar.start_t -= 20  # the first step takes so long, since it compiles code
+        bar.update()
+        assert bar.time_left() == ""
+        bar.first = (1, bar.first[1] - 3)
+        bar.update(9)
+        assert bar.time_left() == "about 30 s left"
+
+
+def test_a_long_first_unit_counts(lines):
+    with Progress(4, "training", unit="networks") as bar:
+        bar.start_t -= 20
+        bar.update()
+        assert bar.time_left() == "about 60 s left"
 
 
 def test_a_line_shows_the_numbers(lines):

@@ -42,6 +42,14 @@ def test_no_time_is_said_without_a_similar_run(stored):
     assert costs.similar(job.config) == {"device": ""}
 
 
+@pytest.mark.parametrize("words", [["scale=smoke"], ["width=512", "samples=8192"]])
+def test_a_run_of_quite_other_sizes_is_not_similar(stored, words):
+    (job,) = order_of("study=rank_collapse", *words).jobs
+    assert costs.similar(job.config) == {"device": ""}
+    (job,) = order_of("study=rank_collapse", "width=32").jobs
+    assert costs.similar(job.config)["device"] == "cpu"
+
+
 @pytest.mark.parametrize(
     ("words", "note"),
     [

@@ -20,6 +20,7 @@ class SweepProgress(Progress):
     """
 
     log = logging.getLogger(progress.SWEEP_LOG)
+    first_is_slow = False  # several runs may end at once
 
     def __init__(self, attempts: Sequence[Attempt]) -> None:
         seconds = [expected_seconds(attempt.job.run) for attempt in attempts]

@@ -437,7 +437,6 @@ def figure_study(figure: str) -> str:
 
 
 @cache
-@cache
 def _parsed(text: str) -> Any:
     try:
         return yaml.safe_load(text)

@@ -55,6 +55,7 @@ class Progress(tqdm):
     monitor_interval = 0  # tqdm's own thread
     mininterval: float
     log = log
+    first_is_slow = True  # it compiles code, and loads libraries
 
     def __init__(self, total: float, what: str, done: int = 0, unit: str = "steps") -> None:
         self.numbers: dict[str, Any] = {}
@@ -75,6 +76,7 @@ class Progress(tqdm):
             leave=False,
         )
         self.counted = self.start_t
+        self.first = (0.0, self.start_t)  # count and time of the first update
 
     @property
     def what(self) -> str:
@@ -94,6 +96,8 @@ class Progress(tqdm):
         self.numbers = numbers
         if count:
             self.counted = self._time()
+            if self.n == self.initial:
+                self.first = (count, self.counted)
         super().update(count)
 
     def refresh(self, *args: Any, **options: Any) -> None:
@@ -118,11 +122,17 @@ class Progress(tqdm):
     def time_left(self) -> str:
         """Return the time left in words, estimated from the average speed so far.
 
-        The text is empty if the speed is unknown, or if less than a second is left.
+        The first update is often much slower than later ones. It counts only if it does a tenth of
+        the work. The text is empty if the speed is unknown, or if less than a second is left.
         """
         done = self.n - self.initial
-        seconds = self.counted - self.start_t if done else 0
-        if seconds < SECONDS_TO_FIRST_LINE:
+        if not done:
+            return ""
+        count, at = self.first
+        if not self.first_is_slow or count >= 0.1 * (self.total - self.initial):
+            count, at = 0.0, self.start_t
+        seconds, done = self.counted - at, done - count
+        if seconds < SECONDS_TO_FIRST_LINE or not done:
             return ""
         left = (self.total - self.n) / done * seconds - (self._time() - self.counted)
         return f"{duration(left)} left" if left >= 1 else ""

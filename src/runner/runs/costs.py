@@ -4,7 +4,6 @@ import json
 import logging
 import math
 import os
-import re
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -33,9 +32,10 @@ def expected_seconds(run: Run) -> float:
 def announcement(jobs: list[Job], abreast: int) -> str:
     """Return a text about how long jobs will take, by the times of the reference's runs.
 
-    An example is `about 3 min on 2 cores (from the reference's times)`. For a run that the
-    reference does not have, the time of the most similar one is taken. The text is empty if there
-    is none for one of the jobs, or if a GPU computes them. abreast: how many jobs run side by side.
+    An example is `about 3 min on 2 cores (from the reference's times)`; times below A_FEW_SECONDS
+    are not more precise than that. For a run that the reference does not have, the time of the most
+    similar one is taken. The text is empty if there is none for one of the jobs, or if a GPU
+    computes them. abreast: how many jobs run side by side.
     """
     known = of_reference()
     costs = [known.get(job.run.name) or similar(job.config) for job in jobs]
@@ -45,9 +45,10 @@ def announcement(jobs: list[Job], abreast: int) -> str:
         return ""
     seconds = [run["seconds"] for run in costs]
     cores = min(len(jobs), abreast, os.cpu_count() or 1)
-    took = duration(max(sum(seconds) / cores, *seconds))
-    of_others = all(job.run.name in known for job in jobs)
-    source = "the reference's times" if of_others else "times of similar runs in the reference"
+    longest = max(sum(seconds) / cores, *seconds)
+    took = "a few seconds" if longest < A_FEW_SECONDS else duration(longest)
+    all_known = all(job.run.name in known for job in jobs)
+    source = "the reference's times" if all_known else "times of similar runs in the reference"
     return f"{took}{f' on {cores} cores' if cores > 1 else ''} (from {source})"
 
 
@@ -67,8 +68,14 @@ FACTORS = ("epochs", "steps", "layers", "depth")
 
 COUNTS = {*FACTORS, "replicates", "chains", "selection_replicates", "learning_rates", "seed"}
 
+A_FEW_SECONDS = 10
+"""Times below this one depend mostly on loading libraries and on compiling code."""
+
 MOST_DIFFERENT = 4
-"""The largest difference of similar runs: a number counts 1, a name 2, and a switch 5."""
+"""The largest difference of similar runs.
+
+A number counts 1 for each factor of 2, a name counts 2, and a switch counts 5.
+"""
 
 
 def similar(config: StudyConfig) -> dict[str, Any]:
@@ -77,7 +84,7 @@ def similar(config: StudyConfig) -> dict[str, Any]:
     The seconds of the stored run are multiplied by the ratios of FACTORS and of the numbers of
     networks. If there is no similar run, the result has the device `""`.
     """
-    mine, found = shown_parameters(config, all=True), list[tuple[int, float, float]]()
+    mine, found = shown_parameters(config, all=True), list[tuple[float, float, float]]()
     defaults = shown_parameters(type(config)(), all=True)
     for name, cost in of_reference().items():
         study, _, words = name.partition(" ")
@@ -86,7 +93,9 @@ def similar(config: StudyConfig) -> dict[str, Any]:
         pairs = (word.partition("=") for word in words.split(",") if "=" in word)
         theirs = {**defaults, **{key: value for key, _, value in pairs}}
         different = sum(
-            _weight(mine[key]) for key in mine if key not in COUNTS and mine[key] != theirs[key]
+            _difference(mine[key], theirs[key])
+            for key in mine
+            if key not in COUNTS and mine[key] != theirs[key]
         )
         with suppress(ValueError, ZeroDivisionError):  # a null, or a list
             ratio = _networks(mine) / _networks(theirs)
@@ -99,8 +108,18 @@ def similar(config: StudyConfig) -> dict[str, Any]:
     return {"device": "cpu", "seconds": seconds} if different <= MOST_DIFFERENT else {"device": ""}
 
 
-def _weight(value: str) -> int:
-    return 5 if value in ("True", "False") else 1 if re.fullmatch(r"[-+.\de]+", value) else 2
+def _difference(mine: str, theirs: str) -> float:
+    """Return how much two values of a parameter differ, in the units of MOST_DIFFERENT.
+
+    A list of numbers, `4+6+8`, has the size of its sum.
+    """
+    if mine in ("True", "False"):
+        return 5
+    try:
+        sizes = [sum(map(float, value.split("+"))) for value in (mine, theirs)]
+        return max(1.0, abs(math.log2(sizes[0] / sizes[1])))
+    except (ValueError, ZeroDivisionError):  # a name, or a zero
+        return 2
 
 
 def _networks(parameters: dict[str, str]) -> float:

@@ -28,7 +28,8 @@ from runner.commands.report import papers as about_papers
 from runner.core.catalogue import SCALES as ALL_SCALES
 from runner.core.catalogue import figure_names, figure_study, headline, judges, paper_folder
 from runner.core.errors import InputError
-from runner.core.papers import PAPERS, paper_of
+from runner.core.papers import paper_of
+from runner.core.papers import papers as all_papers
 from runner.results.claims import distinct
 from runner.results.evidence import ERROR
 from runner.results.style import as_bytes
@@ -348,7 +349,7 @@ def two_digits(value: float) -> str:
 def papers(reference: Path) -> str:
     """Return a Markdown table of the papers: figures, and verdicts at each scale."""
     rows = []
-    for folder, paper in PAPERS.items():
+    for folder, paper in all_papers().items():
         names = [name for name in figure_names() if paper_folder(figure_study(name)) == folder]
         cells = [counted(reference / scale, names) for scale in SCALES]
         title = f"[{paper.title}](https://arxiv.org/abs/{paper.arxiv}) ({paper.venue})"

@@ -16,7 +16,7 @@ from repository import REPOSITORY
 
 from runner.commands.kept import KeptFigure, read_csv
 from runner.core.catalogue import configs, figure_names, figure_study, paper_folder, part_of
-from runner.core.papers import PAPERS
+from runner.core.papers import papers
 from runner.results import figure as results
 from runner.results.claims import COLUMNS, claims_of
 from runner.results.drawing import upper
@@ -53,7 +53,7 @@ def test_a_study_lists_drawings_and_claims_of_its_own_figures_each_once(study):
 def test_every_figure_is_kept_at_scale_quick():
     kept = {folder.name for folder in KEPT if folder.parent.name == "quick"}
     drawn = figure_names("quick")
-    assert kept == {name for name in drawn if paper_folder(figure_study(name)) in PAPERS}
+    assert kept == {name for name in drawn if paper_folder(figure_study(name)) in papers()}
     assert "rank-fig12" in set(figure_names()) - set(drawn), "it would repeat figures 4 and 11"
 
 

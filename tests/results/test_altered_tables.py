@@ -13,7 +13,7 @@ import pytest
 from in_memory import kept_tables
 
 from runner.core.catalogue import figure_names, figure_study, paper_folder
-from runner.core.papers import PAPERS
+from runner.core.papers import papers
 from runner.results.claims import Claim, claims_of, judgement
 
 ALTERATIONS: dict[str, Callable[[pd.Series], pd.Series]] = {
@@ -73,7 +73,7 @@ def test_every_claim_has_its_row():
     lacking = [
         (name, claim.name)
         for name in figure_names()
-        if paper_folder(figure_study(name)) in PAPERS
+        if paper_folder(figure_study(name)) in papers()
         for claim in claims(name).values()
         if claim.digest not in digests
     ]

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from runner.core.catalogue import figure_names, figure_study, paper_folder
-from runner.core.papers import PAPERS
+from runner.core.papers import papers
 from runner.results.claims import Claim, claims_of
 from runner.results.evidence import Above, Always, Below, Within, verdict
 from runner.results.quantities import Rule, Tables, quantity
@@ -14,7 +14,7 @@ from runner.results.quantities import Rule, Tables, quantity
 KEPT = [
     (name, claim)
     for name in figure_names()
-    if paper_folder(figure_study(name)) in PAPERS
+    if paper_folder(figure_study(name)) in papers()
     for claim in claims_of(name, figure_study(name))
 ]
 EVERY = [pytest.param(claim, id=f"{name}-{claim.name}") for name, claim in KEPT]

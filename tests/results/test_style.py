@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from runner.core.errors import InputError
-from runner.core.papers import PAPERS
+from runner.core.papers import papers
 from runner.core.settings import Settings
 from runner.results.finishing import fit, save, shrink
 from runner.results.labels import names_in
@@ -290,7 +290,7 @@ def grey(look: Look) -> float:
     return float(np.dot(matplotlib.colors.to_rgb(look.color), (0.3, 0.59, 0.11)))
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("paper", papers())
 def test_no_two_methods_differ_by_their_hue_alone(paper):
     form = attrgetter("marker", "dashes", "width", "hollow")
     for name, looks in looks_by_table(paper).items():

@@ -1,11 +1,21 @@
-"""The four papers, by the names of their packages."""
+"""The papers whose packages are in `runner.papers`: letters, titles and where they appeared."""
 
+import importlib
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from runner.core.errors import InputError
+
+FOLDER = Path(__file__).resolve().parents[1] / "papers"
 
 
 @dataclass(frozen=True, order=True)
 class Paper:
-    """A paper: its letter in this project, title, conference with year, and number on arXiv."""
+    """A paper: its letter in this project, title, conference with year, and number on arXiv.
+
+    The file `names.py` of the paper's package has it as `PAPER`.
+    """
 
     letter: str
     title: str
@@ -15,36 +25,22 @@ class Paper:
     """What one independent repetition is called in the plural: `networks` or `tasks`."""
 
 
-PAPERS = {
-    "norm_tuning": Paper(
-        "A",
-        "The Expressive Power of Tuning Only the Normalization Layers",
-        "COLT 2023",
-        "2302.07937",
-        "networks",
-    ),
-    "batch_norm_rank": Paper(
-        "B",
-        "Batch Normalization Provably Avoids Rank Collapse for Randomly Initialised Deep Networks",
-        "NeurIPS 2020",
-        "2003.01652",
-        "networks",
-    ),
-    "training_invariances": Paper(
-        "C",
-        "Training invariances and the low-rank phenomenon: beyond linear networks",
-        "ICLR 2022",
-        "2201.11968",
-        "networks",
-    ),
-    "bottleneck_structure": Paper(
-        "D",
-        "Bottleneck Structure in Learned Features: Low-Dimension vs Regularity Tradeoff",
-        "NeurIPS 2023",
-        "2305.19008",
-        "tasks",
-    ),
-}
+@cache
+def papers() -> dict[str, Paper]:
+    """Return the papers by the names of their packages, in the order of their letters.
+
+    Raises InputError if the `names.py` of a package has no `PAPER`, or two papers have one letter.
+    """
+    found: dict[str, Paper] = {}
+    for path in sorted(FOLDER.glob("*/names.py")):
+        names = importlib.import_module(f"runner.papers.{path.parent.name}.names")
+        paper = getattr(names, "PAPER", None)
+        if not isinstance(paper, Paper):
+            raise InputError(f'{path} has no PAPER = Paper("A", "title", "conference and year")')
+        if twice := [name for name, other in found.items() if other.letter == paper.letter]:
+            raise InputError(f"{path}: the paper {twice[0]} has the letter {paper.letter} already")
+        found[path.parent.name] = paper
+    return dict(sorted(found.items(), key=lambda item: item[1]))
 
 
 def paper_of(folder: str) -> Paper:
@@ -53,7 +49,7 @@ def paper_of(folder: str) -> Paper:
     folder: the package's name, such as `norm_tuning`. A user's package gives a paper without a
     letter, with the package's name as its title.
     """
-    return PAPERS.get(folder, Paper("", folder, ""))
+    return papers().get(folder, Paper("", folder, ""))
 
 
 def replicates_in(module: str) -> str:
@@ -61,4 +57,5 @@ def replicates_in(module: str) -> str:
 
     module: the full name of a module of the paper. A user's module gives `replicates`.
     """
-    return paper_of(module.removeprefix("runner.papers.").partition(".")[0]).replicates
+    inside = module.startswith("runner.papers.")
+    return paper_of(module.split(".")[2]).replicates if inside else "replicates"

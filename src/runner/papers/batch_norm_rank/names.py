@@ -1,5 +1,6 @@
-"""Names of columns, values and conditions of paper B in pictures, tables and rules."""
+"""Paper B, and its names of columns, values and conditions in pictures, tables and rules."""
 
+from runner.core.papers import Paper
 from runner.results.looks import (
     BLUE,
     DASHED,
@@ -15,6 +16,14 @@ from runner.results.looks import (
     SKY,
     Look,
     Name,
+)
+
+PAPER = Paper(
+    "B",
+    "Batch Normalization Provably Avoids Rank Collapse for Randomly Initialised Deep Networks",
+    "NeurIPS 2020",
+    "2003.01652",
+    "networks",
 )
 
 BATCH_NORM, PLAIN = Look(BLUE), Look(ORANGE, "s")

@@ -1,6 +1,15 @@
-"""Names of columns, values and conditions of paper D in pictures, tables and rules."""
+"""Paper D, and its names of columns, values and conditions in pictures, tables and rules."""
 
+from runner.core.papers import Paper
 from runner.results.looks import DASHED, GREY, INK, Look, Name
+
+PAPER = Paper(
+    "D",
+    "Bottleneck Structure in Learned Features: Low-Dimension vs Regularity Tradeoff",
+    "NeurIPS 2023",
+    "2305.19008",
+    "tasks",
+)
 
 MEASURES = {
     "parameter_norm": "‖θ‖²",

@@ -1,5 +1,6 @@
-"""Printed names of columns, values and conditions in pictures, tables and rules of paper A."""
+"""Paper A, and its names of columns, values and conditions in pictures, tables and rules."""
 
+from runner.core.papers import Paper
 from runner.results.looks import (
     BLUE,
     DASHED,
@@ -13,6 +14,14 @@ from runner.results.looks import (
     VERMILION,
     Look,
     Name,
+)
+
+PAPER = Paper(
+    "A",
+    "The Expressive Power of Tuning Only the Normalization Layers",
+    "COLT 2023",
+    "2302.07937",
+    "networks",
 )
 
 MEASURES = {

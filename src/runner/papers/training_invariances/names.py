@@ -1,5 +1,6 @@
-"""Printed names of columns, values and conditions in pictures, tables and rules of paper C."""
+"""Paper C, and its names of columns, values and conditions in pictures, tables and rules."""
 
+from runner.core.papers import Paper
 from runner.results.looks import (
     BLUE,
     DASHED,
@@ -10,6 +11,14 @@ from runner.results.looks import (
     VERMILION,
     Look,
     Name,
+)
+
+PAPER = Paper(
+    "C",
+    "Training invariances and the low-rank phenomenon: beyond linear networks",
+    "ICLR 2022",
+    "2201.11968",
+    "networks",
 )
 
 MEASURES = {

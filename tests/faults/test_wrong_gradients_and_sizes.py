@@ -11,10 +11,10 @@ from runner.core.errors import InputError
 from runner.core.streams import generators
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP
+from runner.papers.batch_norm_rank import ascent
 from runner.papers.batch_norm_rank import theory as rank_theory
-from runner.papers.batch_norm_rank.pretraining import ascent
-from runner.papers.batch_norm_rank.pretraining.starts import TanhBatchNorm
 from runner.papers.batch_norm_rank.rank_chain.batch_means import BatchMeans, mean_and_error
+from runner.papers.batch_norm_rank.starts import TanhBatchNorm
 from runner.papers.norm_tuning import theory
 from runner.papers.norm_tuning.arithmetic import MultiPrecision
 from runner.papers.norm_tuning.network import relu_network

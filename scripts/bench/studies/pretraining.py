@@ -11,7 +11,7 @@ from bench.timing import Comparison, matrix_rate, median_seconds
 from runner.core.streams import generators
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP
-from runner.papers.batch_norm_rank.pretraining.ascent import descend
+from runner.papers.batch_norm_rank.ascent import descend
 from runner.papers.batch_norm_rank.pretraining.config import Pretraining
 
 REPLICATES, WIDTH, SAMPLES, STEPS, STEP = 5, 64, 64, 40, 0.001

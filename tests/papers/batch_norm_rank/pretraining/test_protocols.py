@@ -14,16 +14,16 @@ from runner.core.streams import generators
 from runner.networks import modules
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP
-from runner.papers.batch_norm_rank.pretraining import study
-from runner.papers.batch_norm_rank.pretraining.ascent import (
+from runner.papers.batch_norm_rank.ascent import (
     climb,
     descend,
     raise_layer_wise,
     swept_layers,
     turn,
 )
+from runner.papers.batch_norm_rank.pretraining import study
 from runner.papers.batch_norm_rank.pretraining.config import METHODS, Pretraining
-from runner.papers.batch_norm_rank.pretraining.starts import (
+from runner.papers.batch_norm_rank.starts import (
     TanhBatchNorm,
     draw_glorot,
     draw_positive,

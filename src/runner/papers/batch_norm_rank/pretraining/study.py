@@ -40,10 +40,10 @@ from runner.core.studies import Context, Measured, network_name
 from runner.data.datasets import Dataset, Images
 from runner.networks import modules
 from runner.networks.mlp import MLP, Mode
+from runner.papers.batch_norm_rank import ascent, starts
 from runner.papers.batch_norm_rank.images import probed, training_images
 from runner.papers.batch_norm_rank.measures import ranks_by_layer
 from runner.papers.batch_norm_rank.mlp_training import by_network, group, last_ranks, starting_stack
-from runner.papers.batch_norm_rank.pretraining import ascent, starts
 from runner.papers.batch_norm_rank.pretraining.config import METHODS
 from runner.papers.batch_norm_rank.pretraining.config import Pretraining as Config
 from runner.papers.batch_norm_rank.pretraining.rows import LayerRank, TrainedEpoch

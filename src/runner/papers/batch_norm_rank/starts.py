@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from runner.networks.mlp import MLP, Mode
-from runner.papers.batch_norm_rank.pretraining.ascent import along
+from runner.papers.batch_norm_rank.ascent import along
 
 
 class TanhBatchNorm(MLP):

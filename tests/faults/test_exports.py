@@ -11,7 +11,15 @@ import pandas as pd
 import pytest
 from some_runs import TINY
 
-from runner.commands.export import joined, mean_in_tex, means, means_in_tex, number_in_tex
+from runner.commands.export import (
+    filled,
+    fitting,
+    joined,
+    mean_in_tex,
+    means,
+    means_in_tex,
+    number_in_tex,
+)
 from runner.core.settings import Settings
 from runner.papers.batch_norm_rank.rank_chain.config import RankChain
 from runner.papers.batch_norm_rank.rank_collapse.config import RankCollapse
@@ -204,3 +212,50 @@ def test_configurations_are_never_averaged(tmp_path):
     name, rows = joined(runs)
     rows = rows[rows["skip"] == 0.1].drop(columns="skips")
     assert len(means(rows, runs, name)) == 2
+
+
+def export_code(words, outputs, monkeypatch, capsys):
+    code = in_process.run(["runs", "export", *words, f"outputs={outputs}"], monkeypatch)
+    return code, capsys.readouterr()
+
+
+def test_a_latex_table_fits_a_page_or_asks_for_columns(rates, export, monkeypatch, capsys):
+    outputs = rates[0].folder.parents[2]
+    monkeypatch.setattr("runner.commands.export.MOST_COLUMNS", 4)
+    code, said = export_code(["--latex"], outputs, monkeypatch, capsys)
+    assert code == 2 and not said.out and "--columns" in said.err and "--mean" in said.err
+    assert len(said.err.splitlines()) == 2 and "target_width" not in said.err, "it is equal"
+    chosen = export(rates, "--latex", "--columns", "replicate,test_mse", "--columns", "method")
+    assert "replicate & test\\_mse & method \\\\\n" in chosen
+    table = pd.read_csv(io.StringIO(export(rates, "--columns", "test_mse,run")))
+    assert list(table) == ["test_mse", "run"]
+    means = pd.read_csv(io.StringIO(export(rates, "--mean", "--columns", "train_mse")))
+    assert {"train_mse_mean", "train_mse_std", "train_mse_n"} < {*means}
+    assert not [name for name in means if name.endswith("_mean") and name != "train_mse_mean"]
+    code, said = export_code(["--mean", "--columns", "tran_mse"], outputs, monkeypatch, capsys)
+    assert code == 2 and "did you mean 'train_mse'" in said.err
+
+
+def test_columns_that_are_equal_are_told_above_a_latex_table(rates, chains):
+    rows = pd.DataFrame({"run": ["a", "a"], "seed": [0, 0], "fit": [1.0, 1.0], "mse": [0.1, 0.2]})
+    table, notes = fitting(rows, rates[0], [])
+    assert list(table) == ["mse"] and notes == ["equal in all rows: fit = 1.0"]
+    table, notes = fitting(rows.head(1), rates[0], [])
+    assert list(table) == ["fit", "mse"] and not notes, "one row: only parameters are left out"
+
+
+def test_the_table_of_a_sweep_has_texts_where_nothing_was_measured(recwarn):
+    rows = pd.DataFrame({"a": [1.0, np.nan], "b": ["x", None], "c": [1, 2]})
+    assert filled(rows).to_dict("list") == {"a": [1.0, ""], "b": ["x", ""], "c": [1, 2]}
+    assert filled(rows)["c"].dtype == int and not recwarn.list
+
+
+def test_an_old_jinja2_is_told_in_one_line(chains, monkeypatch, capsys):
+    def refused(self):
+        raise ImportError("Pandas requires version '9.9' or newer of 'jinja2'")
+
+    monkeypatch.setattr(pd.DataFrame, "style", property(refused))
+    words, outputs = ["--latex", "--mean"], chains[0].folder.parents[2]
+    code, said = export_code(words, outputs, monkeypatch, capsys)
+    assert code == 2 and len(said.err.splitlines()) == 1
+    assert "'9.9' or newer of 'jinja2'" in said.err and "pip install --upgrade jinja2" in said.err

@@ -17,6 +17,9 @@ from runner.runs.inventory import short_hash
 from runner.runs.query import differing
 from runner.runs.run import Run, load
 
+MOST_COLUMNS = 12
+"""How many columns of a LaTeX table fit a page."""
+
 
 def joined(runs: Sequence[Run], table: str | None = None) -> tuple[str, pd.DataFrame]:
     """Return the name and the rows of one table, joined over complete runs of one study.
@@ -62,14 +65,62 @@ def with_empty_cells(rows: pd.DataFrame, table: str, runs: Sequence[Run]) -> pd.
     return rows
 
 
-def without_shared(rows: pd.DataFrame, run: Run) -> pd.DataFrame:
-    """Return the rows without the column `run`, and without parameters that are equal in all rows.
+def filled(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with empty texts where a value is absent, whatever the column's type."""
+    absent = [name for name in rows if rows[name].isna().any()]
+    return rows.assign(
+        **{name: rows[name].astype(object).mask(rows[name].isna(), "") for name in absent}
+    )
 
-    run: any of the runs; only the names of its parameters are used.
+
+def only(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Return only these columns, in this order; all if there are none.
+
+    Raises InputError for an unknown column.
     """
-    keys = [key for key in vars(run.config) if key in rows]
-    shared = [key for key in keys if rows[key].nunique(dropna=False) < 2]
-    return rows.drop(columns=["run", *shared])
+    for name in columns:
+        if name not in rows:
+            raise InputError(f"no column {name}: {nearest(name, rows)}")
+    return rows[[*dict.fromkeys(columns)]] if columns else rows
+
+
+def fitting(rows: pd.DataFrame, run: Run, columns: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
+    """Return rows for a table that fits a page, with notes on the columns that were left out.
+
+    Columns that are equal in all rows are left out, unless the user has named the columns. run: any
+    of the runs; only the names of its parameters are used. columns: the names that the user gave.
+    Raises InputError if more columns remain than a page holds.
+    """
+    if columns:
+        return rows, []
+    rows, parameters = rows.drop(columns="run"), vars(run.config)
+    equal = {name: rows[name].iloc[0] for name in rows if rows[name].nunique(dropna=False) < 2}
+    if len(rows) == 1:
+        equal = {name: value for name, value in equal.items() if name in parameters}
+    rows = rows.drop(columns=[*equal])
+    if rows.shape[1] > MOST_COLUMNS:
+        few = ",".join(list(rows)[:3])
+        raise InputError(
+            f"{rows.shape[1]} columns are too many for a page: name some, --columns {few},"
+            f" or average replicates, --mean\ncolumns: {', '.join(rows)}"
+        )
+    told = [f"{name} = {value}" for name, value in equal.items() if name not in parameters]
+    return rows, [f"equal in all rows: {', '.join(told)}"] if told else []
+
+
+def means_of(found: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Return means of only these measurements; of all if there are none.
+
+    found: the result of `means`. Columns that tell the rows apart stay. Raises InputError for an
+    unknown measurement.
+    """
+    known = [name[:-5] for name in found if name.endswith("_mean")]
+    of = {f"{name}_{part}": name for name in known for part in ("mean", "std", "n", "diverged")}
+    for name in columns:
+        if name not in known and (name not in found or name in of):
+            raise InputError(f"no measured or varied column {name}: {nearest(name, known)}")
+    return found[[name for name in found if not columns or of.get(name, name) in columns
+                  or name not in of]]  # fmt: skip
 
 
 def means(rows: pd.DataFrame, runs: Sequence[Run], table: str) -> pd.DataFrame:
@@ -166,9 +217,14 @@ def _cell_in_tex(mean: float, deviation: float, n: int, total: int, diverged: st
 def latex(rows: pd.DataFrame, notes: Sequence[str] = ()) -> str:
     """Return rows as a LaTeX table (booktabs). Formulas between dollar signs are not changed.
 
-    notes: comments above the table.
+    notes: comments above the table. Raises InputError if pandas refuses the installed jinja2.
     """
-    styled = rows.style.format(number_in_tex, escape="latex-math").hide(axis="index")
+    try:
+        style = rows.style
+    except (ImportError, AttributeError) as error:  # pandas asks for a newer jinja2, or for one
+        hint = "pip install --upgrade jinja2, or take --csv"
+        raise InputError(f"no LaTeX table: {error}: {hint}") from error
+    styled = style.format(number_in_tex, escape="latex-math").hide(axis="index")
     tabular = styled.format_index(escape="latex", axis="columns").to_latex(hrules=True)
     return "".join(f"% {line}\n" for line in ("\\usepackage{booktabs}", *notes)) + tabular
 

@@ -29,6 +29,8 @@ from runner.runs.inventory import STATUSES, RunInfo, describe, find, folders, pr
 from runner.runs.query import chosen, facts, fits, listing, named
 from runner.runs.run import CHECKPOINT, OF_CODE, Run, UnknownName, read_config, stale_note
 
+Action = Callable[[argparse.Namespace, Path], int]
+
 
 def main(arguments: list[str]) -> int:
     """Carry out the action that the first argument names, such as `list`; return the exit status.
@@ -36,36 +38,30 @@ def main(arguments: list[str]) -> int:
     Without an action, the runs are listed. Raises InputError for wrong arguments.
     """
     action, *rest = arguments or ["list"]
+    parser, actions = _parsers()
     if action in ("-h", "--help"):
-        listed = "\n".join(f"  {name:<8}{about}" for name, (_, about, _, _) in ACTIONS.items())
-        usage = f"usage: runner runs [{'|'.join(ACTIONS)}] ... [outputs=...]"
-        print(f"{usage}\n\nActions, each with --help:\n{listed}")
+        parser.print_help()
         return 0
     if action.startswith("-") or "=" in action:
         action, rest = "list", arguments
-    if action not in ACTIONS:
-        raise InputError(f"runs {action} is unknown: {nearest(action, ACTIONS)}")
-    carry_out, about, arguments_of, options = ACTIONS[action]
-    about = f"{about[0].upper()}{about[1:]}."
-    parser = argparse.ArgumentParser(prog=f"runner runs {action}", description=about)
-    parser.add_argument("words", nargs="*", metavar=f"{arguments_of} [outputs=...]".strip())
-    for name in options:
-        parser.add_argument(name, **OPTIONS[name])
-    given = parser.parse_intermixed_args(rest)
+    if action not in actions:
+        raise InputError(f"runs {action} is unknown: {nearest(action, actions)}")
+    given = actions[action].parse_intermixed_args(rest)  # options may stand between words
     typed = [word for word in given.words if word.startswith("outputs=")]
     given.words = [word for word in given.words if word not in typed]
     for word in given.words:
-        if "=" in word and action not in ("show", "diff"):  # their words name runs
+        if "=" in word and given.takes not in ("RUN", "A B"):  # their words name runs
             raise InputError(
                 f"{word}: only outputs=... is a key here; choose runs with --where '...'"
             )
-        if not arguments_of and word in studies() and not Path(word).is_dir():
+        if not given.takes and word in studies() and not Path(word).is_dir():
             raise InputError(f"{word} is a study: choose its runs with --study {word}")
-    if not arguments_of:
+    if not given.takes:
         typed += given.words
     if len(typed) > 1:
         raise InputError(f"name one folder of outputs, not {len(typed)}: outputs=FOLDER")
-    return carry_out(given, outputs_at(typed[0].removeprefix("outputs=") if typed else "outputs"))
+    outputs = outputs_at(typed[0].removeprefix("outputs=") if typed else "outputs")
+    return int(given.carry_out(given, outputs))
 
 
 def _chosen(
@@ -84,8 +80,7 @@ def list_runs(options: argparse.Namespace, outputs: Path) -> int:
         raise InputError(f"-n {options.n}: at least 1")
     infos = find(outputs)
     runs = _chosen(options, infos)
-    columns = [name for names in options.columns for name in names.split(",")]
-    numbers = {name: _numbers(name, runs) for name in columns}
+    numbers = {name: _numbers(name, runs) for name in _separated(options.columns)}
     if options.sort:
         runs = sorted(runs, key=_order(options.sort, runs))
     runs = runs[: options.n]
@@ -105,6 +100,11 @@ def list_runs(options: argparse.Namespace, outputs: Path) -> int:
         }
         print(f"{_table(runs, **texts)}\n\n{_count(runs)}: {counts}{note}")
     return 0
+
+
+def _separated(lists: Sequence[str]) -> list[str]:
+    """Return the names in lists that have commas."""
+    return [name.strip() for names in lists for name in names.split(",")]
 
 
 def _numbers(name: str, infos: Sequence[RunInfo]) -> dict[Path, float]:
@@ -271,27 +271,25 @@ def export(options: argparse.Namespace, outputs: Path) -> int:
     asked, runs = _with_tables(options, outputs, of_rows)
     if left := len(asked) - len(runs):
         print(f"{left} of {len(asked)} runs are not complete: left out", file=sys.stderr)
-    study, name = runs[0].config.study, ""
+    study, columns = runs[0].config.study, _separated(options.columns)
     if options.summary:
-        rows = sweep_plot.Sweep(runs).table()
+        name, rows = "", sweep_plot.Sweep(runs).table()
     else:
         name, rows = exporting.joined(runs, options.table)
     for condition in of_rows:
         rows = rows[fits(rows, condition)]
     if options.mean:
-        rows = exporting.means(rows, runs, name)
+        rows = exporting.means_of(exporting.means(rows, runs, name), columns)
         table = rows.drop(columns="n").to_csv(index=False)
         text = exporting.means_in_tex(rows) if options.latex else table
-    elif not name:
-        rows = rows.fillna("")
-        text = (
-            exporting.latex(with_names(rows, study)) if options.latex else rows.to_csv(index=False)
-        )
     else:
-        rows = exporting.with_empty_cells(rows, name, runs)
+        empty = exporting.with_empty_cells(rows, name, runs) if name else exporting.filled(rows)
+        rows = exporting.only(empty, columns)
         text = rows.to_csv(index=False, na_rep="nan")
-        if options.latex:
-            text = exporting.latex(exporting.without_shared(rows, runs[0]))
+        if options.latex and options.summary:
+            text = exporting.latex(with_names(rows, study))
+        elif options.latex:
+            text = exporting.latex(*exporting.fitting(rows, runs[0], columns))
     if not options.words:
         print(text, end="")
         return 0
@@ -430,47 +428,57 @@ def _indented(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.splitlines())
 
 
-SEVERAL: dict[str, Any] = {"action": "append", "default": []}
-FLAG: dict[str, Any] = {"action": "store_true"}
-WHERE = "depth=8, or a condition of pandas: 'depth in [8, 16] and seconds > 60'"
+def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+    """Return the parser of the command, for its help, and the parser of each action by name."""
+    parser = argparse.ArgumentParser(prog="runner runs", description="Without an action: list.")
+    actions = parser.add_subparsers(title="actions, each with --help", metavar="ACTION")
+    several: dict[str, Any] = {"action": "append", "default": []}
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "--study": SEVERAL | {"help": "runs of this study"},
-    "--status": SEVERAL | {"help": f"in this status: {', '.join(STATUSES)}"},
-    "--where": SEVERAL | {"metavar": "CONDITION", "help": WHERE},
-    "--stale": FLAG | {"help": "complete runs of older code"},
-    "--columns": SEVERAL | {"metavar": "NUMBER", "help": "numbers of a table, as test_mse,rank"},
-    "--sort": {"metavar": "NAME", "help": "by a column of the list, a parameter or a number"},
-    "-n": {"type": int, "help": "list only the first N"},
-    "--json": FLAG | {"help": "as JSON with all parameters, for programs"},
-    "--table": {"help": "name of the table (default: metrics)"},
-    "--mean": FLAG | {"help": "mean, standard deviation, number of replicates, by what varies"},
-    "--csv": FLAG | {"help": "all numbers, as CSV"},
-    "--latex": FLAG | {"help": "a LaTeX table, without columns that are equal in all rows"},
-    "--summary": FLAG | {"help": "the table at the end of a sweep: medians of headline numbers"},
-    "--x": {"help": "a parameter, or a column such as layer or epoch"},
-    "--y": SEVERAL | {"help": "a number of any table"},
-    "--color": {"help": "a parameter, or a column such as method"},
-    "--out": {"type": Path, "help": "the file: .png, .pdf or .svg"},
-    "--yes": FLAG | {"help": "remove them"},
-}
-CHOICE = ["--study", "--status", "--where", "--stale"]
-LIST = [*CHOICE, "--columns", "--sort", "-n", "--json"]
-EXPORT = [*CHOICE, "--table", "--mean", "--summary", "--csv", "--latex"]
-PLOT = [*CHOICE, "--x", "--y", "--color", "--out", "--csv"]
+    def add(name: str, carry_out: Action, about: str, takes: str = "") -> Callable[..., object]:
+        action = actions.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
+        action.add_argument("words", nargs="*", metavar=f"{takes} [outputs=...]".strip())
+        action.set_defaults(carry_out=carry_out, takes=takes)
+        return action.add_argument
 
-ACTIONS: dict[str, tuple[Callable[[argparse.Namespace, Path], int], str, str, list[str]]] = {
-    "list": (list_runs, "list all runs, or the chosen ones: parameters, status, time", "", LIST),
-    "show": (show, "show one run: numbers, files, its command, a command with a change", "RUN", []),
-    "check": (check, "verify every file of every run, and list the damaged ones", "", []),
-    "diff": (diff, "compare two runs side by side: parameters, code, numbers", "A B", []),
-    "export": (export, "write the tables of runs as one table: CSV or LaTeX", "[FILE]", EXPORT),
-    "plot": (plot, "draw numbers against parameters, layers or epochs", "", PLOT),
-    "clean": (
-        clean,
-        "list failed, dead or interrupted runs; --yes removes them",
-        "",
-        [*CHOICE, "--yes"],
-    ),
-}
-"""The function, the description, the arguments and the options of each action."""
+    def choose(option: Callable[..., object]) -> None:
+        where = "depth=8, or a condition of pandas: 'depth in [8, 16] and seconds > 60'"
+        option("--study", **several, help="runs of this study")
+        option("--status", **several, help=f"in this status: {', '.join(STATUSES)}")
+        option("--where", **several, metavar="CONDITION", help=where)
+        option("--stale", action="store_true", help="complete runs of older code")
+
+    option = add("list", list_runs, "list all runs, or the chosen ones: parameters, status, time")
+    choose(option)
+    option("--columns", **several, metavar="NUMBER", help="numbers of a table, as test_mse,rank")
+    option("--sort", metavar="NAME", help="by a column of the list, a parameter or a number")
+    option("-n", type=int, help="list only the first N")
+    option("--json", action="store_true", help="as JSON with all parameters, for programs")
+
+    add("show", show, "show one run: numbers, files, its command, a command with a change", "RUN")
+    add("check", check, "verify every file of every run, and list the damaged ones")
+    add("diff", diff, "compare two runs side by side: parameters, code, numbers", "A B")
+
+    option = add("export", export, "write the tables of runs as one table: CSV or LaTeX", "[FILE]")
+    choose(option)
+    option("--table", help="name of the table (default: metrics)")
+    option("--columns", **several, metavar="NAME", help="only these columns, as width,test_mse")
+    means = "mean, standard deviation, number of replicates, by what varies"
+    option("--mean", action="store_true", help=means)
+    medians = "the table at the end of a sweep: medians of headline numbers"
+    option("--summary", action="store_true", help=medians)
+    option("--csv", action="store_true", help="all numbers, as CSV")
+    tex = "a LaTeX table, without columns that are equal in all rows"
+    option("--latex", action="store_true", help=tex)
+
+    option = add("plot", plot, "draw numbers against parameters, layers or epochs")
+    choose(option)
+    option("--x", help="a parameter, or a column such as layer or epoch")
+    option("--y", **several, help="a number of any table")
+    option("--color", help="a parameter, or a column such as method")
+    option("--out", type=Path, help="the file: .png, .pdf or .svg")
+    option("--csv", action="store_true", help="all numbers, as CSV")
+
+    option = add("clean", clean, "list failed, dead or interrupted runs; --yes removes them")
+    choose(option)
+    option("--yes", action="store_true", help="remove them")
+    return parser, actions.choices

@@ -38,7 +38,12 @@ log = logging.getLogger("runner")
 
 KILLED = "its process was killed (by the system, when memory ran out)"
 
-DEAD = re.compile(r"Job (?P<job>\S+) .*path (?P<path>.*)_result\.pkl\n.*state: (?P<state>.*)\)")
+DEAD_JOB = re.compile(
+    r"""Job\ (?P<job>\S+)\ .*            # Job 123_0 (task: 0) with
+    path\ (?P<path>.*)_result\.pkl\n   # path /logs/123_0_0_result.pkl
+    .*state:\ (?P<state>.*)\)          # has not produced any output (state: CANCELLED)""",
+    re.VERBOSE,
+)
 """Pattern of submitit's message about a job that was killed or cancelled, or ended with its
 node."""
 
@@ -228,11 +233,7 @@ def _launch(composed: DictConfig, attempts: list[Attempt], wait: bool) -> list[O
 
 
 def _launch_together(composed: DictConfig, attempts: list[Attempt], wait: bool) -> list[Outcome]:
-    """Launch attempts at once. If a dead worker has ended them all, launch the others again.
-
-    It is unknown which run killed the worker. Runs that had begun are therefore launched one by
-    one.
-    """
+    """Launch attempts at once. If a dead worker has ended them all, launch the others again."""
     for attempt in attempts:
         attempt.job.settings.wait = wait
     n_jobs = 1 if on_slurm(composed) else side_by_side(composed)
@@ -241,30 +242,48 @@ def _launch_together(composed: DictConfig, attempts: list[Attempt], wait: bool) 
         overrides = [list(attempt.job.overrides) for attempt in attempts]
         returned = launcher.launch(overrides, initial_job_idx=0)
     except Exception as error:  # not from a job: a process died, or no job could start
-        if dead := DEAD.match(str(error)):
-            raise RunFailed(
-                f"job {dead['job']} ended without a result (state: {dead['state']}; log:"
-                f" {dead['path']}_log.out). Other jobs continue. Give the same command again to"
-                " compute the missing runs"
-            ) from error
-        left = [attempt for attempt in attempts if not attempt.is_done()]
-        begun = [attempt for attempt in left if attempt.has_begun()]
-        if not begun and len(left) == len(attempts):
-            name = composed.hydra.runtime.choices["hydra/launcher"]
-            why = " ".join(str(error).split())
-            raise InputError(f"hydra/launcher={name} cannot start jobs: {why}") from error
-        outcomes: list[Outcome] = [(item, None) for item in attempts if item not in left]
-        if len(left) == 1:
-            return [*outcomes, (left[0], RunFailed(f"{left[0].job.run} failed: {KILLED}"))]
-        log.info("a process was killed: %d runs continue one at a time", len(begun))
-        waiting = [attempt for attempt in left if attempt not in begun]
-        for part in [*([attempt] for attempt in begun), waiting]:
-            outcomes += _launch_together(composed, part, wait) if part else []
-        return outcomes
+        _require_dead_worker(error, composed, attempts)
+        return _launch_rest(composed, attempts, wait)
     return [
         (attempt, job.return_value or (None if attempt.is_done() else _no_result(attempt)))
         for attempt, job in zip(attempts, returned, strict=True)
     ]
+
+
+def _require_dead_worker(error: Exception, composed: DictConfig, attempts: list[Attempt]) -> None:
+    """Raise an error unless a launcher failed because a worker process on this machine died.
+
+    error: the launcher's error. Raises RunFailed if a job on a cluster has ended without a result,
+    and InputError if no job could start.
+    """
+    if dead := DEAD_JOB.match(str(error)):
+        raise RunFailed(
+            f"job {dead['job']} ended without a result (state: {dead['state']}; log:"
+            f" {dead['path']}_log.out). Other jobs continue. Give the same command again to"
+            " compute the missing runs"
+        ) from error
+    if not any(attempt.is_done() or attempt.has_begun() for attempt in attempts):
+        name = composed.hydra.runtime.choices["hydra/launcher"]
+        why = " ".join(str(error).split())
+        raise InputError(f"hydra/launcher={name} cannot start jobs: {why}") from error
+
+
+def _launch_rest(composed: DictConfig, attempts: list[Attempt], wait: bool) -> list[Outcome]:
+    """Launch the attempts again that a dead worker has ended.
+
+    It is unknown which run killed the worker. Runs that had begun are therefore launched one by
+    one.
+    """
+    left = [attempt for attempt in attempts if not attempt.is_done()]
+    outcomes: list[Outcome] = [(item, None) for item in attempts if item not in left]
+    if len(left) == 1:
+        return [*outcomes, (left[0], RunFailed(f"{left[0].job.run} failed: {KILLED}"))]
+    begun = [attempt for attempt in left if attempt.has_begun()]
+    log.info("a process was killed: %d runs continue one at a time", len(begun))
+    for attempt in begun:
+        outcomes += _launch_together(composed, [attempt], wait)
+    waiting = [attempt for attempt in left if attempt not in begun]
+    return outcomes + (_launch_together(composed, waiting, wait) if waiting else [])
 
 
 def _no_result(attempt: Attempt) -> RunFailed:

@@ -165,7 +165,6 @@ def _found_studies() -> tuple[dict[str, str], dict[str, str]]:
     used. Before them, functions are registered: first the functions of a parent process, then those
     in the user's `methods.py`.
     """
-    known: dict[str, str] = {}
     failed = {
         point.name: f"entry point {point.name} of {ENTRY_POINTS}: there is no package {point.value}"
         for point in metadata.entry_points(group=ENTRY_POINTS)
@@ -173,26 +172,43 @@ def _found_studies() -> tuple[dict[str, str], dict[str, str]]:
     }
     if NAMED in os.environ:
         register_as_parent()
+    known: dict[str, str] = {}
     for package in packages():
-        methods = package.folder / METHODS
-        if package.conf is not None and methods.is_file():
-            try:
-                importlib.import_module(f"{package.name}.{methods.stem}")
-            except Exception as error:  # the user's code may raise anything
-                failed[str(methods)] = _reason(methods, error)
+        failed |= _register_methods(package)
         for path in sorted(package.folder.glob("*/config.py")):
             name = path.parent.name
             try:
-                if name in known:
-                    raise InputError(
-                        f"{path}: there is a study {name} already ({known[name]}): rename this one"
-                    )
-                if package.conf is not None:
-                    _config_of(f"{package.name}.{name}")
+                _require_usable(path, package, known)
                 known[name] = f"{package.name}.{name}"
             except Exception as error:  # the user's code may raise anything
                 failed.setdefault(name, _reason(path, error))
     return known, failed
+
+
+def _register_methods(package: Package) -> dict[str, str]:
+    """Import the `methods.py` of a user's package; return its fault by its path, if it has one."""
+    methods = package.folder / METHODS
+    if package.conf is not None and methods.is_file():
+        try:
+            importlib.import_module(f"{package.name}.{methods.stem}")
+        except Exception as error:  # the user's code may raise anything
+            return {str(methods): _reason(methods, error)}
+    return {}
+
+
+def _require_usable(path: Path, package: Package, known: dict[str, str]) -> None:
+    """Import a user's `config.py`; raise InputError if another study has the same name.
+
+    known: the packages of the studies that were found before, by name. An error of the user's code
+    is raised as it is.
+    """
+    name = path.parent.name
+    if name in known:
+        raise InputError(
+            f"{path}: there is a study {name} already ({known[name]}): rename this one"
+        )
+    if package.conf is not None:
+        _config_of(f"{package.name}.{name}")
 
 
 def _reason(path: Path, error: Exception) -> str:

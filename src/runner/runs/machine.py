@@ -7,7 +7,7 @@ import os
 import re
 import resource
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import numpy as np
@@ -73,16 +73,26 @@ def shared(device: torch.device, threads: int | None, n_jobs: int = 1) -> Iterat
         torch.cuda.reset_peak_memory_stats(device)
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")  # peaks begin anew: see `proc(5)`
+    limits = _memory_limited(n_jobs) if device.type == "cpu" and PAGES.exists() else nullcontext()
+    with limits, threadpool_limits(threads, user_api="blas"):  # numpy's and scipy's products
+        yield
+
+
+@contextmanager
+def _memory_limited(n_jobs: int) -> Iterator[None]:
+    """Limit the memory of this process to the run's part within the block, on Linux.
+
+    Memory that the process has already counts. A stricter limit that is set stays. n_jobs: as in
+    `shared`.
+    """
+    pages = [int(number) for number in PAGES.read_text().split()]
+    resident, data = (pages[i] * resource.getpagesize() for i in (1, 5))
+    share = memory() // (n_jobs if n_jobs > 0 else os.cpu_count() or 1)
+    limit = data + max(0, share - resident)
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    if device.type == "cpu" and PAGES.exists():
-        pages = [int(number) for number in PAGES.read_text().split()]
-        resident, data = (pages[i] * resource.getpagesize() for i in (1, 5))
-        share = memory() // (n_jobs if n_jobs > 0 else os.cpu_count() or 1)
-        limit = data + max(0, share - resident)
-        resource.setrlimit(resource.RLIMIT_DATA, (limit if soft < 0 else min(limit, soft), hard))
+    resource.setrlimit(resource.RLIMIT_DATA, (limit if soft < 0 else min(limit, soft), hard))
     try:
-        with threadpool_limits(threads, user_api="blas"):  # numpy's and scipy's products
-            yield
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 

@@ -307,6 +307,11 @@ class _Recorder:
                 code_of.cache_clear()
 
 
-for _name in [name for name in sys.modules if name.startswith("runner.")]:
-    source_of(_name)  # the modules that are imported already
-sys.meta_path.insert(0, _Recorder)
+def _record_imports() -> None:
+    """Store the texts of the program's modules that are imported, and of all later modules."""
+    for name in [name for name in sys.modules if name.startswith("runner.")]:
+        source_of(name)
+    sys.meta_path.insert(0, _Recorder)
+
+
+_record_imports()  # now: a worker process imports the user's modules when it reads its jobs

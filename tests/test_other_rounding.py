@@ -27,8 +27,19 @@ from runner.runs.execution import execute
 
 KEPT = kept_folders(REPOSITORY / "outputs" / "reference")
 QUICK = [folder for folder in KEPT if folder.parent.name == "quick"]
-LONG = ("constructions", "invariants-in-practice")
-"""Figures that take more than ten seconds."""
+
+LONG = {
+    *("invariances", "symmetry", "practical_layers", "norm_finetuning", "breaking_bn"),
+    *(
+        "constructions",
+        "bottleneck-fig2",
+        "rank-assumptions",
+        "rank-fig1",
+        "rank-fig4",
+        "rank-fig6",
+    ),
+}
+"""Studies and figures that take long: they are in `make test-more` alone."""
 
 DUST = re.compile(r"-?\d(\.\d+)?e-(1[0-9]|2\d)")
 """What rounding leaves of zero."""
@@ -88,7 +99,9 @@ def test_decompositions_have_noise_and_are_decompositions():
     "folder",
     samples(
         KEPT,
-        lambda folder: figure_study(folder.name) if folder in QUICK else None,
+        lambda folder: (
+            figure_study(folder.name) if folder in QUICK and folder.name not in LONG else None
+        ),
         lambda folder: f"{folder.parent.name}-{folder.name}",
     ),
 )
@@ -114,7 +127,11 @@ def test_names_and_order_of_what_is_drawn_from_stored_tables(folder):
 
 
 @pytest.mark.parametrize(
-    "name", samples(figure_names(), lambda name: None if name in LONG else figure_study(name))
+    "name",
+    samples(
+        figure_names(),
+        lambda name: None if {name, figure_study(name)} & LONG else figure_study(name),
+    ),
 )
 def test_figures_at_scale_smoke(name, tmp_path):
     """The rows are the same, with the same names, counts and ranks, and so are the texts."""
@@ -140,7 +157,8 @@ NOTEBOOKS = sorted((REPOSITORY / "docs" / "notebooks").glob("*.ipynb"))
 
 
 @pytest.mark.parametrize(
-    "path", samples(NOTEBOOKS[::-1], lambda path: "notebook", lambda path: path.stem)
+    "path",
+    samples(NOTEBOOKS, lambda path: path.stem == "norm_tuning" or None, lambda path: path.stem),
 )
 def test_what_the_notebooks_print(path, tmp_path, monkeypatch):
     matplotlib.use("agg")

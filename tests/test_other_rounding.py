@@ -41,6 +41,10 @@ LONG = {
 }
 """Studies and figures that take long: they are in `make test-more` alone."""
 
+TIED = {("paper", "norm-schedules"), ("paper", "rank-fig1")}
+"""Differences of fractions that are exactly at a bound: rounding chooses the point that is printed
+as the closest one, but no verdict."""
+
 DUST = re.compile(r"-?\d(\.\d+)?e-(1[0-9]|2\d)")
 """What rounding leaves of zero."""
 
@@ -53,9 +57,10 @@ def read(figure: Figure, tables: Tables) -> dict[str, object]:
     """All that is written about a figure: verdicts, header, caption."""
     judged = figure.judge(tables)
     header = figure.header(tables, judged)
-    words = [*judged["claim"], *judged["verdict"], *judged["measured"], *judged["note"]]
+    words = [*judged["measured"], *judged["note"]]
     return {
-        "claims": [without_dust(word) for word in words],
+        "verdicts": [*judged["claim"], *judged["verdict"]],
+        "measured": [without_dust(word) for word in words],
         "header": replace(header, finding=without_dust(header.finding)),
         "caption": without_dust(figure.caption(tables)),
     }
@@ -111,8 +116,10 @@ def test_texts_and_verdicts_from_stored_tables(folder):
     of_numbers = read(figure, tables)
     with other_rounding(seed=2):
         require_equal(of_numbers, read(figure, tables))
-    blurred = blurred_tables(tables, measured(figure.study), seed=3)
-    require_equal(of_numbers, read(figure, blurred))
+    blurred = read(figure, blurred_tables(tables, measured(figure.study), seed=3))
+    if (folder.parent.name, folder.name) in TIED:
+        assert blurred.pop("measured") != of_numbers.pop("measured"), "no longer an exception"
+    require_equal(of_numbers, blurred)
 
 
 @pytest.mark.more

@@ -1,7 +1,8 @@
 import pytest
 from mutate_rules import altered, literals, mutants
+from samples import samples
 
-from runner.core.catalogue import configs
+from runner.core.catalogue import configs, paper_folder
 
 TEXT = '''
 """Words of 1 and 2."""
@@ -38,7 +39,7 @@ UNNOTICED = {
 """Numbers of the sample that change no number of the stored tables."""
 
 
-@pytest.mark.parametrize("study", configs())
+@pytest.mark.parametrize("study", samples(configs(), paper_folder))
 def test_an_altered_number_is_noticed(study):
     """Every ninth number of a module: the script alters all of them."""
     unnoticed = [old for _, _, old, _, noticed in mutants([study], step=9) if not noticed]

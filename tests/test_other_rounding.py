@@ -42,8 +42,8 @@ LONG = {
 """Studies and figures that take long: they are in `make test-more` alone."""
 
 TIED = {("paper", "norm-schedules"), ("paper", "rank-fig1")}
-"""Differences of fractions that are exactly at a bound: rounding chooses the point that is printed
-as the closest one, but no verdict."""
+"""Ties of fractions: rounding chooses the point that is printed as the closest one, or the last
+printed digit of a limit, but no verdict."""
 
 DUST = re.compile(r"-?\d(\.\d+)?e-(1[0-9]|2\d)")
 """What rounding leaves of zero."""

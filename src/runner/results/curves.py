@@ -1,6 +1,6 @@
 """Draw a table as curves: one line for each series, with its replicates as dots or as a range."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from string import ascii_lowercase
 from typing import Any, Literal
@@ -10,38 +10,46 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from runner.results.drawing import or_empty
+from runner.results.looks import PLAIN, Look, Name
 from runner.results.rows import Tables
-from runner.results.style import Look, Picture, panel, sheet
+from runner.results.style import Picture, panel, sheet
 
 End = tuple[float, str, Look]
 """The height of the last point of a line, the line's name, and its look, for `style.name_ends`."""
 
 
-def curves(axes: Axes, rows: pd.DataFrame, x: str, y: str, series: str,
-           named: Callable[[Any], tuple[str, Look]], *, statistic: str = "median",
-           replicates: Literal["", "dots", "range"] = "", height: Callable = np.asarray,
-           sort: bool = True, **options: Any) -> list[End]:  # fmt: skip
+def curves(axes: Axes, rows: pd.DataFrame, x: str, y: str, series: str | list[str],
+           named: Callable[[Any], Name], *, statistic: str = "median",
+           replicates: Literal["", "dots", "range"] = "", alpha: float = 0.45,
+           height: Callable = np.asarray, first: Iterable[Any] = (), sort: bool = True,
+           **options: Any) -> list[End]:  # fmt: skip
     """Draw y against x, a line for each value of the column `series`; return the ends of the lines.
 
-    - rows: a table with a row for each replicate;
-    - named: a function from a value of `series` to its printed name and its look;
+    - rows: a table with a row for each replicate, or a result of `rows.spread`;
+    - series: a column, or several columns, whose values are then tuples;
+    - named: a function from a value of `series` to its name and look;
     - statistic: what the line is at each x, "median" or "mean" of the replicates;
     - replicates: `dots` draws every number, `range` fills between the smallest and the largest;
+    - alpha: opacity of the dots;
     - height: a function from values of y to heights, such as the result of `style.rail`;
-    - sort: whether lines are drawn in the order of their names, later ones on top; false: in the
+    - first: values of `series` whose lines are drawn first, below the others;
+    - sort: whether lines are drawn in the order of their values, later ones on top; false: in the
       order of the rows;
     - options: for `Look.line`.
     """
+    groups: dict[Any, pd.DataFrame] = dict(iter(rows.groupby(series, sort=sort)))
+    low, high = (f"{y}_low", f"{y}_high") if f"{y}_low" in rows else (y, y)
     ends = []
-    for value, group in rows.groupby(series, sort=sort):
-        (name, look), at_x = named(value), group.groupby(x)[y]
-        line = at_x.agg(statistic)
+    for value in [value for value in dict.fromkeys([*first, *groups]) if value in groups]:
+        group, name = groups[value], named(value)
+        at_x, look = group.groupby(x), name.look or PLAIN
+        line = at_x[y].agg(statistic)
         if replicates == "dots":
-            look.each(axes, group[x], height(group[y]))
+            look.each(axes, group[x], height(group[y]), alpha)
         if replicates == "range":
-            look.band(axes, line.index, height(at_x.min()), height(at_x.max()))
-        look.line(axes, line.index, height(line), **{"label": name} | options)
-        ends += [(end, name, look) for end in np.asarray(height(line))[-1:]]
+            look.band(axes, line.index, height(at_x[low].min()), height(at_x[high].max()))
+        look.line(axes, line.index, height(line), **{"label": name.drawn} | options)
+        ends += [(end, name.drawn, look) for end in np.asarray(height(line))[-1:]]
     return ends
 
 

@@ -53,9 +53,9 @@ def rim() -> list[Any]:
 class Look:
     """The look of a method, the same in all figures of its paper.
 
-    hue: the color. dashes: a line style of matplotlib. width: of the line, in points. hollow:
-    whether markers are hollow, which shows that a method is not in the paper. Related methods share
-    a color, and differ in marker and dashes.
+    hue: the color. dashes: a line style of matplotlib. width, size: of the line and of its markers,
+    in points. hollow: whether markers are hollow, which shows that a method is not in the paper.
+    Related methods share a color, and differ in marker and dashes.
     """
 
     hue: str
@@ -63,6 +63,7 @@ class Look:
     dashes: Any = "-"
     width: float = 2.4
     hollow: bool = False
+    size: float = 7
 
     def line(self, axes: Axes, x: Any, y: Any, **options: Any) -> None:
         """Draw a line with markers through the points (x, y).
@@ -72,7 +73,7 @@ class Look:
         face, edge, rim = ("white", self.color, 1.8) if self.hollow else (self.color, "white", 0.8)
         look = {"linestyle": self.dashes, "linewidth": self.width, "marker": self.marker}
         look |= {"markerfacecolor": face, "markeredgecolor": edge, "markeredgewidth": rim}
-        look = {"markersize": 7} | look | options
+        look = {"markersize": self.size} | look | options
         if sum(map(isfinite, y if isinstance(y, Iterable) else [y])) == 1:
             look["marker"] = look["marker"] or "o"
         axes.plot(x, y, color=self.color, **look)

@@ -2,7 +2,7 @@
 
 from runner.papers.batch_norm_rank.names import NAMES
 from runner.results import style
-from runner.results.looks import Look, looks_of, name_of, own_look
+from runner.results.looks import Look, Name, looks_of, name_of, own_look
 
 METHODS = looks_of(NAMES["method"])
 NORMALIZATIONS = looks_of(NAMES["normalization"])
@@ -20,9 +20,9 @@ def look_of(normalization: str) -> Look:
     return NORMALIZATIONS.get(normalization) or own_look("normalization", normalization)
 
 
-def normalization(kind: str) -> tuple[str, Look]:
+def normalization(kind: str) -> Name:
     """Return the printed name and the look of a normalization, for `curves`."""
-    return name_of(NAMES["normalization"], kind).drawn, look_of(kind)
+    return Name(name_of(NAMES["normalization"], kind).drawn, look_of(kind))
 
 
 def look(method: str, steps: int = 0) -> Look:

@@ -34,19 +34,19 @@ NAMES = {
     "recipe": {
         "plain": Name(
             "ordinary training",
-            Look(GREY, "o", DASHED, hollow=True),
+            Look(GREY, "o", DASHED, hollow=True, size=9),
             "ordinary\ntraining",
             "networks after ordinary training",
         ),
         "minimum": Name(
             "best solution found",
-            Look(INK, "s", hollow=True),
+            Look(INK, "s", hollow=True, size=9),
             "best solution\nfound",
             "best solutions",
         ),
         "annealed": Name(
             "annealed training",
-            Look("#7a3c8f", "D", width=1.6),
+            Look("#7a3c8f", "D", width=1.6, size=6),
             "annealed\ntraining",
             "networks after annealed training",
         ),

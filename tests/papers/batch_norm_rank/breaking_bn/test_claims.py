@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from in_memory import judged, verdicts
 
-from runner.papers.batch_norm_rank.breaking_bn.figures import curves
+from runner.papers.batch_norm_rank.breaking_bn.figures import by_epoch
 from runner.papers.batch_norm_rank.breaking_bn.tables import chosen_rates, paths
 
 FIGURES = ("rank-fig5", "rank-fig7", "rank-fig10", "rank-fig13")
@@ -119,7 +119,7 @@ def test_a_rate_at_an_end_of_its_grid_is_flagged():
         tables["training"].loc[no_mean, "learning_rate"] = rate
         flags = chosen_rates(tables).set_index("method")["end_of_grid"]
         assert flags["batch_norm_no_mean"] == end and set(flags.drop("batch_norm_no_mean")) == {""}
-        drawn = curves(tables)
+        drawn = by_epoch(tables)
         flagged = drawn[drawn["end_of_grid"] == end]
         assert set(flagged["method"]) == {"batch_norm_no_mean"}
         assert set(flagged["learning_rate"]) == {rate}

@@ -8,7 +8,7 @@ from in_memory import judged, kept_tables, verdicts
 
 from runner.papers.batch_norm_rank.pretraining.claims import AS_LONG
 from runner.papers.batch_norm_rank.pretraining.figures import depths
-from runner.papers.batch_norm_rank.pretraining.figures.parts import curves
+from runner.papers.batch_norm_rank.pretraining.figures.parts import by_epoch
 from runner.papers.batch_norm_rank.pretraining.rows import LayerRank
 from runner.papers.batch_norm_rank.pretraining.study import raising_most
 from runner.papers.batch_norm_rank.pretraining.tables import (
@@ -134,7 +134,7 @@ def test_a_network_that_diverges_is_behind():
     lost = (rows["method"] == "pretrained") & (rows["depth"] == 32) & (rows["epoch"] == 50)
     rows.loc[lost, "train_loss"] = nan
     assert verdicts("rank-fig4", tables)["faster-than-batch-norm"] == "fails"
-    drawn = curves(tables).query("method == 'pretrained' and depth == 32").set_index("epoch")
+    drawn = by_epoch(tables).query("method == 'pretrained' and depth == 32").set_index("epoch")
     assert drawn.loc[50, "train_loss"] == inf and drawn.loc[25, "train_loss_high"] < 1
 
 

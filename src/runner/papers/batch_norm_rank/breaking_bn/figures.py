@@ -13,11 +13,13 @@ from runner.papers.batch_norm_rank.breaking_bn.tables import chosen_rates, paths
 from runner.papers.batch_norm_rank.learning import END_OF_GRID, chance_level
 from runner.papers.batch_norm_rank.looks import METHODS, named
 from runner.papers.batch_norm_rank.names import MEASURES, NAMES
+from runner.results.curves import End, curves
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.evidence import ERROR
 from runner.results.labels import names_in
+from runner.results.looks import name_of
 from runner.results.rows import Tables, last_epoch, nonempty, select, spread
-from runner.results.style import PLAIN, QUIET, Look, level, name_ends, panel, sheet, ticks
+from runner.results.style import PLAIN, QUIET, level, name_ends, panel, sheet, ticks
 
 COLUMNS = ["train_accuracy", "test_accuracy", "rank", "rank_bound", "gradient_alignment"]
 
@@ -30,11 +32,13 @@ CENTRED = ["batch_norm", "batch_norm_no_mean", "batch_norm_asymmetric"]
 NEAR_CHANCE = 1.5
 """Accuracies below this multiple of chance level count as near it."""
 
+NAMED = partial(name_of, NAMES["method"])
+
 SAME = 0.02
 """Lines whose ends differ by at most this alignment have one name."""
 
 
-def curves(tables: Tables) -> pd.DataFrame:
+def by_epoch(tables: Tables) -> pd.DataFrame:
     """Return median and range of every measure in COLUMNS, a row for each method and epoch.
 
     All numbers of a method are from its chosen learning rate. The column `end_of_grid` is
@@ -52,19 +56,14 @@ def _lines(
     chance: float,
     x: str = "epoch",
     text: str = "chance",
-) -> list[tuple[float, str, Look]]:
-    """Draw median and range of each method; return the height, name and look at each line's end.
+) -> list[End]:
+    """Draw median and range of each method; return the ends of the lines.
 
     x: the column on the x-axis, `epoch` or `steps`. chance: the accuracy at chance level, drawn as
     a line with the label `text`.
     """
-    ends = []
-    for method, look in METHODS.items():
-        rows = drawn[drawn["method"] == method].dropna(subset=column)
-        if len(rows):
-            look.band(axes, rows[x], rows[f"{column}_low"], rows[f"{column}_high"])
-            look.line(axes, rows[x], rows[column], marker="")
-            ends.append((rows[column].iloc[-1], NAMES["method"][method].drawn, look))
+    ends = curves(axes, drawn.dropna(subset=column), x, column, "method", NAMED,
+                  replicates="range", first=METHODS, marker="")  # fmt: skip
     highest = drawn[f"{column}_high"]
     top = np.nanmax([highest[np.isfinite(highest)].max(), chance])
     top = max(top, 1.0) if "accuracy" in column else top
@@ -87,10 +86,10 @@ def draw(
 
     Lines are medians, bands the range over replicates. columns: the measures on the y-axes, at most
     four. x: the column on the x-axis, `epoch` or `steps`. methods: the drawn methods. The returned
-    table is the result of `curves`, with all methods. Raises NoRows if none of the drawn methods
+    table is the result of `by_epoch`, with all methods. Raises NoRows if none of the drawn methods
     was run.
     """
-    drawn = curves(tables)
+    drawn = by_epoch(tables)
     shown = nonempty(drawn[drawn["method"].isin(methods)], "curve of the figure")
     rows = -(-len(columns) // 2)
     picture, panels = sheet(rows, 2, height=4.4 * rows, gap=1.6, right=1.2)
@@ -103,9 +102,9 @@ def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw figure 10 in three panels with the epoch on the x-axis; return picture and numbers.
 
     The panels show the training accuracy on a logarithmic axis, the accuracy of plain networks near
-    chance level, and the alignment of gradients. The returned table is the result of `curves`.
+    chance level, and the alignment of gradients. The returned table is the result of `by_epoch`.
     """
-    drawn, training, chance = curves(tables), tables["training"], chance_level(tables)
+    drawn, training, chance = by_epoch(tables), tables["training"], chance_level(tables)
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.75, right=1.15, sharex=True)
     _lines(left, "a", drawn, "train_accuracy", chance, text="")
     if "vanilla_100x" in set(drawn["method"]):
@@ -139,8 +138,8 @@ def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, drawn
 
 
-def _together(ends: list[tuple[float, str, Look]]) -> list[tuple[float, str, Look]]:
-    """Return height, name and look at each line's end, with one name for all plain networks.
+def _together(ends: list[End]) -> list[End]:
+    """Return the ends of the lines, with one name for all plain networks.
 
     The names stay as they are if the lines of plain networks end at different heights.
     """
@@ -174,7 +173,7 @@ def _end(tables: Tables, method: str, column: str = "train_accuracy") -> float:
 
     Raises NoRows if the method was not run.
     """
-    return select(curves(tables), method=method)[column].iloc[-1]
+    return select(by_epoch(tables), method=method)[column].iloc[-1]
 
 
 def say_broken(tables: Tables) -> str:

@@ -13,7 +13,7 @@ from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_laye
 from runner.results.curves import End, Panel, curves, draw_panels
 from runner.results.drawing import Drawing, Finding
 from runner.results.labels import names_in
-from runner.results.looks import Look, name_of, own_look
+from runner.results.looks import Name, name_of, own_look
 from runner.results.rows import Tables, last_epoch, nonempty, select, spread
 from runner.results.style import (
     DASHED,
@@ -255,10 +255,10 @@ BOUND = Panel("r", "metrics", "layer", "rank_bound", RANGE)
 ACCURACY = Panel("training accuracy", "training", "epoch", "train_accuracy", RANGE)
 
 
-def initialization(init: str) -> tuple[str, Look]:
+def initialization(init: str) -> Name:
     """Return the printed name and the look of an initialization, for `curves`."""
     name = name_of(NAMES["init"], init)
-    return name.drawn, name.look or own_look("init", init)
+    return Name(name.drawn, name.look or own_look("init", init))
 
 
 def draw_starts(tables: Tables) -> tuple[Figure, pd.DataFrame]:

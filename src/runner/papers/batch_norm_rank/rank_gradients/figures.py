@@ -1,6 +1,7 @@
 """Draw the figure of study `rank_gradients`."""
 
 from textwrap import fill
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,12 +10,12 @@ from matplotlib.figure import Figure
 
 from runner.papers.batch_norm_rank.names import NAMES
 from runner.papers.batch_norm_rank.rank_gradients.tables import networks
+from runner.results.curves import End, curves
 from runner.results.drawing import Drawing, Finding
 from runner.results.looks import Name
 from runner.results.rows import Tables, select, spread
 from runner.results.style import (
     QUIET,
-    Look,
     guide,
     hollow_look,
     name_ends,
@@ -29,21 +30,17 @@ NETWORKS = NAMES["network"]
 DRAWN_BY = ("network",)
 
 
-def _lines(axes: Axes, drawn: pd.DataFrame, x: str, column: str) -> list[tuple[float, str, Look]]:
-    """Draw medians and ranges of each network; return height, name and look at each line's end.
+def _lines(axes: Axes, drawn: pd.DataFrame, x: str, column: str) -> list[End]:
+    """Draw medians and ranges of each network; return the ends of the lines.
 
     x, column: columns on the x-axis and on the y-axis.
     """
-    ends = []
     others = [name for name in drawn["network"].unique() if name not in NETWORKS]
     short = {name: fill(name.removesuffix(" weights"), 17) for name in others}
-    looks = {name: Name(short[name], hollow_look(index)) for index, name in enumerate(others)}
-    for network, rows in reversed([*drawn.groupby("network")]):  # the green line lies below
-        name = (NETWORKS | looks)[network]
-        name.look.band(axes, rows[x], rows[f"{column}_low"], rows[f"{column}_high"])
-        name.look.line(axes, rows[x], rows[column])
-        ends.append((rows[column].iloc[-1], name.drawn, name.look))
-    return ends
+    known = {name: Name(short[name], hollow_look(index)) for index, name in enumerate(others)}
+    known |= NETWORKS
+    options: Any = {"replicates": "range", "first": sorted(known, reverse=True)}  # green lies below
+    return curves(axes, drawn, x, column, "network", known.__getitem__, **options)
 
 
 def draw_gradients(tables: Tables) -> tuple[Figure, pd.DataFrame]:

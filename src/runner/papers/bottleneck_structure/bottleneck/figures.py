@@ -19,6 +19,7 @@ from runner.papers.bottleneck_structure.bottleneck.tables import (
 from runner.papers.bottleneck_structure.looks import draw_spectra, rank_look
 from runner.papers.bottleneck_structure.names import NAMES
 from runner.results import style
+from runner.results.curves import curves
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.rows import NoRows, Tables, nonempty, select
 from runner.results.style import GREY, INK, PLAIN, QUIET, SMALL
@@ -258,15 +259,9 @@ def _by_recipe(axes: Axes, metrics: pd.DataFrame, column: str, place=np.asarray)
 
     place: returns the heights of values.
     """
-    ends = []
-    for recipe, name in RECIPES.items():
-        rows = metrics[metrics["recipe"] == recipe]
-        median, look = rows.groupby("depth")[column].median(), name.look
-        look.each(axes, rows["depth"], place(rows[column]))
-        size = 9 if look.hollow else 6
-        look.line(axes, median.index, place(median), markersize=size)
-        ends += [(height, name.drawn, look) for height in place(median.tail(1))]
-    style.name_ends(axes, ends)
+    columns = "depth", column, "recipe", RECIPES.__getitem__
+    options: Any = {"replicates": "dots", "height": place, "first": RECIPES}
+    style.name_ends(axes, curves(axes, metrics, *columns, **options))
 
 
 def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:

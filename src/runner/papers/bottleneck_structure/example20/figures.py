@@ -3,7 +3,9 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
+from runner.results.curves import curves
 from runner.results.drawing import Drawing, Finding
+from runner.results.looks import Name
 from runner.results.rows import Tables, select
 from runner.results.style import BLUE, INK, QUIET, Look, name_ends, panel, sheet, ticks
 
@@ -37,17 +39,17 @@ def draw_example20(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     depths = metrics["depth"]
     span = (0.8 * depths.min(), 1.25 * max(depths.max(), 2 * depths.min()))
     right.set_ylim(1, HIGHEST)
+
+    def named(exponent: float) -> Name:
+        look = Look(BLUE, width=2.8) if exponent == BOLD else Look(INK, width=1.2, size=4)
+        return Name(f"γ = {exponent:g}", look)
+
     for axes, column in ((left, "excess"), (right, "middle_lipschitz")):
         axes.set(xscale="log", yscale="log", xlim=span)
-        ends = []
-        for exponent, rows in metrics.groupby("exponent"):
-            bold = exponent == BOLD
-            look = Look(BLUE, width=2.8) if bold else Look(INK, width=1.2)
-            look.line(axes, rows["depth"], rows[column], markersize=7 if bold else 4)
-            end, text = rows[column].iloc[-1], f"γ = {exponent:g}"
+        ends = curves(axes, metrics, "depth", column, "exponent", named)
+        for number, (end, text, look) in enumerate(ends):
             if axes is right and end > HIGHEST:
-                end, text = HIGHEST, f"{text}:\n↑ leaves\nthe panel"
-            ends.append((end, text, look))
+                ends[number] = HIGHEST, f"{text}:\n↑ leaves\nthe panel", look
         ticks(axes.xaxis, [x for x in (10, 100, 1000, 10000) if span[0] <= x <= span[1]])
         name_ends(axes, ends)
     words = "γ: the small parameter $\\varepsilon$\nof Example 20 is $L^{-\\gamma}$"

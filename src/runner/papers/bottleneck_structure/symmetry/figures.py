@@ -17,7 +17,9 @@ from runner.papers.bottleneck_structure.symmetry.tables import (
     paths,
 )
 from runner.results import style
+from runner.results.curves import curves
 from runner.results.drawing import Drawing, Finding, or_empty
+from runner.results.looks import Name
 from runner.results.rows import NoRows, Present, Tables, select
 from runner.results.style import DASHED, GREEN, GREY, INK, PLAIN, QUIET, SMALL, VERMILION, Look
 
@@ -25,6 +27,10 @@ RANK = 2
 """Rank of the task, which is the number of singular values drawn as lines."""
 LEVELS = np.linspace(0, 1, 15)
 ORBIT = Look(VERMILION)
+STAGES = {
+    "untrained": Name("before\ntraining", Look(GREY, "o", DASHED, hollow=True)),
+    "trained": Name("after\ntraining", ORBIT),
+}
 WITHIN = "within / between"
 """Name of the ratio of distances of figure 2, whose orbits are in the plane of panel (c)."""
 
@@ -209,8 +215,8 @@ def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 STATISTICS = {
-    "knn_r2_axis": ("along the\naxis w: (w·v)²", Look(GREEN)),
-    "knn_r2_orthogonal": ("across it:\n‖(I − wwᵀ)v‖²", Look(VERMILION, "s")),
+    "knn_r2_axis": Name("along the\naxis w: (w·v)²", Look(GREEN)),
+    "knn_r2_orthogonal": Name("across it:\n‖(I − wwᵀ)v‖²", Look(VERMILION, "s")),
 }
 """Columns of the summary statistics of panel (b), with their names and looks."""
 
@@ -262,17 +268,10 @@ def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     picture, ((by_ridge, by_noise),) = style.sheet(gap=2.0, right=1.1)
     rows = _trained_by(tables, DISTANCE_LAYER, "noise")
     _places(by_noise, rows, "noise")
-    ends = []
-    before = Look(GREY, "o", DASHED, hollow=True)
-    for networks, look, name in (
-        (_before(tables, DISTANCE_LAYER, rows), before, "before\ntraining"),
-        (rows, ORBIT, "after\ntraining"),
-    ):
-        positions = networks["noise"].rank(method="dense") - 1
-        median = networks.groupby(positions)["orbit_ratio"].median()
-        look.each(by_noise, positions, networks["orbit_ratio"], alpha=0.8)
-        look.line(by_noise, median.index, median)
-        ends.append((median.iloc[-1], name, look))
+    networks = pd.concat([_before(tables, DISTANCE_LAYER, rows), rows])
+    networks = networks.assign(place=networks["noise"].rank(method="dense") - 1)
+    columns = ("place", "orbit_ratio", "stage", STAGES.__getitem__)
+    ends = curves(by_noise, networks, *columns, replicates="dots", alpha=0.8, first=STAGES)
     by_noise.set(yscale="log", ylim=(min(0.015, 0.7 * rows["orbit_ratio"].min()), 2.2))
     style.ticks(by_noise.yaxis, [0.02, 0.05, 0.1, 0.2, 0.5, 1])
     style.name_ends(by_noise, ends)
@@ -280,12 +279,11 @@ def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     positions, ends = _places(by_ridge, rows, "ridge"), []
     by_ridge.set_ylim(-0.04, 1.12)
     style.ticks(by_ridge.yaxis, [0, 0.2, 0.4, 0.6, 0.8, 1])
-    for aside, (column, (name, look)) in zip((-0.05, 0.05), STATISTICS.items(), strict=True):
+    for aside, column in zip((-0.05, 0.05), STATISTICS, strict=True):
         lost = (1 - rows[column]).clip(lower=0)
-        median = lost.groupby(positions).median()
-        look.each(by_ridge, positions + aside, lost, alpha=0.8)
-        look.line(by_ridge, median.index + aside, median)
-        ends.append((median.iloc[-1], name, look))
+        lost = rows.assign(place=positions + aside, lost=lost, statistic=column)
+        columns = ("place", "lost", "statistic", STATISTICS.__getitem__)
+        ends += curves(by_ridge, lost, *columns, replicates="dots", alpha=0.8)
     style.name_ends(by_ridge, ends)
     by_noise.set_ylabel("distance within / between random orbits")
     by_ridge.set_ylabel("fraction of the variance unexplained")

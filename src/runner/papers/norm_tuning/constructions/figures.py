@@ -11,7 +11,9 @@ from runner.papers.norm_tuning.constructions.tables import full_rank_by_sparsity
 from runner.papers.norm_tuning.looks import THEOREMS
 from runner.papers.norm_tuning.names import NAMES
 from runner.results import style
+from runner.results.curves import curves
 from runner.results.drawing import Drawing, Finding, or_empty
+from runner.results.looks import Name
 from runner.results.rows import Tables, nonempty, select, spread
 from runner.results.style import QUIET, Look, guide, name_ends, panel, rail, shades, sheet, ticks
 
@@ -102,17 +104,12 @@ def _by_block(axes: Axes, metrics: pd.DataFrame, position: Callable) -> pd.DataF
     colors = shades(
         sorted(drawn["target_width"].unique()), "#d98fb5", THEOREMS["deep"].color, "#3d0b28"
     )
-    names = []
-    for (d, dtype), part in drawn.groupby(["target_width", "dtype"]):
-        errors = position(part["max_abs_error"])
-        if dtype == "float64":
-            look = Look(colors[d], "D")
-            look.line(axes, part["block"], errors)
-            names.append((errors[-1], f"d = {d}", look))
-        else:
-            EXACT.line(axes, part["block"], errors)
-    name_ends(axes, names)
-    with_digits = drawn[drawn["dtype"] != "float64"]
+    names = {d: Name(f"d = {d}", Look(color, "D")) for d, color in colors.items()}
+    is_double, columns = drawn["dtype"] == "float64", ("block", "max_abs_error", "target_width")
+    ends = curves(axes, drawn[is_double], *columns, names.__getitem__, height=position)
+    name_ends(axes, ends)
+    with_digits = drawn[~is_double]
+    curves(axes, with_digits, *columns, lambda d: Name("", EXACT), height=position)
     if len(with_digits):
         most = with_digits["target_width"].max()
         spot = {"ha": "left", "transform": axes.get_yaxis_transform(), "size": style.SMALL}

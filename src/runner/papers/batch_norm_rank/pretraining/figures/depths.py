@@ -15,7 +15,7 @@ from runner.papers.batch_norm_rank.looks import look
 from runner.papers.batch_norm_rank.names import MEASURES, NAMES
 from runner.papers.batch_norm_rank.pretraining.figures.parts import (
     HELPS,
-    curves,
+    by_epoch,
     lines_by_epoch,
     middle,
     say_rates,
@@ -79,9 +79,9 @@ def draw_by_depth(
 
     The top row shows the medians of the measure `first`. Each lower row shows the difference to
     pre-trained networks in one measure of `columns`, positive if pre-training is better. Returns
-    the picture and the table of `curves`.
+    the picture and the table of `by_epoch`.
     """
-    drawn, letters = curves(tables), iter(ascii_lowercase)
+    drawn, letters = by_epoch(tables), iter(ascii_lowercase)
     trained, depths = drawn[drawn["epoch"] > 0], sorted(set(drawn["depth"]))
     size = {"height": 3.4 + 2.55 * len(columns), "left": 1.25, "right": 1.3, "between": 1.0}
     picture, rows = sheet(1 + len(columns), len(depths), gap=0.85, beside=True, **size)

@@ -16,7 +16,7 @@ from runner.papers.batch_norm_rank.names import MEASURES, NAMES
 from runner.papers.batch_norm_rank.pretraining.figures.parts import (
     HELPS,
     MOST,
-    curves,
+    by_epoch,
     lines_by_epoch,
     middle,
     say_rates,
@@ -56,7 +56,7 @@ def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     Lines are medians, bands the range over replicates. Returns the picture and the drawn numbers,
     with a row for each network and epoch.
     """
-    drawn = deepest(curves(tables))
+    drawn = deepest(by_epoch(tables))
     picture, ((left, right),) = sheet(gap=1.55, right=1.15)
     left.set_ylim(0, 1.03)
     level(left, chance_level(tables))
@@ -100,6 +100,14 @@ MORE = {
     "fails": "; but more is not always faster",
 }
 """End of the headline, by the verdict of the claim that more pre-training gives faster learning."""
+
+
+def more_findings() -> Iterator[Finding]:
+    """Yield a headline for each verdict on more pre-training. A few steps must raise the rank."""
+    for verdict, more in MORE.items():
+        needs = {verdict: ["more-is-better"]}
+        needs["holds"] = [*needs.get("holds", []), "few-steps-raise-rank"]
+        yield Finding(partial(say_more, more=more), **needs)
 
 
 def by_network(tables: Tables) -> pd.DataFrame:
@@ -353,14 +361,7 @@ FIGURES = [
         draw_rank_and_accuracy,
         whose="following the authors' code",
         unread=("pretraining",),
-        findings=[
-            Finding(
-                partial(say_more, more=more),
-                **{"holds": ["few-steps-raise-rank"]}
-                | {verdict: ["more-is-better", *["few-steps-raise-rank"] * (verdict == "holds")]},
-            )
-            for verdict, more in MORE.items()
-        ],
+        findings=[*more_findings()],
         marks="lines: medians, bands: range",
         caption="(a) shows the training accuracy and (b) the mean r by epoch. The mean r is the"
         " harmonic mean, over seven layers, of a lower bound r of the rank. Lines are"

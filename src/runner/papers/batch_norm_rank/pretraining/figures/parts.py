@@ -1,6 +1,8 @@
 """Draw what several figures of `pretraining` share: curves by epoch, axes of losses."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,8 +18,10 @@ from runner.papers.batch_norm_rank.pretraining.tables import (
     named,
     of_protocol,
 )
+from runner.results.curves import End, curves
+from runner.results.looks import Name
 from runner.results.rows import Tables, spread
-from runner.results.style import Look, rail, ticks
+from runner.results.style import rail, ticks
 
 MOST = 25.0
 """The largest loss that a panel shows: ten times the loss at chance level."""
@@ -25,7 +29,7 @@ MOST = 25.0
 COLUMNS = ["train_loss", "train_accuracy", "test_loss", "rank_bound", "mean_rank_bound"]
 
 
-def curves(tables: Tables) -> pd.DataFrame:
+def by_epoch(tables: Tables) -> pd.DataFrame:
     """Return median and range of every measure in COLUMNS, a row for each network, depth and epoch.
 
     Losses that are not finite count in the median and not in the range.
@@ -37,28 +41,23 @@ def curves(tables: Tables) -> pd.DataFrame:
     return medians.assign(**finite.filter(regex="_(low|high)$"))
 
 
-WIDE = {"linewidth": 5.0, "markersize": 12, "zorder": 1.9}
-"""Line style for lines that lie under other lines."""
-
-
-def lines_by_epoch(
-    axes: Axes, drawn: pd.DataFrame, column: str, height: Callable = np.asarray, bands: bool = True
-) -> list[tuple[float, str, Look]]:
-    """Draw a line for each network by epoch; return height, name and look at each line's end.
+def lines_by_epoch(axes: Axes, drawn: pd.DataFrame, column: str, height: Callable = np.asarray,
+                   bands: bool = True) -> list[End]:  # fmt: skip
+    """Draw a line for each network by epoch; return the ends of the lines.
 
     height: function from values to heights. bands: whether to draw ranges as bands. Without bands
     the line of plain networks is wide and lies under all other lines.
     """
-    ends, several = [], len(set(drawn["pretraining_steps"]) - {0}) > 1
-    for (method, steps), rows in drawn.sort_values("epoch").groupby(VARIANT):
-        drawn_as, heights = look(method, steps), height(rows[column])
-        if bands:
-            drawn_as.band(axes, rows["epoch"], rows[f"{column}_low"], rows[f"{column}_high"])
-        under = WIDE if method == "vanilla" and not bands else {}
-        drawn_as.line(axes, rows["epoch"], heights, marker="", **under)
-        text = NAMES["method"][method].drawn
-        text = f"pre-trained,\n{steps} steps" if several and steps else text
-        ends.append((heights[-1], text, drawn_as))
+    several, plain = len(set(drawn["pretraining_steps"]) - {0}) > 1, ("vanilla", 0)
+
+    def named(kind: tuple[str, int]) -> Name:
+        drawn_as, text = look(*kind), NAMES["method"][kind[0]].drawn
+        if kind == plain and not bands:
+            drawn_as = replace(drawn_as, width=5.0, size=12)
+        return Name(f"pre-trained,\n{kind[1]} steps" if several and kind[1] else text, drawn_as)
+
+    below: Any = {"replicates": "range"} if bands else {"first": [plain]}
+    ends = curves(axes, drawn, "epoch", column, VARIANT, named, height=height, marker="", **below)
     axes.set_xlim(0, 1.03 * max(1, drawn["epoch"].max()))
     axes.xaxis.get_major_locator().set_params(integer=True, nbins=4)
     return ends

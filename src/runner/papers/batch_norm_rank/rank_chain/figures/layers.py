@@ -24,7 +24,9 @@ from runner.papers.batch_norm_rank.rank_chain.tables import (
     remainders,
 )
 from runner.results import style
+from runner.results.curves import curves
 from runner.results.drawing import Drawing, Finding, or_empty
+from runner.results.looks import Name
 from runner.results.rows import Tables, nonempty, select, spread
 from runner.results.style import (
     DASHED,
@@ -74,31 +76,28 @@ def draw_fig3b(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     colors = shades(sorted(values["index"].unique()), style.NAVY, style.BLUE, style.SKY, "#a8d8f0")
     picture, ((left, right),) = sheet(gap=0.75, right=1.35)
     right.set_yscale("log")
-    names, ends = [], {}
-    for index, rows in values.groupby("index"):
-        look = Look(colors[index], "", width=3.4 if index == 1 else 2.0)
-        if index == 1:
-            look.band(left, rows["layer"], rows["singular_value_low"], rows["singular_value_high"])
-        for axes in (left, right):
-            look.line(axes, rows["layer"], rows["singular_value"], zorder=4 - 0.1 * index)
-        end = rows["singular_value"].iloc[-1]
-        ends[index] = end
-        if index in (1, 4, 8, 9, 10):
-            names.append((end, f"i = {index}" if index != 4 else "i = 2 … 7", look))
+
+    def named(index: int) -> Name:
+        text = "i = 2 … 7" if index == 4 else f"i = {index}"
+        return Name(text, Look(colors[index], "", width=3.4 if index == 1 else 2.0))
+
+    columns, first = ("layer", "singular_value", "index", named), [*colors][::-1]
+    curves(left, values[values["index"] == 1], *columns, replicates="range")
     for axes in (left, right):
+        ends = dict(zip(first, curves(axes, values, *columns, first=first, zorder=4), strict=True))
         axes.set_xlim(0, max(1, values["layer"].max()))
         level(axes, SOFT)
     left.set_ylim(0, None)
     ticks(right.yaxis, [0.01, 0.1, 1])
     if {2, 7} <= set(ends):
         bracket = {"transform": right.get_yaxis_transform(), "clip_on": False, "linewidth": 1.6}
-        right.plot([1.015, 1.015], [ends[2], ends[7]], color=colors[4], **bracket)
+        right.plot([1.015, 1.015], [ends[2][0], ends[7][0]], color=colors[4], **bracket)
     rank, layer = _soft_ranks(shown)
     words = (
         "dotted (a, b): √½, threshold\nof the soft rank: the number\nof values above it. Its mean"
     )
     QUIET.note(left, 0.36, 0.86, f"{words}\nat layer {layer} is {rank[layer]:.1f}")
-    name_ends(right, names)
+    name_ends(right, [ends[i] for i in (1, 4, 8, 9, 10) if i in ends])
     panel(left, "a", "ten largest singular values / √N", "layer")
     panel(right, "b", "singular values / √N, log axis", "layer")
     return picture, values

@@ -9,19 +9,14 @@ from matplotlib.axis import Axis
 from matplotlib.ticker import LogLocator
 
 from runner.papers.batch_norm_rank.looks import ROOT
-from runner.papers.batch_norm_rank.rank_chain.tables import (
-    averages,
-    gamma,
-)
+from runner.papers.batch_norm_rank.rank_chain.tables import averages, gamma
 from runner.results import style
 from runner.results.captions import Caption
+from runner.results.curves import curves
 from runner.results.evidence import slopes
+from runner.results.looks import Name
 from runner.results.rows import Tables, nonempty
-from runner.results.style import (
-    DASHED,
-    QUIET,
-    Look,
-)
+from runner.results.style import DASHED, QUIET, Look
 
 NUMBERS = ["law", "skip", "tau", "width", "layers", "regularity", "regularity_se", "frobenius"]
 NUMBERS += ["frobenius_se", "soft_rank", "soft_rank_se", "soft_rank_sd"]
@@ -30,21 +25,18 @@ NUMBERS += ["rank_bound", "rank_bound_se", "rank_bound_sd"]
 
 SKIPS = {  # lines of 1 and infinity coincide, 0.5 is next to them
     inf: Look(style.BLUE, "", width=3.4),
-    1.0: Look(style.NAVY, "o", "", hollow=True),
-    0.5: Look(style.NAVY, "^", ""),
+    1.0: Look(style.NAVY, "o", "", hollow=True, size=9),
+    0.5: Look(style.NAVY, "^", "", size=5),
     0.1: Look(style.SKY, "D", DASHED),
 }
 """Looks by gamma, in drawing order from bottom to top."""
-
-SIZES = {1.0: 9, 0.5: 5}
-"""Sizes of markers that overlap, by gamma."""
 
 OTHER = Look(style.NAVY, "v", style.DOTTED, hollow=True)
 """Look of gammas that the paper does not use."""
 
 TWO = {
     inf: Look(style.BLUE),
-    1.0: Look(style.NAVY, hollow=True),
+    1.0: Look(style.NAVY, hollow=True, size=9),
     0.1: Look(style.SKY, "D", DASHED, hollow=True),
 }
 """Looks by gamma in pictures where at most two lines coincide."""
@@ -80,10 +72,9 @@ def doubling(*axes: Axis) -> None:
 
 def lines_by_gamma(axes: Axes, rows: pd.DataFrame, column: str, looks: dict[float, Look]) -> None:
     """Draw a column against the width, one line for each gamma, with smaller gammas on top."""
-    rows = rows.sort_values(["skip", "width"], ascending=[False, True])
-    for skip, points in rows.groupby("skip", sort=False):
-        look, size = looks.get(skip, OTHER), SIZES.get(skip, 7)
-        look.line(axes, points["width"], points[column], markersize=size)
+    skips = sorted(set(rows["skip"]), reverse=True)
+    named = {skip: Name("", looks.get(skip, OTHER)) for skip in skips}  # not in a legend
+    curves(axes, rows, "width", column, "skip", named.__getitem__, first=skips)
     doubling(axes.xaxis)
 
 
@@ -119,13 +110,13 @@ def key_of_gamma(axes: Axes, rows: pd.DataFrame, y: float) -> None:
     QUIET.note(axes, 0.04, y - 0.07 * len(skips), BRANCH)
 
 
-def key_of_looks(axes: Axes, names: dict[str, Look], sizes: dict[str, float], **place) -> None:
+def key_of_looks(axes: Axes, names: dict[str, Look], **place) -> None:
     """Write a key with the sign of each look, as it is drawn, before its name.
 
-    sizes: sizes of markers by name, 7 by default. place: options for `Axes.legend`.
+    place: options for `Axes.legend`.
     """
     for name, look in names.items():
-        look.line(axes, [], [], label=name, markersize=sizes.get(name, 7))
+        look.line(axes, [], [], label=name)
     options = {"fontsize": style.SMALL, "borderaxespad": 0.2, "handlelength": 1.8} | place
     key = axes.legend(**options)
     for text, look in zip(key.get_texts(), names.values(), strict=True):

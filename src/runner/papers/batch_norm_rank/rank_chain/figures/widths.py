@@ -15,7 +15,6 @@ from runner.papers.batch_norm_rank.rank_chain.figures.parts import (
     BRANCH,
     NUMBERS,
     OTHER,
-    SIZES,
     SKIPS,
     TWO,
     doubling,
@@ -38,8 +37,9 @@ from runner.papers.batch_norm_rank.rank_chain.tables import (
     scaled_products,
 )
 from runner.results import style
+from runner.results.curves import curves
 from runner.results.drawing import Drawing, Finding, or_empty
-from runner.results.looks import looks_of
+from runner.results.looks import Name, looks_of
 from runner.results.rows import Tables, nonempty, select
 from runner.results.style import (
     DASHED,
@@ -96,8 +96,7 @@ def draw_fig3a(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     skips = sorted(set(shown["skip"]), reverse=True)
     words = {skip: f"γ = {skip:g}" for skip in skips} | {inf: "no skip (γ = ∞), with band"}
     looks = {words[skip]: SKIPS.get(skip, OTHER) for skip in skips}
-    sizes = {words[skip]: SIZES.get(skip, 7) for skip in skips}
-    key_of_looks(right, looks, sizes, loc="upper left")
+    key_of_looks(right, looks, loc="upper left")
     QUIET.note(left, 0.45, 0.08, BRANCH)
     panel(left, "a", "soft rank, mean over the layers", "width d")
     panel(right, "b", "soft rank / √d", "width d")
@@ -213,7 +212,7 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
                 if len(widths) == 1:
                     look, words = replace(look, dashes=""), f"{name}, d = {widths[0]}"
                 looks |= {words: look} if len(widths) else {}
-            key_of_looks(right, looks, {}, loc="upper right", bbox_to_anchor=(1, 0.88))
+            key_of_looks(right, looks, loc="upper right", bbox_to_anchor=(1, 0.88))
         for law, at, away in (
             ("gaussian", 40, (0, -11)),
             ("uniform", 11, (0, -11)),
@@ -281,17 +280,16 @@ def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         name_line(middle, rows, "rank_bound", look, text, at, away)
     doubling(left.xaxis, middle.xaxis, middle.yaxis)
     right.set_xscale("log")
-    placed, ends = rail(right, 1e-5, 2), []
-    products = scaled_products(tables).groupby(["branch", "L"], as_index=False)["log_ratio"]
-    for branch, rows in products.median().groupby("branch"):
-        color, marker = (style.RUST, "D") if "L" in branch else (style.ORANGE, "s")
-        look = Look(color, marker, hollow=branch.startswith("4 / "))
-        ratio = placed(np.exp(rows["log_ratio"]))
-        look.line(right, rows["L"], ratio)
-        ends.append((ratio[-1], f"γ = {branch}", look))
-    ticks(right.xaxis, sorted(set(scaled_products(tables)["L"])))
+    placed, products = rail(right, 1e-5, 2), scaled_products(tables)
+
+    def branch(text: str) -> Name:
+        color, marker = (style.RUST, "D") if "L" in text else (style.ORANGE, "s")
+        return Name(f"γ = {text}", Look(color, marker, hollow=text.startswith("4 / ")))
+
+    name_ends(right, curves(right, products, "L", "log_ratio", "branch", branch,
+                            height=lambda logarithms: placed(np.exp(logarithms))))  # fmt: skip
+    ticks(right.xaxis, sorted(set(products["L"])))
     ticks(right.yaxis, [1, 1e-2, 1e-4], ["1", "0.01", "0.0001"])
-    name_ends(right, ends)
     QUIET.note(left, 0.04, 0.65, "τ: threshold of\nthe soft rank")
     QUIET.note(right, 0.42, 0.6, "γ: weight of\nthe branch")
     panel(left, "a", "soft rank / bound", "width d")

@@ -19,7 +19,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from runner.commands.reference import _write
 
 from runner.commands.kept import kept_folders, read_csv, read_json
 from runner.core.catalogue import figure_study, rows_of

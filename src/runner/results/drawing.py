@@ -58,19 +58,21 @@ class Finding:
     """A sentence for the header of a picture. It is shown only if claims have certain verdicts.
 
     says: a function of the tables that returns the sentence; all numbers in it are computed from
-    the tables. holds, fails, undecided: the names of the claims that must have this verdict.
+    the tables. holds, fails, undecided: the names of the claims that must have this verdict. when:
+    further verdicts, by the claim's name.
     """
 
     says: Callable[[Tables], str]
     holds: Sequence[str] = ()
     fails: Sequence[str] = ()
     undecided: Sequence[str] = ()
+    when: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def rests_on(self) -> dict[str, str]:
         """Return the verdict that each claim must have, by the claim's name."""
         needed = {"holds": self.holds, "fails": self.fails, "undecided": self.undecided}
-        return {claim: verdict for verdict, claims in needed.items() for claim in claims}
+        return {c: verdict for verdict, claims in needed.items() for c in claims} | {**self.when}
 
     def said(self, tables: Tables, verdicts: Mapping[str, str]) -> str:
         """Return the sentence, or an empty text if it must not be shown.

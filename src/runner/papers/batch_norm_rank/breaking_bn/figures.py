@@ -264,7 +264,7 @@ FIGURES = [
         partial(draw, columns=("train_accuracy", "rank_bound"), x="steps"),
         whose="as in the paper",
         findings=[
-            Finding(partial(say_centring, verdict=verdict), **{verdict: ["centring-redundant"]})
+            Finding(partial(say_centring, verdict=verdict), when={"centring-redundant": verdict})
             for verdict in ("holds", "undecided")
         ],
         marks="lines: medians, bands: range",

@@ -130,7 +130,7 @@ FIGURES = [
         draw,
         whose="our experiment",
         findings=[
-            Finding(partial(say_norm, words=words), **{verdict: ["norm-beats-random-weights"]})
+            Finding(partial(say_norm, words=words), when={"norm-beats-random-weights": verdict})
             for verdict, words in MORE.items()
         ],
         marks="large marks: medians, dots: replicates, frame: the headline",

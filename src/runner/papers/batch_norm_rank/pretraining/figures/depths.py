@@ -351,9 +351,8 @@ def by_depth(figure: str, claim: str, first: str, *columns: str) -> Drawing:
             ),
         ]
     for (verdict, helps), (other, beats) in product(HELPS.items(), BEATS.items()):
-        says, needs = partial(say_helps, column=first, helps=helps, beats=beats), {verdict: [claim]}
-        needs[other] = [*needs.get(other, []), against]
-        findings.append(Finding(says, **needs))
+        says = partial(say_helps, column=first, helps=helps, beats=beats)
+        findings.append(Finding(says, when={claim: verdict, against: other}))
     return Drawing(
         figure,
         partial(draw_by_depth, first=first, columns=columns),

@@ -1,6 +1,5 @@
 """Draw networks by their initialization: figure 6, `rank-pretraining`, `rank-scale`."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -100,14 +99,6 @@ MORE = {
     "fails": "; but more is not always faster",
 }
 """End of the headline, by the verdict of the claim that more pre-training gives faster learning."""
-
-
-def more_findings() -> Iterator[Finding]:
-    """Yield a headline for each verdict on more pre-training. A few steps must raise the rank."""
-    for verdict, more in MORE.items():
-        needs = {verdict: ["more-is-better"]}
-        needs["holds"] = [*needs.get("holds", []), "few-steps-raise-rank"]
-        yield Finding(partial(say_more, more=more), **needs)
 
 
 def by_network(tables: Tables) -> pd.DataFrame:
@@ -343,25 +334,20 @@ AT_EQUAL_SIZE = {
 """Second half of the headline, by the verdict of the comparison at equal norm of the weights."""
 
 
-def against_findings() -> Iterator[Finding]:
-    """Yield a headline for each pair of verdicts on pre-training.
-
-    The first verdict compares pre-trained with plain networks. The second verdict compares them
-    with random weights of equal norm.
-    """
-    for (plain, helps), (equal, beats) in product(HELPS.items(), AT_EQUAL_SIZE.items()):
-        needs: dict[str, list[str]] = {plain: ["helps-against-nothing"]}
-        needs[equal] = [*needs.get(equal, []), "helps-beyond-scale"]
-        yield Finding(partial(say_against, helps=helps, beats=beats), **needs)
-
-
 FIGURES = [
     Drawing(
         "rank-fig6",
         draw_rank_and_accuracy,
         whose="following the authors' code",
         unread=("pretraining",),
-        findings=[*more_findings()],
+        findings=[
+            Finding(
+                partial(say_more, more=more),
+                holds=["few-steps-raise-rank"],
+                when={"more-is-better": verdict},
+            )
+            for verdict, more in MORE.items()
+        ],
         marks="lines: medians, bands: range",
         caption="(a) shows the training accuracy and (b) the mean r by epoch. The mean r is the"
         " harmonic mean, over seven layers, of a lower bound r of the rank. Lines are"
@@ -375,7 +361,7 @@ FIGURES = [
         whose="ours, following the authors' code",
         unread=("pretraining",),
         findings=[
-            Finding(partial(say_scale, verdict=verdict), **{verdict: ["rank-beyond-scale"]})
+            Finding(partial(say_scale, verdict=verdict), when={"rank-beyond-scale": verdict})
             for verdict in ("holds", "fails", "undecided")
         ],
         marks="large marks: medians, dots: networks",
@@ -391,7 +377,13 @@ FIGURES = [
         draw_against,
         whose="ours, following the authors' code",
         unread=("pretraining",),
-        findings=[*against_findings()],
+        findings=[
+            Finding(
+                partial(say_against, helps=helps, beats=beats),
+                when={"helps-against-nothing": plain, "helps-beyond-scale": equal},
+            )
+            for (plain, helps), (equal, beats) in product(HELPS.items(), AT_EQUAL_SIZE.items())
+        ],
         marks="large marks: medians, dots: networks, frame: the headline",
         caption=caption_against,
         shows={"method": ["pretrained", *AGAINST]},

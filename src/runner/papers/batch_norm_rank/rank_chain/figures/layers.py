@@ -82,7 +82,8 @@ def draw_fig3b(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         return Name(text, Look(colors[index], "", width=3.4 if index == 1 else 2.0))
 
     columns, first = ("layer", "singular_value", "index", named), [*colors][::-1]
-    curves(left, values[values["index"] == 1], *columns, replicates="range")
+    largest = values[values["index"] == 1]
+    curves(left, largest, *columns, replicates="range", linestyle="")  # only the band
     for axes in (left, right):
         ends = dict(zip(first, curves(axes, values, *columns, first=first, zorder=4), strict=True))
         axes.set_xlim(0, max(1, values["layer"].max()))

@@ -1,14 +1,18 @@
 """The layers: import-linter holds them, and would notice one that goes astray."""
 
+import inspect
 import re
 import shutil
 import subprocess
 import sys
+from functools import partial
 from graphlib import CycleError, TopologicalSorter
 
 import grimp
 import pytest
 from scratch_copy import REPOSITORY, lint
+
+from runner.core.catalogue import part_of, studies
 
 ASTRAY = (
     ("core/errors.py", "from runner.runs import tables"),
@@ -89,3 +93,24 @@ def test_what_checks_a_command_starts_without_torch():
         code = f"import sys, {imported}; assert not set({absent}) & set(sys.modules)"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
+
+
+def drawings() -> dict[str, int]:
+    """How many lines the function has that draws a figure or a preview, by its name."""
+    lines = {}
+    for study in studies():
+        module = part_of(study, "figures")
+        draws = [drawing.draw for drawing in getattr(module, "FIGURES", [])]
+        for draw in [*draws, getattr(module, "overview", None)]:
+            while isinstance(draw, partial):
+                draw = draw.func
+            if draw is not None:
+                where = f"{draw.__module__}.{draw.__name__}"
+                lines[where] = len(inspect.getsource(draw).splitlines())
+    return lines
+
+
+def test_a_drawing_has_at_most_eighty_lines():
+    lines = drawings()
+    assert len(lines) > 40
+    assert {where: count for where, count in lines.items() if count > 80} == {}

@@ -46,7 +46,8 @@ def _lines(axes: Axes, drawn: pd.DataFrame, x: str, column: str) -> list[End]:
 def draw_gradients(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw growth of gradients and r by depth, and the orthogonality gap by width.
 
-    Depths are compared at the width that equals the batch size N, widths at the largest depth.
+    Depths are compared at the width that equals the batch size N, or at the largest width if no
+    network has this width. Widths are compared at the largest depth.
     Lines are medians, bands the range. Returns the picture, and a table with median and range for
     each network, width and depth.
     """
@@ -54,11 +55,14 @@ def draw_gradients(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
     keys = ["network", "d", "L", "N"]
     drawn = spread(networks(tables).sort_values(keys), keys, ["ratio", "rank_bound", "gap"])
-    square, deepest = drawn[drawn["d"] == drawn["N"]], drawn[drawn["L"] == drawn["L"].max()]
+    has_square = (drawn["d"] == drawn["N"]).any()
+    width = drawn["N"].max() if has_square else drawn["d"].max()
+    compared = drawn[drawn["d"] == (drawn["N"] if has_square else width)]
+    deepest = drawn[drawn["L"] == drawn["L"].max()]
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.62, right=1.55)
     for axes, column in ((left, "ratio"), (middle, "rank_bound")):
         axes.set_yscale("log")
-        _lines(axes, square, "L", column)
+        _lines(axes, compared, "L", column)
     depths = np.arange(1, drawn["L"].max())
     guide(left, depths, RELU_GRADIENT_GROWTH ** (depths - 1))
     words = f"dotted, theory:\n× {RELU_GRADIENT_GROWTH:.2f} per layer"
@@ -68,7 +72,7 @@ def draw_gradients(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     ticks(right.xaxis, sorted(deepest["d"].unique()))
     name_ends(right, _lines(right, deepest, "d", "gap"))
     QUIET.note(right, 0.04, 0.8, "0: samples are\northogonal")
-    depth = f"depth L (width {drawn['N'].max()})"
+    depth = f"depth L (width {width})"
     panel(left, "a", "first / last gradient", depth)
     panel(middle, "b", "r of the last layer", depth)
     panel(right, "c", f"orthogonality gap, L = {drawn['L'].max()}", "width d")

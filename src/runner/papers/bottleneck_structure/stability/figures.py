@@ -1,5 +1,6 @@
 """Draw the figure of study `stability`, which is also its preview."""
 
+from contextlib import suppress
 from itertools import cycle
 
 import numpy as np
@@ -8,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.results.drawing import Drawing, Finding, or_empty
-from runner.results.rows import Tables, nonempty, select
+from runner.results.rows import NoRows, Tables, nonempty, select
 from runner.results.style import (
     BLUE,
     BROWN,
@@ -95,13 +96,15 @@ def _lines(axes: Axes, rows: pd.DataFrame, x: str, y: str, apart: float = 0.0) -
     A line is interrupted where fewer than FEWEST networks have a finite value above zero. x: "rate"
     or "depth", on the x-axis; the other one has the lines. y: the column. apart: distance in x
     between the marks of neighboring lines. Returns the names of the lines with their looks, by
-    depth or rate.
+    depth or rate. Raises NoRows if no point has enough networks.
     """
     other = {"rate": "depth", "depth": "rate"}[x]
     rows = rows.assign(height=rows[y] / rows["depth"])
     rows = rows.assign(
         height=rows["height"].where(np.isfinite(rows["height"]) & (rows["height"] > 0))
     )
+    enough = rows.groupby([x, other])["height"].transform("count") >= FEWEST
+    nonempty(rows[enough], f"{FEWEST} networks whose\nmedian can be drawn")
     ramp, signs = LINES[other]
     colors = shades(sorted({*rows[other]} - {0}), *ramp)
     markers = dict(zip(colors, cycle(signs), strict=False))
@@ -141,10 +144,11 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         "before",
         *(f"{rate:g}" if far else "" for rate, far in zip(rates, apart, strict=True)),
     ]
+    fitting = metrics.assign(rate=places).query("train_cost < 0.1 and task == 'figure-1'")
     for axes, column in ((left, "curvature"), (middle, "ntk_trace")):
         with or_empty(axes):
-            fitting = metrics.assign(rate=places).query("train_cost < 0.1")
-            looks = _lines(axes, select(fitting, task="figure-1"), "rate", column)
+            nonempty(fitting, "networks that fit\nfigure 1's task")
+            looks = _lines(axes, fitting, "rate", column)
             axes.set(xscale="log", xlim=(first / 1.5, 1.3 * rates[-1]))
             ticks(axes.xaxis, [first, *rates], labels)
             low, high = axes.get_ylim()
@@ -154,7 +158,7 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
                 guide(axes, rates, 2 / rates)
                 QUIET.note(axes, 0.99, 0.8, "edge:\n2/c", ha="right")
                 _key(axes, looks, 0.09, 0.06)
-    with or_empty(middle):
+    with suppress(NoRows):
         fall = lowered(tables)
         drawn = fall.dropna(subset="median")
         words = f"c = {fall['largest'].iloc[0]:g} / before,\nmedians at L = {drawn['depth'].min()}"

@@ -79,7 +79,7 @@ def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     arms = [[arm for arm in ARMS if any(arm in set(g["arm"]) for _, g in row)] for row in rows]
     heights = [0.42 * len(names) + 0.3 for names in arms]
     cols, size = min(ACROSS, len(networks)), {"heights": heights, "left": 1.5, "gap": 1.0}
-    size |= {"height": sum(heights) + 1.1 * len(rows), "right": 0.95, "between": 1.1}
+    size |= {"height": sum(heights) + 1.1 * len(rows), "right": 1.05, "between": 1.1}
     picture, panels = sheet(len(rows), cols, sharex=True, sharey="row", **size)
     for axes in panels.flat[len(networks) :]:
         axes.remove()

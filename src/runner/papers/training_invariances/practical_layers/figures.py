@@ -69,7 +69,8 @@ def draw_practice(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             y = row + 0.18 * (lane - 1.5)
             right.hlines(y, points.min(), points.max(), of_method.color, linewidth=1.2)
             of_method.line(right, points.median(), y, markersize=6)
-    for lane, (method, of_method) in enumerate(OPTIMIZERS.items()):
+    used = {method: look for method, look in OPTIMIZERS.items() if method in set(fitted["method"])}
+    for lane, (method, of_method) in enumerate(used.items()):
         x, y = (-0.35, 0.45)[lane % 2], (-1.9, -1.25)[lane // 2]
         of_method.line(right, x, y, markersize=6)
         of_method.name(right, x + 0.07, y, method, ha="left")

@@ -80,7 +80,7 @@ def draw_fig3a(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     metrics = averages(tables)
     shown = nonempty(powers_of_two(metrics), "width that is a power of two")
     shown = shown.assign(ratio=shown["soft_rank"] / shown["width"] ** 0.5)
-    picture, ((left, right),) = sheet(gap=0.75)
+    picture, ((left, right),) = sheet(gap=0.75, right=1.25)
     without, near = shown[shown["skip"] == inf], SKIPS[inf]
     for axes, column, power in ((left, "soft_rank", 0), (right, "ratio", 0.5)):
         lines_by_gamma(axes, shown, column, SKIPS)
@@ -93,10 +93,9 @@ def draw_fig3a(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         powers = exponents(shown, ["skip"], "width", "soft_rank")
         slopes_of = f"every γ: slopes\n{powers.min():.2f} to {powers.max():.2f}"
         name_line(left, without, "soft_rank", near, slopes_of, 60, (-9, 12))
-    skips = sorted(set(shown["skip"]), reverse=True)
-    words = {skip: f"γ = {skip:g}" for skip in skips} | {inf: "no skip (γ = ∞), with band"}
-    looks = {words[skip]: SKIPS.get(skip, OTHER) for skip in skips}
-    key_of_looks(right, looks, loc="upper left")
+    last = shown.sort_values("width").groupby("skip")["ratio"].last()
+    words = {skip: f"γ = {skip:g}" for skip in last.index} | {inf: "no skip:\nγ = ∞, band"}
+    name_ends(right, [(y, words[skip], SKIPS.get(skip, OTHER)) for skip, y in last.items()])
     QUIET.note(left, 0.45, 0.08, BRANCH)
     panel(left, "a", "soft rank, mean over the layers", "width d")
     panel(right, "b", "soft rank / √d", "width d")

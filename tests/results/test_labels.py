@@ -69,6 +69,7 @@ def test_a_printed_table_has_the_names_of_each_column():
             """NAMES["method"]['sgd'] is ('SGD', 'red'): it must be a text or a Name""",
         ),
         ("MEASURES = {'loss': 1}", "MEASURES['loss'] is 1: it must be a text"),
+        ("UNMET = {('my_study',): 'x'}", "a key of UNMET is ('my_study',): it must be a text"),
     ],
 )
 def test_a_table_of_names_in_another_form_is_one_line_that_names_the_entry(written, text, said):
@@ -76,6 +77,12 @@ def test_a_table_of_names_in_another_form_is_one_line_that_names_the_entry(writt
         names_in(written(text))
     assert said in str(error.value) and "names.py: " in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_name_may_be_for_one_study_alone(written):
+    package = written("MEASURES = {'n': 'number', ('first', 'n'): 'N', ('second', 'n'): 'ν'}")
+    first, third = (names_in(f"{package}.{study}").column("n") for study in ("first", "third"))
+    assert (first, third) == ("N", "number")
 
 
 def test_a_module_that_names_needs_and_that_is_absent_is_not_hidden(written):

@@ -2,7 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from runner.results import quantities
 from runner.results.evidence import verdict
+from runner.results.labels import Names
+from runner.results.looks import Name
 from runner.results.quantities import Quantity, Rule, Tables, quantity
 
 
@@ -19,7 +22,7 @@ def distance(tables: Tables) -> pd.DataFrame:
 def test_a_rule_prints_all_that_it_is():
     rule = ratio("sgd", ("a", "b_c"), "m <= d ** 2 and n == 2 * p").given("rank == d").above(1)
     where = "m ≤ d² and n = 2 p and rank = d"
-    assert str(rule) == f"sgd / a, b c is above 1 at every d and m where {where}"
+    assert str(rule) == f"SGD / a, b c is above 1 at every d and m where {where}"
     largest = ratio("sgd", (), "d == d.max() and my_kind == 'a'").below(-2)
     assert str(largest).endswith("below −2 at every d and m where d is maximal and my kind = a")
     assert str(ratio("a", ("b",), "m > 1", 0.2).within(0.5, of=1)) == (
@@ -28,12 +31,24 @@ def test_a_rule_prints_all_that_it_is():
     assert str(distance().always("=", 0)) == "distance is always exactly 0"
 
 
-def test_a_module_says_what_its_rules_print(monkeypatch):
-    words = {"sgd": "error of SGD", "m <= d ** 2": "m is small", "fit": "all networks fit"}
+def test_a_rule_has_the_names_for_rules_in_names(monkeypatch):
+    names = Names(
+        {"m": Name("width", rule="size"), "error": "test error"},
+        {
+            "method": {"sgd": "trained", "a": Name("A", rule="method A")},
+            "series": {"sgd": Name("SGD\non all", rule="all of\nSGD"), ("a", "b"): "either"},
+            "top": {"a": Name("a", rule="the upper one")},
+        },
+        {"m <= d ** 2": "m is small", "fit": "all networks fit"},
+    )
+    monkeypatch.setattr(quantities, "names_in", lambda package: names)
     rule = ratio("sgd", ("a",), "m <= d ** 2").given("fit").above(1)
-    monkeypatch.setitem(globals(), "PRINTED", words)
     assert str(rule) == (
-        "error of SGD / a is above 1 at every d and m where m is small and all networks fit"
+        "all of SGD / method A is above 1 at every d and size where m is small and all networks fit"
+    )
+    assert str(ratio("a", ("a", "b"), "m > 1").above(1)).startswith("the upper one / either is")
+    assert str(ratio("error", ("c_d",), "x == 'sgd'").above(1)) == (
+        "test error / c d is above 1 at every d and size where x = all of SGD"
     )
 
 

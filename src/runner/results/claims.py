@@ -277,7 +277,7 @@ def _lacking(claim: Claim, tables: Tables) -> str:
     for column, needed in claim.needs.items():
         present = max((t[column].nunique() for t in tables.values() if column in t), default=0)
         if present < needed:
-            word = claim.rules[0].quantity.names.column(column)
+            word = claim.rules[0].quantity.names.column_in_rule(column)
             values = "value" if present == 1 else "values"
             return f"the tables have {present or 'no'} {values} of {word}; {needed} are needed"
     return ""

@@ -8,12 +8,14 @@ it. The file may define
     CONDITIONS = {"m == d ** 2": "m = d²"}                  # conditions on rows, in words
     UNMET = {"m == d ** 2": "m is not d²"}                  # that such a condition is not met
 
-Each name in NAMES is a text, or a `Name`, which may have a look.
+Each name in MEASURES and NAMES is a text, or a `Name`: it may have a look, and another name in
+rules. A key of NAMES may be a tuple of values, which rules call by one name. In MEASURES,
+CONDITIONS and UNMET, a key `("rank_one", "excess")` is for the study `rank_one` alone.
 """
 
 import importlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -23,7 +25,7 @@ from typing import Any
 
 from runner.core.catalogue import package_of
 from runner.core.errors import InputError
-from runner.results.looks import Look, Name
+from runner.results.looks import Look, Name, as_name
 
 DATASETS = {
     "digits": "digits",
@@ -47,31 +49,29 @@ SHARED: dict[str, dict[Any, str | Name]] = {
 class Names:
     """Printed names of columns, of values by column, and of conditions.
 
-    unmet: for a condition, the text that it is not met. others: what the rules of one study call
-    columns, values or conditions instead.
+    unmet: for a condition, the text that it is not met.
     """
 
-    columns: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str | Name] = field(default_factory=dict)
     values: Mapping[str, Mapping[Any, str | Name]] = field(default_factory=dict)
     conditions: Mapping[str, str] = field(default_factory=dict)
     unmet: Mapping[str, str] = field(default_factory=dict)
-    others: Mapping[Any, str] = field(default_factory=dict)
-
-    def with_others(self, printed: Mapping[Any, str]) -> "Names":
-        """Return a copy of these names in which the entries of `printed` replace older entries."""
-        texts = {name: words for name, words in printed.items() if isinstance(name, str)}
-        columns, conditions = {**self.columns, **texts}, {**self.conditions, **texts}
-        return Names(columns, self.values, conditions, self.unmet, printed)
 
     def column(self, name: str) -> str:
         """Return the printed name of a column, by default with spaces instead of underscores.
 
         A name `<column>_before` is a measurement before training; its printed name says this.
         """
-        label = self.columns.get(name.removesuffix("_before"))
-        if label and name.endswith("_before"):
-            label += " before training"
-        return label or name.replace("_", " ")
+        return self._column(name, lambda found: found.printed)
+
+    def column_in_rule(self, name: str) -> str:
+        """Return what a rule calls a column."""
+        return self._column(name, lambda found: found.in_rule)
+
+    def _column(self, name: str, text: Callable[[Name], str]) -> str:
+        if (found := self.columns.get(name.removesuffix("_before"))) is None:
+            return name.replace("_", " ")
+        return text(as_name(found)) + (" before training" if name.endswith("_before") else "")
 
     def entry(self, column: str, value: Any) -> Name | None:
         """Return the name and look of a value in a column; None if `names.py` does not list it.
@@ -81,7 +81,7 @@ class Names:
         columns = dict.fromkeys([column, column.removesuffix("s")])
         for table in [every.get(name) for name in columns for every in (self.values, SHARED)]:
             if table and (found := table.get(value)) is not None:
-                return Name(found) if isinstance(found, str) else found
+                return as_name(found)
         return None
 
     def value(self, column: str, value: Any) -> str:
@@ -94,32 +94,29 @@ class Names:
         return f"{value:g}" if isinstance(value, float) else str(value)
 
     def listed(self, column: str) -> list[Any]:
-        """Return the values of a column that have a printed name."""
-        return [*self.values.get(column, {}), *SHARED.get(column, {})]
+        """Return the values of a column that have a printed name, without tuples of values."""
+        values = [*self.values.get(column, {}), *SHARED.get(column, {})]
+        return [value for value in values if not isinstance(value, tuple)]
 
     def look(self, column: str, value: Any) -> Look | None:
         """Return the look of a value in a column; None if `names.py` lists none."""
         found = self.entry(column, value)
         return found.look if found else None
 
-    def in_rule(self, value: str, column: str = "") -> str:
-        """Return what a rule calls a value.
+    def in_rule(self, value: Any, column: str = "") -> str | None:
+        """Return what a rule calls a value, or a tuple of values; None if it has no name.
 
-        column: the value's column. Without it, the value is a word in a rule's code, whose column
-        is not known: the first name of this value in any column is used.
+        column: the value's column. Without it, the value may be of any column, as a word in a
+        rule's code: the first name that is for rules is used, or else the first name.
         """
-        if name := self.others.get(value) or self.others.get(value.replace("_", " ")):
-            return name.replace("\n", " ")
-        if column:
-            return self.value(column, value)
-        found = (self.entry(column, value) for column in [*self.values, *SHARED])
-        words = next(filter(None, found), Name(value.replace("_", " "))).printed
-        return words.replace("\n", " ")
+        columns = [column] if column else [*self.values, *SHARED]
+        found = [name for each in columns if (name := self.entry(each, value))]
+        first = next((name for name in found if name.rule), next(iter(found), None))
+        return first.in_rule if first else None
 
     def has(self, value: Any) -> bool:
-        """Return whether a value has a printed name in some column, or in the rules of a study."""
-        listed = (value in table for table in [*self.values.values(), *SHARED.values()])
-        return value in self.others or any(listed)
+        """Return whether a value has a printed name in some column."""
+        return self.in_rule(value) is not None
 
     def condition(self, code: str) -> str:
         """Return a condition in words, or as a formula if it has no words: `m = d²`.
@@ -131,8 +128,9 @@ class Names:
         return "".join(self.conditions.get(part) or self._formula(part) for part in parts)
 
     def _formula(self, code: str) -> str:
-        code = re.sub(r"(['\"])(.*?)\1", lambda match: self.in_rule(match[2]), code)
-        names = {name: printed for name, printed in self.columns.items() if name.isidentifier()}
+        code = re.sub(r"(['\"])(.*?)\1", lambda match: self.in_rule(match[2]) or match[2], code)
+        known = [name for name in self.columns if name.isidentifier()]
+        names = {name: self.column_in_rule(name) for name in known}
         code = re.sub(r"\b[^\W\d]\w*", lambda match: names.get(match[0], match[0]), code)
         for pattern, sign in SIGNS.items():
             code = re.sub(pattern, sign, code)
@@ -200,12 +198,30 @@ def names_in(package: str) -> Names:
         for value, entry in table.items():
             needed = f"a text or a Name, as {name}"
             _check(module, f"{where}[{value!r}]", entry, (str, Name), needed)
-    texts = [getattr(module, table, {}) for table in ("MEASURES", "CONDITIONS", "UNMET")]
-    for table, entries in zip(("MEASURES", "CONDITIONS", "UNMET"), texts, strict=True):
-        _check(module, table, entries, Mapping, "a table of texts")
-        for key, words in entries.items():
-            _check(module, f"{table}[{key!r}]", words, str, "a text")
-    return Names(texts[0], values, *texts[1:])
+    columns, conditions, unmet = (
+        _of_study(package.rpartition(".")[2], _texts(module, table, kinds))
+        for table, kinds in (("MEASURES", (str, Name)), ("CONDITIONS", str), ("UNMET", str))
+    )
+    return Names(columns, values, conditions, unmet)
+
+
+def _texts(module: ModuleType, table: str, kinds: Any) -> Mapping[Any, Any]:
+    """Return a table of `names.py` whose entries are of some kinds; raise InputError if not."""
+    entries = getattr(module, table, {})
+    _check(module, table, entries, Mapping, "a table of texts")
+    for key, words in entries.items():
+        _check(module, f"{table}[{key!r}]", words, kinds, "a text")
+        if isinstance(key, tuple) and len(key) != 2:
+            needed = 'a text, or a study with a text, ("my_study", "loss")'
+            raise InputError(f"{module.__file__}: a key of {table} is {key!r}: it must be {needed}")
+    return entries
+
+
+def _of_study(study: str, table: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the entries of a table that are for all studies, replaced by those of one study."""
+    shared = {key: words for key, words in table.items() if isinstance(key, str)}
+    pairs = {key: words for key, words in table.items() if isinstance(key, tuple)}
+    return shared | {name: words for (owner, name), words in pairs.items() if owner == study}
 
 
 def _check(module: ModuleType, where: str, value: Any, kind: Any, needed: str) -> None:

@@ -172,6 +172,16 @@ class Name:
         """Return the name in pictures, with its line breaks."""
         return self.short or self.printed
 
+    @property
+    def in_rule(self) -> str:
+        """Return the name in rules of claims, in one line."""
+        return (self.rule or self.printed).replace("\n", " ")
+
+
+def as_name(entry: str | Name) -> Name:
+    """Return an entry of a table of names as a `Name`."""
+    return Name(entry) if isinstance(entry, str) else entry
+
 
 Table = Mapping[Any, str | Name]
 """Names by the values of one column."""
@@ -179,8 +189,7 @@ Table = Mapping[Any, str | Name]
 
 def name_of(names: Table, value: Any) -> Name:
     """Return the name of a value in a table of names; a value without one is called as it is."""
-    found = names.get(value, str(value))
-    return Name(found) if isinstance(found, str) else found
+    return as_name(names.get(value, str(value)))
 
 
 def looks_of(names: Table) -> dict[Any, Look]:

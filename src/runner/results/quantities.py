@@ -14,7 +14,6 @@ the quantity is the rule of a claim: `ratio("sgd", "construction").above(1)`.
 
 import inspect
 import string
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -83,9 +82,11 @@ class Quantity:
         fields = {field for _, field, _, _ in string.Formatter().parse(self.name) if field}
         printed = fields | {"where"}
         defaults = inspect.signature(self.function).parameters
-        words = {key: _in_words(value, self.names) for key, value in self.arguments.items()}
+        words = {key: _in_words(value, self.names, key) for key, value in self.arguments.items()}
         others = [
-            words[key] if self.names.has(value) else f"{self.names.column(key)} = {words[key]}"
+            words[key]
+            if self.names.has(value)
+            else f"{self.names.column_in_rule(key)} = {words[key]}"
             for key, value in self.arguments.items()
             if key not in printed and value != defaults[key].default
         ]
@@ -93,19 +94,13 @@ class Quantity:
 
     @property
     def names(self) -> Names:
-        """Return the printed names that the quantity uses.
-
-        They are the names of its paper. The dictionary PRINTED in the function's module replaces
-        some of them.
-        """
-        module = self.function.__module__
-        printed = getattr(sys.modules[module], "PRINTED", {})
-        return names_in(module.rpartition(".")[0]).with_others(printed)
+        """Return the printed names that the quantity uses: those of its study or paper."""
+        return names_in(self.function.__module__.rpartition(".")[0])
 
     @property
     def place(self) -> str:
         """Return a text about the points at which a rule is tested: ` at every d where m = d²`."""
-        *first, last = map(self.names.column, self.each or ("",))
+        *first, last = map(self.names.column_in_rule, self.each or ("",))
         points = f" at every {', '.join(first)}{' and ' if first else ''}{last}" if last else ""
         conditions = (str(self.arguments.get("where", "")), self.assumed)
         where = " and ".join(filter(None, conditions))
@@ -168,12 +163,19 @@ class Quantity:
         return Rule(self, Always(relation, bound))
 
 
-def _in_words(value: Any, names: Names) -> str:
+def _in_words(value: Any, names: Names, column: str) -> str:
+    """Return an argument of a quantity in words.
+
+    column: the argument's name. It may be a column of the table, which has the value.
+    """
     if isinstance(value, tuple):
-        return names.others.get(value) or ", ".join(_in_words(part, names) for part in value)
+        parts = (_in_words(part, names, column) for part in value)
+        return names.in_rule(value) or ", ".join(parts)
     if not isinstance(value, str):
         return number(value) if isinstance(value, float) else str(value)
-    return names.column(value) if value in names.columns else names.in_rule(value)
+    if value in names.columns:
+        return names.column_in_rule(value)
+    return names.in_rule(value, column) or names.in_rule(value) or value.replace("_", " ")
 
 
 @dataclass(frozen=True)
@@ -224,8 +226,8 @@ class Rule:
 def _place(symbol: str, value: Any, names: Names) -> str:
     """Return a value of a point in words: `d = 5`, or a name alone."""
     if isinstance(value, str):
-        return names.in_rule(value, symbol)
-    return f"{names.column(symbol)} = {'∞' if np.isinf(value) else number(value)}"
+        return names.in_rule(value, symbol) or value
+    return f"{names.column_in_rule(symbol)} = {'∞' if np.isinf(value) else number(value)}"
 
 
 def quantity(

@@ -46,6 +46,8 @@ NAMES = {
         ),
         "vanilla_random_pixels": Name("plain, random\npixels", Look(INK, "", DOTTED, 1.8)),
         "pretrained": Name("pre-trained", rule="pre-trained networks"),
+        "M = 5": Name("M = 5", rule="pre-trained networks (5 steps)"),
+        "M = 75": Name("M = 75", rule="pre-trained networks (75 steps)"),
         "scale_matched": Name(
             "random weights\nof the same size", Look(GREY, "D", DASHED, hollow=True)
         ),
@@ -65,11 +67,14 @@ NAMES = {
     },
     "init": {
         "pytorch": Name("usual\ninitialization", BATCH_NORM),
-        "asymmetric": Name("asymmetric\ninitialization", ASYMMETRIC),
+        "asymmetric": Name(
+            "asymmetric\ninitialization", ASYMMETRIC, rule="asymmetric initialization"
+        ),
     },
     "network": {
         "ReLU, batch norm": Name("ReLU,\nbatch norm", BATCH_NORM),
         "ReLU, plain": Name("ReLU, plain", PLAIN),
+        "batch norm": Name("batch norm", rule="networks with batch norm"),
         "linear, batch norm": Name("linear,\nbatch norm", Look(SKY, "^", DASHED)),
         "linear, batch norm, orthogonal weights": Name(
             "linear, batch\nnorm, orthogonal\nweights",
@@ -102,14 +107,20 @@ MEASURES = {
     "test_loss": "test loss",
     "test_accuracy": "test accuracy",
     "gradient_alignment": "alignment of gradients",
-    "law": "distribution",
+    "law": Name("distribution", rule="distribution of the weights"),
     "tau": "τ",
-    "dtype": "floating-point type",
-    "index": "index i",
+    "dtype": Name("floating-point type", rule="precision"),
+    "index": Name("index i", rule="i"),
+    "range": Name("range", rule="range of d"),
+    "soft rank": "the soft rank",
+    "r before training": "mean r before training",
 }
 """Names of the tables' columns in pictures."""
 
 CONDITIONS = {
+    "law == 'gaussian'": "the weights are Gaussian",
+    "depth == depth.min()": "the depth is the smallest",
+    "depth == depth.max()": "the depth is the largest",
     "fit_of_batch_norm > 0.5": "with batch norm the learned fraction is above 0.5",
     "M >= 1000": "pre-training has at least 1,000 minibatches",
     "M >= 1000 and epochs >= 50": "pre-training has at least 1,000 minibatches and training at"

@@ -15,18 +15,32 @@ MEASURES = {
     "parameter_norm": "‖θ‖²",
     "train_cost": "training cost",
     "excess": "‖θ‖² − k L",
+    ("example20", "excess"): Name("‖θ‖² − k L", rule="‖θ‖² − 3 L"),
+    ("rank_one", "excess"): Name("‖θ‖² − k L", rule="‖θ‖² − L"),
+    "after_first": "|‖θ‖² − L Rank A − 2 log |A|₊|",
+    "after_second": "|‖θ‖² − L Rank A − 2 log |A|₊ − ‖log₊ AᵀA‖² / (2 L)|",
     "representation_cost": "cost by the formula",
     "off_formula": "relative distance of ‖θ‖² from the formula",
-    "middle_lipschitz": "largest Lipschitz constant of a hidden layer",
+    "middle_lipschitz": Name(
+        "largest Lipschitz constant of a hidden layer",
+        rule="the largest Lipschitz constant of a hidden layer",
+    ),
     "lipschitz": "largest Lipschitz constant",
-    "ntk_trace": "Tr Θ",
+    "ntk_trace": Name("Tr Θ", rule="Tr Θ (Θ: tangent kernel)"),
+    "log_ntk": "log(largest Tr Θ / L)",
+    ("stability", "distance"): Name(
+        "distance",
+        rule="relative change of the middle layer's kernel matrix from the depth before",
+    ),
     "jacobian_rank": "rank of the Jacobian",
-    "bottleneck_rank": "smallest rank of any layer",
-    "knn_r2_axis": "R² of (w·v)²",
-    "knn_r2_orthogonal": "R² of ‖(I − w wᵀ) v‖²",
+    "bottleneck_rank": Name("smallest rank of any layer", rule="smallest rank of a layer"),
+    "knn_r2_axis": Name("R² of (w·v)²", rule="(w·v)²"),
+    "knn_r2_orthogonal": Name("R² of ‖(I − w wᵀ) v‖²", rule="‖(I − w wᵀ) v‖²"),
     "step_r2": "R² of the next step",
-    "orbit_ratio": "distances in orbits of the symmetry",
-    "plane_ratio": "distances in rings orthogonal to w",
+    "orbit_ratio": Name("distances in orbits of the symmetry", rule="random orbits"),
+    "plane_ratio": Name(
+        "distances in rings orthogonal to w", rule="orbits in the plane of figure 2c"
+    ),
 }
 """Names of the tables' columns in pictures and printed tables."""
 
@@ -75,6 +89,19 @@ NAMES = {
 """Names and looks of values, by column."""
 
 CONDITIONS = {
+    "fit": "all best solutions of the task fit the data",
+    "depths >= 3": "the task has a range of three or more depths of equal rank",
+    "L == L.max()": "L is the largest depth",
+    "L == L.min()": "L is the smallest depth",
+    "L >= 12": "the depth is 12 or more",
+    "λ == λ.max()": "λ is the largest",
+    "λ == λ.min()": "λ is the smallest",
+    "rank < 2": "the network has a rank below 2",
+    "sizes >= 3": "networks of the task fit at three or more values of N",
+    "c > 0 and train_cost < 0.1": "the network fits after gradient descent",
+    "c == 0": "gradient descent has taken no step",
+    "points > 0": "the inequality applies to at least one point",
+    "imbalance <= 1e-3": "its imbalance is at most 0.001",
     "test_cost < 0.1": "the test error is below 0.1",
     "recipe == 'minimum'": "the network is a best solution",
     "E == 0": "the data have no noise",

@@ -22,16 +22,6 @@ ROOM = (
     " {room.min:.3g} (median {room.median:.3g}), the larger side {upper.median:.3g} (median)"
 )
 
-PRINTED = {
-    "schatten": "the inequality of Appendix A.1",
-    "proposition-9": "Proposition 9 with the factor of its proof",
-    "proposition-9-segment": "the second part of Proposition 9",
-    "linear": "‖θ‖² ≥ L ‖A‖^(2/L)",
-    "points > 0": "the inequality applies to at least one point",
-    "imbalance <= 1e-3": "its imbalance is at most 0.001",
-}
-"""Printed names of theorems and conditions."""
-
 
 @quantity("number of points at which a network violates {theorem}")
 def violations(tables: Tables, theorem: str, where: str = "points > 0") -> pd.DataFrame:

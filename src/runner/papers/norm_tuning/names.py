@@ -35,7 +35,7 @@ MEASURES = {
     "train_loss": "training loss",
     "train_accuracy": "training accuracy",
     "train_samples": "training examples",
-    "samples": "number of training examples",
+    "samples": Name("number of training examples", rule="number of samples"),
     "epochs": "number of epochs",
     "layer": "kind of layer",
 }
@@ -85,7 +85,7 @@ NAMES = {
             "SGD, fixed\nstatistics",
         ),
         "sgd again": Name("sgd again", Look(BLUE, "o", DASHED, 1.5, hollow=True)),
-        "sgd": Name("SGD on γ and β", TRAINED, "SGD on\nγ and β"),
+        "sgd": Name("SGD on γ and β", TRAINED, "SGD on\nγ and β", "SGD on γ and β"),
         "teacher construction": Name(
             "construction from the target",
             SET,
@@ -122,6 +122,11 @@ NAMES = {
             Look(OLIVE, "s", "", hollow=True),
             rule="Adam with active hidden ReLUs in coordinates of K",
         ),
+        ("teacher construction", "student construction"): "either construction",
+        ("sgd", "teacher construction", "student construction"): "SGD on γ and β, or of either"
+        " construction,",
+        ("teacher construction", "dense by adam"): "the construction, or of a dense network trained"
+        " by Adam,",
     },
     "theorem": {
         "low_rank": Name("Corollary 1", Look(NAVY), "○ Corollary 1, low rank"),
@@ -150,6 +155,7 @@ NAMES = {
         "batch_norm with biases": "BatchNorm with biases",
         "layer_norm with biases": "LayerNorm with biases",
         "rms_norm with biases": "RMSNorm with biases",
+        ("layer_norm with biases", "rms_norm with biases"): "LayerNorm or RMSNorm with biases",
     },
     "solver": {"least_squares": "least squares", "least_squares+lu": "least squares + lu"},
     "distribution": {"torch_default": "torch default"},

@@ -27,6 +27,9 @@ MEASURES = {
     "log_flow_time": "log t",
     "data": "dataset",
     "item": "item of Theorem 1",
+    "graph": Name("graph", rule="kind of network"),
+    "1 - operator_ratio": "1 − ‖W‖₂² / ‖W‖²",
+    "1 - alignment": "1 − |⟨v, u⟩|",
 }
 """What pictures and printed tables call the columns of tables."""
 
@@ -62,6 +65,7 @@ NAMES = {
         "random_graph": Name("random graph", rule="random graphs"),
         "dense_graph": Name("dense graph", rule="graphs with DenseNet connections"),
     },
+    "graph": {"layers": Name("layers", rule="networks of layers")},
     "loss_function": {"cross_entropy": "cross-entropy"},
     "network": {
         "average_pooling": "average pooling",
@@ -84,6 +88,21 @@ CONDITIONS = {
     "promised": "the paper says that they are conserved",
     "not diverged": "training does not diverge",
     "separates": "the risk falls below loss(0) / n",
+    "pair == 'full' and linear and promised": "the quantity is D of two adjacent linear layers",
+    "pair == 'full' and not linear and not promised": "the quantity is D of two adjacent ReLU"
+    " layers",
+    "pair == 'diagonal' and promised": "the quantity is the difference of the norms of a neuron",
+    "pair == 'layer' and promised": "the quantity is the difference of the norms of two layers or"
+    " two cuts",
+    "(pair in ('active', 'mixed') and not linear or pair == 'full' and linear and item == 0)"
+    " and promised": "the quantity is the difference of the inner products of two neurons",
+    ("invariances", "separates"): "the network classifies every training example correctly",
+    ("low_rank_training", "not diverged"): "training did not diverge",
+    "not control": "gradient flow conserves the quantity",
+    "control": "the quantity is a control",
+    "method != 'Adam'": "the optimizer is not Adam",
+    "method == 'Adam'": "the optimizer is Adam",
+    "network != 'batch_norm'": "the network has no batch norm",
 }
 """What rules call conditions."""
 

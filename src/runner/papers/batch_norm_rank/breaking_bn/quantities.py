@@ -26,14 +26,6 @@ from runner.results.rows import nonempty
 
 LAST = "at the last epoch"
 
-PRINTED = {
-    "vanilla": "plain networks",
-    "vanilla_100x": "plain networks at 100 times the learning rate",
-    "batch_norm": "networks with batch norm",
-    "batch_norm_asymmetric": "asymmetrically initialized networks with batch norm",
-}
-"""Names of methods in printed rules."""
-
 
 def _of(tables: Tables, method: str, column: str) -> pd.DataFrame:
     """Return a column of a method, with a row for each epoch and a column for each replicate.

@@ -40,18 +40,6 @@ COLUMNS = {
 }
 """Column of the tables for each measure, by the measure's name in rules."""
 
-PRINTED = {
-    "pretrained": "pre-trained networks",
-    "vanilla": "plain networks",
-    "batch_norm": "networks with batch norm",
-    "batch_norm_asymmetric": "asymmetrically initialized networks with batch norm",
-    "scale_matched": "random weights of the same size",
-    "M = 5": "pre-trained networks (5 steps)",
-    "M = 75": "pre-trained networks (75 steps)",
-    "r before training": "mean r before training",
-}
-"""Printed names of networks and columns."""
-
 
 def _rows(tables: Tables, column: str, protocol: str) -> pd.DataFrame:
     """Return the rows of a protocol in which a measure of COLUMNS is to be read.

@@ -35,16 +35,6 @@ from runner.results.rows import NoRows, nonempty, select
 SYMBOLS = {"skip": "γ", "width": "d"}
 COLUMNS = {"soft rank": "soft_rank", "r": "rank_bound", "‖M‖²": "frobenius"}
 
-PRINTED = {
-    "law": "distribution of the weights",
-    "index": "i",
-    "range": "range of d",
-    "soft rank": "the soft rank",
-    "rademacher": "Rademacher",
-    "asymmetric": "only positive",
-    "law == 'gaussian'": "the weights are Gaussian",
-}
-"""Printed names of columns, distributions and conditions."""
 
 LAYERS = {"layer": 50}
 """Smallest number of layers from which a rate per layer is measured."""

@@ -25,21 +25,6 @@ from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_laye
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty, select
 
-PRINTED = {
-    "vanilla": "plain networks",
-    "batch norm": "networks with batch norm",
-    "dtype": "precision",
-    "float32": "single precision",
-    "float64": "double precision",
-    "batch": "batch norm",
-    "batch_no_mean": "batch norm without mean subtraction",
-    "pytorch": "usual initialization",
-    "asymmetric": "asymmetric initialization",
-    "depth == depth.min()": "the depth is the smallest",
-    "depth == depth.max()": "the depth is the largest",
-}
-"""Printed names of networks, columns and conditions."""
-
 NORMALIZATION = {
     "vanilla": "none",
     "batch norm": "batch",

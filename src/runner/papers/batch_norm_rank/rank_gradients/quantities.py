@@ -17,9 +17,6 @@ from runner.papers.batch_norm_rank.rank_gradients.tables import networks
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty, select
 
-PRINTED = {"linear, batch norm, orthogonal weights": "linear, batch norm and orthogonal weights"}
-"""Printed names of networks."""
-
 
 def _rows(tables: Tables, network: str, where: str) -> pd.DataFrame:
     rows = select(networks(tables), network=network)

@@ -23,19 +23,6 @@ from runner.results.evidence import slopes
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty, select
 
-PRINTED = {
-    "minimum": "best solutions",
-    "plain": "networks after ordinary training",
-    "annealed": "networks after annealed training",
-    "fit": "all best solutions of the task fit the data",
-    "depths >= 3": "the task has a range of three or more depths of equal rank",
-    "L == L.max()": "L is the largest depth",
-    "L == L.min()": "L is the smallest depth",
-    "λ == λ.max()": "λ is the largest",
-    "λ == λ.min()": "λ is the smallest",
-}
-"""Printed names of arguments and conditions."""
-
 DEPTHS, MANY_DEPTHS = {"depth": t.ENOUGH}, {"depth": t.DEPTHS_OF_EXPANSION}
 
 

@@ -9,12 +9,6 @@ import pandas as pd
 
 from runner.results.quantities import Tables, quantity
 
-PRINTED = {
-    "excess": "‖θ‖² − 3 L",
-    "middle_lipschitz": "the largest Lipschitz constant of a hidden layer",
-}
-"""Printed names of columns."""
-
 EPSILON = np.finfo(np.float64).eps
 SIZES = {"depth": 3, "exponent": 2}
 

@@ -11,12 +11,6 @@ from runner.results.evidence import slopes
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty
 
-PRINTED = {
-    "after_first": "|‖θ‖² − L Rank A − 2 log |A|₊|",
-    "after_second": "|‖θ‖² − L Rank A − 2 log |A|₊ − ‖log₊ AᵀA‖² / (2 L)|",
-}
-"""Printed names of columns."""
-
 
 @quantity("|‖θ‖² − R(A; L)|, divided by the larger of R(A; L) and 1")
 def excess(tables: Tables) -> pd.DataFrame:

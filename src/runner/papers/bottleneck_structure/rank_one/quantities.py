@@ -11,13 +11,6 @@ from runner.papers.bottleneck_structure.rank_one.tables import interpolants
 from runner.results.evidence import slopes
 from runner.results.quantities import Tables, quantity
 
-PRINTED = {
-    "excess": "‖θ‖² − L",
-    "log_ntk": "log(largest Tr Θ / L)",
-    "sizes >= 3": "networks of the task fit at three or more values of N",
-}
-"""Printed names of columns and conditions."""
-
 
 @quantity(
     "slope against N of the variable that is 1 if a network fits and 0 if it does not",

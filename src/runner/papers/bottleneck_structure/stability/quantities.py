@@ -18,17 +18,6 @@ from runner.results.evidence import slopes
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty, select
 
-PRINTED = {
-    "figure-1": "networks trained on figure 1's task",
-    "example-20": "Example 20's networks",
-    "ntk_trace": "Tr Θ (Θ: tangent kernel)",
-    "distance": "relative change of the middle layer's kernel matrix from the depth before",
-    "c > 0 and train_cost < 0.1": "the network fits after gradient descent",
-    "c == 0": "gradient descent has taken no step",
-    "L >= 12": "the depth is 12 or more",
-}
-"""Printed names of columns and conditions."""
-
 DEPTHS = {"depth": 3}
 FITS = "c > 0 and train_cost < 0.1"
 """Condition: a network after gradient descent fits the data (training error below 0.1)."""

@@ -22,19 +22,6 @@ from runner.papers.bottleneck_structure.symmetry.tables import (
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty, select
 
-PRINTED = {
-    "bottleneck_rank": "smallest rank of a layer",
-    "knn_r2_axis": "(w·v)²",
-    "knn_r2_orthogonal": "‖(I − w wᵀ) v‖²",
-    "orbit_ratio": "random orbits",
-    "plane_ratio": "orbits in the plane of figure 2c",
-    "rank < 2": "the network has a rank below 2",
-    "λ == λ.max()": "λ is the largest",
-    "constant": "networks with weight decay λ throughout",
-    "annealed": "networks after annealed training",
-}
-"""Printed names of columns and conditions."""
-
 RUN = ["E", "λ", "replicate"]
 """Columns that identify a network of one recipe: ‖E‖ and λ of its run, and its replicate."""
 

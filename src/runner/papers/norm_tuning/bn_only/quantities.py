@@ -23,15 +23,6 @@ import pandas as pd
 
 from runner.papers.norm_tuning.bn_only.config import SHIFT_MARGIN
 from runner.papers.norm_tuning.bn_only.tables import (
-    ADAM,
-    COORDINATES,
-    DENSE,
-    DENSE_ADAM,
-    KEPT_ON,
-    SGD,
-    SHIFTED,
-    STUDENT,
-    TEACHER,
     at_best_rates,
     by_budget,
     judged,
@@ -42,23 +33,6 @@ from runner.results.rows import nonempty, select
 
 SYMBOLS = {"target_width": "d", "width": "m", "sparsity": "p"}
 
-PRINTED = {
-    SGD: "SGD on γ and β",
-    ADAM: "Adam on γ and β",
-    KEPT_ON.format(ADAM): "Adam with active hidden ReLUs",
-    KEPT_ON.format(SGD): "SGD with active hidden ReLUs",
-    COORDINATES.format(ADAM): "Adam with active hidden ReLUs in coordinates of K",
-    SHIFTED.format(ADAM): "Adam on γ and β from β = 4",
-    TEACHER: "the construction from the target",
-    STUDENT: "the construction from a dense network",
-    DENSE: "a dense network",
-    (TEACHER, STUDENT): "either construction",
-    (SGD, TEACHER, STUDENT): "SGD on γ and β, or of either construction,",
-    (TEACHER, DENSE_ADAM): "the construction, or of a dense network trained by Adam,",
-    "samples": "number of samples",
-    "epochs": "number of epochs",
-}
-"""Printed names of methods and columns."""
 
 Series = str | tuple[str, ...]
 """One method, or several methods that must each satisfy a rule."""

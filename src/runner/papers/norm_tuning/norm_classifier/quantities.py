@@ -11,13 +11,6 @@ import pandas as pd
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import select
 
-PRINTED = {
-    "target": "the classifier",
-    "usual": "γ and β trained from 1 and 0",
-    "active": "γ trained with active hidden ReLUs",
-}
-"""Printed names of methods."""
-
 
 def _of(tables: Tables, method: str) -> pd.DataFrame:
     rows = tables["metrics"].rename(columns={"target_width": "d"})

@@ -13,16 +13,6 @@ import pandas as pd
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty, select
 
-PRINTED = {
-    "batch_norm": "BatchNorm",
-    "batch_norm with biases": "BatchNorm with biases",
-    "layer_norm with biases": "LayerNorm with biases",
-    "rms_norm with biases": "RMSNorm with biases",
-    ("layer_norm with biases", "rms_norm with biases"): "LayerNorm or RMSNorm with biases",
-    "layer": "kind of layer",
-}
-"""Printed names of layers and columns."""
-
 
 def _rows(tables: Tables, layer: str, mode: str = "evaluation") -> pd.DataFrame:
     return select(tables["metrics"].rename(columns={"target_width": "d"}), layer=layer, mode=mode)

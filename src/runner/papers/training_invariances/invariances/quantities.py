@@ -34,27 +34,6 @@ from runner.papers.training_invariances.invariances.tables import (
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import NoRows, finite, nonempty
 
-PRINTED = {
-    "pair == 'full' and linear and promised": "the quantity is D of two adjacent linear layers",
-    "pair == 'full' and not linear and not promised": "the quantity is D of two adjacent ReLU"
-    " layers",
-    "pair == 'diagonal' and promised": "the quantity is the difference of the norms of a neuron",
-    "pair == 'layer' and promised": "the quantity is the difference of the norms of two layers or"
-    " two cuts",
-    "(pair in ('active', 'mixed') and not linear or pair == 'full' and linear and item == 0)"
-    " and promised": "the quantity is the difference of the inner products of two neurons",
-    "separates": "the network classifies every training example correctly",
-    "graph": "kind of network",
-    "layers": "networks of layers",
-    "random_graph": "random graphs",
-    "dense_graph": "graphs with DenseNet connections",
-    "data": "dataset",
-    "item": "item of Theorem 1",
-    "1 - operator_ratio": "1 − ‖W‖₂² / ‖W‖²",
-    "1 - alignment": "1 − |⟨v, u⟩|",
-}
-"""Printed names of columns, values, terms and conditions."""
-
 NEURONS = "neurons or layers of this kind at three rates"
 LAYERS = "layers of this kind"
 

@@ -13,9 +13,6 @@ from runner.papers.training_invariances.low_rank_training.tables import by_decay
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty
 
-PRINTED = {"not diverged": "training did not diverge"}
-"""Printed names of conditions."""
-
 
 @quantity(
     "how far the remainder is outside its bounds, divided by the remainder, at all times"

@@ -13,15 +13,6 @@ import pandas as pd
 from runner.papers.training_invariances.practical_layers.tables import orders, shown
 from runner.results.quantities import Tables, quantity
 
-PRINTED = {
-    "not control": "gradient flow conserves the quantity",
-    "control": "the quantity is a control",
-    "method != 'Adam'": "the optimizer is not Adam",
-    "method == 'Adam'": "the optimizer is Adam",
-    "network != 'batch_norm'": "the network has no batch norm",
-}
-"""Printed names of conditions."""
-
 
 @quantity(
     "rate of change under gradient flow / largest rate that the sizes of weights and gradients"

@@ -52,6 +52,13 @@ def test_a_rule_has_the_names_for_rules_in_names(monkeypatch):
     )
 
 
+def test_a_point_has_the_name_for_rules_even_if_its_column_is_called_otherwise(monkeypatch):
+    values = {"method": {"sgd": Name("SGD", rule="networks of SGD"), "a": "A"}}
+    monkeypatch.setattr(quantities, "names_in", lambda package: Names({}, values))
+    rows = pd.DataFrame({"d": ["sgd", "a"], "m": 1, "value": 1.0, "replicate": 0})
+    assert ratio("a", (), "d > 0").above(0).places(rows) == {"networks of SGD, m = 1", "a, m = 1"}
+
+
 def test_plain_data_alone_are_arguments():
     assert isinstance(ratio("sgd", (), "m < d"), Quantity)
     with pytest.raises(TypeError, match="where is no plain data"):

@@ -15,7 +15,7 @@ CONDITIONS and UNMET, a key `("rank_one", "excess")` is for the study `rank_one`
 
 import importlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -109,10 +109,16 @@ class Names:
         column: the value's column. Without it, the value may be of any column, as a word in a
         rule's code: the first name that is for rules is used, or else the first name.
         """
-        columns = [column] if column else [*self.values, *SHARED]
-        found = [name for each in columns if (name := self.entry(each, value))]
-        first = next((name for name in found if name.rule), next(iter(found), None))
-        return first.in_rule if first else None
+        found = self.entry(column, value) if column else next(self._entries(value), None)
+        return (None if column else self.for_rules(value)) or (found.in_rule if found else None)
+
+    def for_rules(self, value: Any) -> str | None:
+        """Return the first name of a value, of any column, that is for rules; None if none is."""
+        return next((name.in_rule for name in self._entries(value) if name.rule), None)
+
+    def _entries(self, value: Any) -> Iterator[Name]:
+        found = (self.entry(column, value) for column in [*self.values, *SHARED])
+        return filter(None, found)
 
     def has(self, value: Any) -> bool:
         """Return whether a value has a printed name in some column."""

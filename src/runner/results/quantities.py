@@ -224,9 +224,12 @@ class Rule:
 
 
 def _place(symbol: str, value: Any, names: Names) -> str:
-    """Return a value of a point in words: `d = 5`, or a name alone."""
+    """Return a value of a point in words: `d = 5`, or a name alone.
+
+    A quantity may call a column otherwise than the table; then the name for rules is used.
+    """
     if isinstance(value, str):
-        return names.in_rule(value, symbol) or value
+        return names.in_rule(value, symbol) or names.for_rules(value) or value
     return f"{names.column_in_rule(symbol)} = {'∞' if np.isinf(value) else number(value)}"
 
 

@@ -33,6 +33,11 @@ MEASURES = {
 }
 """What pictures and printed tables call the columns of tables."""
 
+GRAPHS = {
+    "random_graph": Name("random graph", rule="random graphs"),
+    "dense_graph": Name("dense graph", rule="graphs with DenseNet connections"),
+}
+
 NAMES = {
     "optimizer": {
         "sgd": Name("SGD", Look(BLUE, "s")),
@@ -62,10 +67,12 @@ NAMES = {
         "residual_diagonal": "residual blocks, diagonal skips",
         "residual_free": "residual blocks, trained skips",
         "residual_identity": "residual blocks, identity skips",
-        "random_graph": Name("random graph", rule="random graphs"),
-        "dense_graph": Name("dense graph", rule="graphs with DenseNet connections"),
+        **GRAPHS,
     },
-    "graph": {"layers": Name("layers", rule="networks of layers")},
+    "graph": {
+        "layers": Name("layers", rule="networks of layers"),
+        **GRAPHS,
+    },
     "loss_function": {"cross_entropy": "cross-entropy"},
     "network": {
         "average_pooling": "average pooling",

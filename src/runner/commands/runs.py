@@ -25,9 +25,10 @@ from runner.results.parts import meeting
 from runner.results.preview import report, with_names
 from runner.runs import cleaning
 from runner.runs.files import write_atomically
-from runner.runs.inventory import STATUSES, RunInfo, describe, find, folders, problem
+from runner.runs.folder_names import old_of
+from runner.runs.inventory import AGAIN, STATUSES, RunInfo, about_old, find, folders, problem
 from runner.runs.query import chosen, facts, fits, listing, named
-from runner.runs.run import CHECKPOINT, OF_CODE, Run, UnknownName, read_config, stale_note
+from runner.runs.run import CHECKPOINT, OF_CODE, RESULT, Run, UnknownName, read_config, stale_note
 
 Action = Callable[[argparse.Namespace, Path], int]
 
@@ -99,6 +100,8 @@ def list_runs(options: argparse.Namespace, outputs: Path) -> int:
             for name, of in numbers.items()
         }
         print(f"{_table(runs, **texts)}\n\n{_count(runs)}: {counts}{note}")
+        for text in filter(None, (about_old(info.folder) for info in runs)):
+            print(_printable(text))
     return 0
 
 
@@ -159,10 +162,13 @@ def show(options: argparse.Namespace, outputs: Path) -> int:
         raise InputError(f"runs show needs one run, not {len(options.words)}")
     info = named(options.words[0], outputs)
     if info.config is None:
-        raise InputError(f"{info.folder}: its config.yaml cannot be read")
+        unread = f"{info.folder}: its config.yaml cannot be read"
+        raise InputError(about_old(info.folder) or unread)
     print(report(info.run) if info.status == "complete" else f"{info.run}\n{info.folder}")
     about = info.run.provenance()
     print(f"status: {info.status}\ncommand: {about.get('command')}")
+    if text := about_old(info.folder):
+        print(_printable(text))
     if (error := info.folder / "error.txt").is_file():
         print(f"error: {error.read_text(errors='replace').strip().splitlines()[-1]}")
     with hydra_ready(typed := [f"study={info.study}"]):
@@ -188,8 +194,15 @@ def check(options: argparse.Namespace, outputs: Path) -> int:
             problems += [text] if (text := problem(folder)) else []
         except UnknownName as error:
             unknown.append(f"not checked: {error}")
+    for path in sorted(outputs.glob(f"runs/*/*{AGAIN}")):
+        name = path.name.removesuffix(AGAIN)
+        problems.append(
+            f"{path} was left by version 2.0, which computed {name} again there. If it has a"
+            f" {RESULT}, it is complete: give it the name {name}. Otherwise remove it"
+        )
     counts = [f"{len(problems)} damaged", *([f"{len(unknown)} not checked"] if unknown else [])]
-    lines = [*map(_printable, [*problems, *unknown]), ", ".join([_count(paths), *counts])]
+    old = filter(None, map(about_old, paths))
+    lines = [*map(_printable, [*problems, *unknown, *old]), ", ".join([_count(paths), *counts])]
     print("\n".join(lines))
     return 1 if problems else 0
 
@@ -368,8 +381,8 @@ def clean(options: argparse.Namespace, outputs: Path) -> int:
         raise InputError("--status running: a run that is being computed is never removed")
     asked_for = options.status or ["complete"] * options.stale
     options.status = asked_for or cleaning.LEFT_OVER
-    attempts, runs = map(describe, folders(outputs, attempts=True)), []
-    for info in _chosen(options, [*attempts, *find(outputs)]):
+    runs = []
+    for info in _chosen(options, find(outputs)):
         if reason := cleaning.reason_to_leave(info, info.status in asked_for):
             print(_printable(f"left, for {reason}: {info.folder}"))
         else:
@@ -378,8 +391,11 @@ def clean(options: argparse.Namespace, outputs: Path) -> int:
         print(f"nothing to remove under {outputs}")
     elif options.yes:
         for info in runs:
+            done = "removed"
+            if old_of(info.folder) and info.status != "complete":
+                done = "removed, and its old numbers put back:"
             reason = cleaning.remove(info)
-            print(_printable(f"{f'left, for {reason}:' if reason else 'removed'} {info.folder}"))
+            print(_printable(f"{f'left, for {reason}:' if reason else done} {info.folder}"))
     else:
         saved = ["yes" * (info.folder / CHECKPOINT).exists() for info in runs]
         sizes = [cleaning.size_of(info.folder) for info in runs]

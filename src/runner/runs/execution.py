@@ -6,7 +6,6 @@ To read this module, begin with `execute`.
 import json
 import logging
 import re
-import shutil
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -34,8 +33,10 @@ from runner.data.datasets import Dataset, load
 from runner.networks import own_calls
 from runner.runs import files, lock, machine, provenance, trackers
 from runner.runs.checkpoint import Checkpoint
+from runner.runs.cleaning import remove_old
 from runner.runs.files import write_atomically
-from runner.runs.run import CHECKPOINT, RESULT, WEIGHTS, WRITTEN, Run, is_whole, read_provenance
+from runner.runs.folder_names import MARK, before, old_of
+from runner.runs.run import CHECKPOINT, RESULT, WEIGHTS, Run, read_provenance
 from runner.runs.tables import TableWriter, rows_in, sha256_of
 
 KEPT = "kept weights/"
@@ -51,54 +52,59 @@ log.setLevel(logging.INFO)  # run.log has all lines, whatever the caller's level
 def execute(run: Run, settings: Settings, turn: int = 0, n_jobs: int = 1) -> None:
     """Compute a run: start it, or resume it from its checkpoint. A complete run is left unchanged.
 
-    If the settings ask to compute a complete run again, its files stay until the new ones are
-    complete. turn: the run's number in a sweep. n_jobs: how many runs share this machine. Raises
+    If the settings ask to compute a complete run again, its folder is renamed to `<name>.before`.
+    This folder is removed when the new numbers are complete. turn: the run's number in a sweep.
+    n_jobs: how many runs share this machine. Raises
 
-    - InputError if the folder cannot be written, or the device or the tracker's package is missing;
+    - InputError if the folder cannot be written or renamed, or the device or the tracker's package
+      is missing;
     - InputError if the memory is full, the run is stale and `stale=refuse`, or the study raises
       InputError;
     - RunFailed if the study raises another exception;
     - Busy if another process computes the run and `settings.wait` is false, or if another process
       takes the run over.
     """
-    device = machine.device(settings.device, turn, n_jobs)
+    device, folder = machine.device(settings.device, turn, n_jobs), run.folder
     if not run.is_wanted(settings):
         return
     trackers.require(settings.tracker)
-    require_writable(settings.folder(), run.folder)
-    with lock.held(run.folder, settings.wait, str(run)) as require_lock:
-        if _replace_by_attempt(run) and not run.is_stale() or not run.is_wanted(settings):
+    require_writable(settings.folder(), folder)
+    with lock.held(folder, settings.wait, str(run)) as require_lock:
+        if old_of(folder) and run.is_complete():  # a process was killed just before it could end
+            remove_old(folder)
+            settings = replace(settings, force=False)
+        if not run.is_wanted(settings):
             return
-        folder = run.folder
         if run.is_complete():
             why = "force=true" if settings.force else "its code has changed"
-            log.info("%s is computed again: %s", run, why)
-            folder = run.again
+            log.info("%s is computed again: %s; old numbers: %s", run, why, before(folder))
+            _set_aside(folder)
         elif run.result_path.exists():
             log.info("%s is computed again: its files are damaged", run)
             run.result_path.unlink()  # first: damaged files must not count as a result
             (folder / CHECKPOINT).unlink(missing_ok=True)
         folder.mkdir(exist_ok=True)
         with _logged_to(folder):
-            _Attempt(run, folder, settings, device, require_lock).carry_out(n_jobs)
-        _replace_by_attempt(run)
+            _Attempt(run, settings, device, require_lock).carry_out(n_jobs)
+        require_lock()
+        remove_old(folder)
 
 
-def _replace_by_attempt(run: Run) -> bool:
-    """Replace the run by a complete attempt in `run.again`; return whether there is one.
+def _set_aside(folder: Path) -> None:
+    """Rename a complete run's folder to `<name>.before`.
 
-    The user's files in the folder stay. If this process is killed, the next call continues. Only
-    the owner of the lock may call this function.
+    Raises InputError if this is not possible, for example if the user has a folder of this name.
     """
-    if not is_whole(run.again):
-        return False
-    written = WRITTEN | {f"{table}.csv" for table in rows_of(run.config.study)}
-    for path in run.folder.iterdir():
-        if path.name not in written:
-            path.rename(run.again / path.name)
-    shutil.rmtree(run.folder)
-    run.again.rename(run.folder)
-    return True
+    old = before(folder)
+    try:
+        write_atomically(folder / MARK, f"{folder.name} is computed again\n".encode())
+        folder.rename(old)
+    except OSError as error:
+        (folder / MARK).unlink(missing_ok=True)
+        raise InputError(
+            f"{folder} cannot be renamed to {old.name} ({error.strerror}).\n"
+            f"If you have made {old.name}, give it another name."
+        ) from error
 
 
 @contextmanager
@@ -124,18 +130,16 @@ def _logged_to(folder: Path) -> Iterator[None]:
 class _Attempt:
     """One attempt at a run, from its config file to its result or its error.
 
-    folder: the run's folder or `run.again`. require_lock: a function that raises Busy if another
-    process has taken the run over.
+    require_lock: a function that raises Busy if another process has taken the run over.
     """
 
     run: Run
-    folder: Path
     settings: Settings
     device: torch.device
     require_lock: Callable[[], None]
 
     def __post_init__(self) -> None:
-        self.status = "running"
+        self.folder, self.status = self.run.folder, "running"
         self.about: dict[str, Any] = {"code": None, "data": {}}
         self.began, self.cpu_began = time.monotonic(), time.process_time()
         self.started = _now()

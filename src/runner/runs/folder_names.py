@@ -17,8 +17,11 @@ NAME = re.compile(r"(?P<knobs>.*)-(?P<hash>[0-9a-f]{8}(-\d+)?)")
 """The name of a run's folder. The hash has a number at its end if a run with other parameters has
 the name without it."""
 
-AGAIN = ".again"
-"""The ending of the folder where a complete run is computed again."""
+BEFORE = ".before"
+"""The ending of the folder with the old numbers of a run that is computed again."""
+
+MARK = "replaced.txt"
+"""A file in this folder. A folder `<name>.before` that the user has made lacks it, and stays."""
 
 LONGEST_NAME = 120
 """The largest number of bytes of the parameters in a name. File systems allow 255 for a name."""
@@ -77,12 +80,23 @@ def changed(config: StudyConfig) -> list[str]:
 def with_hash(folder: Path, hash8: str) -> list[Path]:
     """Return the folders of runs in a study's folder whose names end in a hash.
 
-    A run whose folder is being replaced by `<name>.again` has only this folder for a moment. The
-    result has its own folder nevertheless.
+    A run that is computed again has only the folder `<name>.before` for a moment. The result has
+    its own folder nevertheless.
     """
     try:
-        names = {name.removesuffix(AGAIN) for name in os.listdir(folder) if hash8 in name}
+        names = {name.removesuffix(BEFORE) for name in os.listdir(folder) if hash8 in name}
     except OSError:  # nothing was computed there
         return []
     matches = filter(None, map(NAME.fullmatch, sorted(names)))
     return [folder / match[0] for match in matches if match["hash"].startswith(hash8)]
+
+
+def before(path: Path) -> Path:
+    """Return a path with the ending `.before`, as the folder of old numbers has it."""
+    return path.with_name(path.name + BEFORE)
+
+
+def old_of(folder: Path) -> Path | None:
+    """Return the folder with a run's old numbers; None if the run is not computed again."""
+    old = before(folder)
+    return old if (old / MARK).is_file() and not old.is_symlink() else None

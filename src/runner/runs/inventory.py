@@ -12,7 +12,7 @@ from runner.core.errors import InputError
 from runner.core.folders import require_readable
 from runner.core.studies import StudyConfig
 from runner.runs import lock
-from runner.runs.folder_names import AGAIN, NAME, folder_name
+from runner.runs.folder_names import BEFORE, NAME, folder_name, old_of
 from runner.runs.run import (
     OF_CODE,
     RESULT,
@@ -29,6 +29,9 @@ from runner.runs.run import (
 )
 from runner.runs.tables import table_bytes
 
+AGAIN = ".again"
+"""The ending of the folder where version 2.0 computed a complete run again."""
+
 STATUSES = ("complete", "running", "interrupted", "failed", "dead", "absent")
 """Statuses of a run. dead: its process ended without a message. absent: no file shows that the run
 was ever begun."""
@@ -38,7 +41,7 @@ was ever begun."""
 class RunInfo:
     """What is known of a run from the files in its folder.
 
-    - folder: the run's folder, or the folder in which a complete run is computed again;
+    - folder: the run's folder; it is absent if a run was to be computed again and is not begun;
     - config: the parameters; None if they cannot be read, or are of another version of the study;
     - status: one of `STATUSES`;
     - seconds: the time of computing so far, nan if unknown;
@@ -59,11 +62,6 @@ class RunInfo:
         return self.code in OF_CODE
 
     @property
-    def home(self) -> Path:
-        """Return the folder of the run. `folder` differs from it if the run is computed again."""
-        return home_of(self.folder)
-
-    @property
     def study(self) -> str:
         """Return the name of the study, read from the path. The study may no longer exist."""
         return self.folder.parent.name
@@ -71,7 +69,7 @@ class RunInfo:
     @property
     def hash8(self) -> str:
         """Return the hash in the folder's name, for example `0a1b2c3d`, or `0a1b2c3d-2`."""
-        return short_hash(self.home.name)
+        return short_hash(self.folder.name)
 
     @property
     def knobs(self) -> str:
@@ -84,8 +82,8 @@ class RunInfo:
             return " ".join(map(str, typed))
         if self.config is not None:
             return knobs(self.config) or "(defaults)"
-        name = NAME.fullmatch(self.home.name)
-        return name["knobs"] if name else self.home.name
+        name = NAME.fullmatch(self.folder.name)
+        return name["knobs"] if name else self.folder.name
 
     @property
     def note(self) -> str | None:
@@ -107,21 +105,18 @@ def short_hash(name: str) -> str:
     return match["hash"] if match else name
 
 
-def home_of(folder: Path) -> Path:
-    """Return a run's folder. folder: this folder, or the one in which the run is computed again."""
-    return folder.with_name(folder.name.removesuffix(AGAIN))
-
-
-def folders(outputs: Path, study: str = "*", attempts: bool = False) -> list[Path]:
+def folders(outputs: Path, study: str = "*") -> list[Path]:
     """Return the folders of all runs in a folder of outputs, by study and in natural order.
 
-    study: only runs of this study; by default all. attempts: if true, return instead the folders in
-    which complete runs are computed again. Raises InputError if the folder of outputs does not
-    exist or cannot be read.
+    A run that has only old numbers has its own folder, too, although it does not exist. study: only
+    runs of this study; by default all. Raises InputError if the folder of outputs does not exist or
+    cannot be read.
     """
     require_readable(outputs)
-    paths = [path for path in outputs.glob(f"runs/{study}/*") if os.path.isdir(path)]
-    paths = [path for path in paths if path.name.endswith(AGAIN) == attempts]
+    paths = {path for path in outputs.glob(f"runs/{study}/*") if os.path.isdir(path)}
+    others = {path for path in paths if path.suffix in (AGAIN, BEFORE)}
+    homes = {path.with_name(path.name.removesuffix(BEFORE)) for path in others}
+    paths = paths - others | {path for path in homes if old_of(path)}
     return sorted(paths, key=lambda path: (path.parent.name, natural_order(path.name)))
 
 
@@ -134,15 +129,12 @@ def find(outputs: Path, study: str = "*") -> list[RunInfo]:
 
 
 def describe(folder: Path) -> RunInfo:
-    """Return what is known of a run from the files in its folder.
-
-    folder: the run's folder, or the folder in which it is computed again.
-    """
+    """Return what is known of a run from the files in its folder."""
     config, seconds, ended = None, math.nan, None
     with suppress(InputError):
         config = read_config(folder)
     provenance = read_provenance(folder)
-    status = status_of(folder, lock.is_held(home_of(folder)))
+    status = status_of(folder, lock.is_held(folder))
     is_known = status == "complete" and folder.parent.name in studies()
     code = whose_code(provenance, config) if is_known and config is not None else "unknown"
     code = code if is_known else ""
@@ -180,20 +172,35 @@ def run_in(folder: Path) -> Run:
     return run
 
 
+def about_old(folder: Path) -> str:
+    """Return in one line where the old numbers of a run are, and how to have them back.
+
+    The text is empty if the run is not computed again.
+    """
+    if not (old := old_of(folder)):
+        return ""
+    if os.path.isfile(folder / RESULT):
+        return f"{old} has old numbers: the command of the run removes it"
+    return (
+        f"the old numbers of {folder.name} are in {old}; `runner runs clean` puts them back"
+        f" (or remove {folder.name}, and give {old.name} this name)"
+    )
+
+
 def problem(folder: Path) -> str | None:
     """Return in one line what is wrong with the files in a run's folder; None if nothing is.
 
     Raises UnknownName if the run has a name of the user that is not known here.
     """
     try:
+        if not (folder / "config.yaml").exists() and old_of(folder):
+            return None  # the run is to be computed again, and is not begun
         run = run_in(folder)
         if not is_named_for(folder, run.config):
             name = folder_name(run.config, hash_of(run.config))
             return f"{folder}: config.yaml describes the run {name} of {run.config.study}"
         if (used := Run(run.config, folder.parents[2]).folder) != folder:
             return f"{folder} is the same run as {used}, which is used: remove one of them"
-        if os.path.isfile(run.again / RESULT):
-            return f"{run.again} is complete and not in its place: the run's command puts it there"
         status = run.provenance().get("status")
         if not run.result_path.exists():
             # An unfinished run has no checksums to compare.

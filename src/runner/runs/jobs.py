@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from runner.core.catalogue import config_of
@@ -15,7 +16,8 @@ from runner.core.settings import Settings
 from runner.core.studies import StudyConfig
 from runner.runs import lock
 from runner.runs.files import write_atomically
-from runner.runs.run import Run, read_provenance
+from runner.runs.folder_names import old_of
+from runner.runs.run import Run
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ class Attempt:
     def has_begun(self) -> bool:
         """Return whether a process has begun the run since the launch, and has not ended it."""
         with suppress(OSError):
-            written = (self.job.run.last_folder / "provenance.json").stat().st_mtime
+            written = (self.job.run.folder / "provenance.json").stat().st_mtime
             return written >= self.begun - LAG and self.job.run.status() == "running"
         return False
 
@@ -121,8 +123,8 @@ class Attempt:
             time.sleep(0.1)
         if self.has_begun():
             ended = {"status": "interrupted", "ended": datetime.now(UTC).isoformat("T", "seconds")}
-            content = json.dumps(read_provenance(run.last_folder) | ended, indent=2) + "\n"
-            write_atomically(run.last_folder / "provenance.json", content.encode())
+            content = json.dumps(run.provenance() | ended, indent=2) + "\n"
+            write_atomically(run.folder / "provenance.json", content.encode())
 
     def error(self) -> str:
         """Return the last line of the run's error message.
@@ -131,14 +133,14 @@ class Attempt:
         """
         run = self.job.run
         with suppress(OSError, IndexError):
-            text = run.last_folder / "error.txt"
+            text = run.folder / "error.txt"
             if text.stat().st_mtime >= self.begun and run.status() == "failed":
                 return text.read_text().splitlines()[-1]
         return ""
 
-    def _result(self) -> tuple[int, int] | None:
-        """Return inode and time of `result.json`, None if there is no such file."""
+    def _result(self) -> tuple[int, int, Path | None] | None:
+        """Return inode and time of `result.json`, and the folder of old numbers; or None."""
         with suppress(OSError):
             stat = self.job.run.result_path.stat()
-            return stat.st_ino, stat.st_mtime_ns
+            return stat.st_ino, stat.st_mtime_ns, old_of(self.job.run.folder)
         return None

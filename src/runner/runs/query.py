@@ -14,7 +14,7 @@ import yaml
 
 from runner.core import catalogue
 from runner.core.errors import InputError, nearest
-from runner.runs.folder_names import UNNAMED, readable, shown
+from runner.runs.folder_names import UNNAMED, old_of, readable, shown
 from runner.runs.inventory import STATUSES, RunInfo, describe, find, short_hash
 from runner.runs.run import Run
 
@@ -36,6 +36,7 @@ def facts(info: RunInfo) -> dict[str, Any]:
         "seconds": None if math.isnan(info.seconds) else info.seconds,
         "ended": info.ended.isoformat(timespec="seconds") if info.ended else None,
         "folder": str(info.folder),
+        "before": str(old) if (old := old_of(info.folder)) else None,
         "parameters": {
             key: str(value) if isinstance(value, float) and not math.isfinite(value) else value
             for key, value in parameters.items()

@@ -3,14 +3,15 @@
 The folder `<outputs>/runs/<study>/<parameters>-<hash>/` has `config.yaml`, the tables,
 `provenance.json` and `run.log`. It is found by its hash (`runs.folder_names`). An unfinished run
 has `checkpoint.safetensors`, a failed run `error.txt`. The file `result.json` is written last and
-in one step. A run is complete if it has this file. A complete run is computed again in
-`<folder>.again`, which replaces the folder when it is complete.
+in one step. A run is complete if it has this file. While a complete run is computed again, its old
+numbers are in `<folder>.before`.
 """
 
 import dataclasses
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cache, cached_property
 from itertools import chain, count
 from pathlib import Path
@@ -25,7 +26,7 @@ from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig, TrainingConfig
 from runner.core.user_functions import place_of
-from runner.runs.folder_names import AGAIN, NAME, UNNAMED, folder_name, readable, with_hash
+from runner.runs.folder_names import MARK, NAME, UNNAMED, folder_name, old_of, readable, with_hash
 from runner.runs.provenance import code_of
 from runner.runs.tables import read_table, sha256_of
 
@@ -38,7 +39,7 @@ WEIGHTS = "weights.safetensors"
 """The trained weights, with `keep_weights=true`: `batch/width=64/replicate=0/W1`, ..."""
 
 WRITTEN = {RESULT, CHECKPOINT, WEIGHTS, "config.yaml", "provenance.json", "run.log", "error.txt"}
-WRITTEN |= {"overview.png", "overview.txt"}
+WRITTEN |= {"overview.png", "overview.txt", MARK}
 """The files that a run writes in addition to its tables."""
 
 LONGEST_KEY = 120
@@ -75,10 +76,10 @@ class Run:
 
     def _is_another(self, folder: Path) -> bool:
         """Return whether a folder is of a run with other parameters but the same hash."""
-        try:
-            return identity_of(read_config(folder)) != self.identity
-        except InputError:  # nothing was computed there, or the file is damaged
-            return False
+        for path in filter(None, (folder, old_of(folder))):
+            with suppress(InputError):  # nothing was computed there, or the file is damaged
+                return identity_of(read_config(path)) != self.identity
+        return False
 
     @property
     def key(self) -> str:
@@ -117,16 +118,6 @@ class Run:
         return self.folder / RESULT
 
     @property
-    def again(self) -> Path:
-        """Return the folder in which the run is computed again if it is already complete."""
-        return self.folder.with_name(self.folder.name + AGAIN)
-
-    @property
-    def last_folder(self) -> Path:
-        """Return the folder of the last computation: `again` if it exists, else the run's own."""
-        return self.again if self.again.is_dir() else self.folder
-
-    @property
     def result(self) -> dict[str, Any]:
         """Return the content of `result.json`. Raises InputError if it cannot be read."""
         return read_result(self.result_path)
@@ -141,7 +132,7 @@ class Run:
 
     def status(self) -> str:
         """Return the status that the last computation of the run recorded, else "absent"."""
-        return str(read_provenance(self.last_folder).get("status", "absent"))
+        return str(self.provenance().get("status", "absent"))
 
     def is_stale(self) -> bool:
         """Return whether the run is complete, but not known to be computed by today's code."""
@@ -157,10 +148,11 @@ class Run:
     def is_wanted(self, settings: Settings) -> bool:
         """Return whether the run must be computed.
 
-        It must if it is not complete, or if the settings ask to compute it again (`force`,
-        `stale`). Raises InputError if the run is stale and the settings have `stale=refuse`.
+        It must if it is not complete, if old numbers must still be removed, or if the settings ask
+        to compute it again (`force`, `stale`). Raises InputError if the run is stale and the
+        settings have `stale=refuse`.
         """
-        if settings.force or not self.is_complete():
+        if settings.force or not self.is_complete() or old_of(self.folder):
             return True
         if settings.stale == "keep" or not self.is_stale():
             return False

@@ -100,8 +100,7 @@ def list_runs(options: argparse.Namespace, outputs: Path) -> int:
             for name, of in numbers.items()
         }
         print(f"{_table(runs, **texts)}\n\n{_count(runs)}: {counts}{note}")
-        for text in filter(None, (about_old(info.folder) for info in runs)):
-            print(_printable(text))
+        _print_old(runs)
     return 0
 
 
@@ -167,8 +166,7 @@ def show(options: argparse.Namespace, outputs: Path) -> int:
     print(report(info.run) if info.status == "complete" else f"{info.run}\n{info.folder}")
     about = info.run.provenance()
     print(f"status: {info.status}\ncommand: {about.get('command')}")
-    if text := about_old(info.folder):
-        print(_printable(text))
+    _print_old([info])
     if (error := info.folder / "error.txt").is_file():
         print(f"error: {error.read_text(errors='replace').strip().splitlines()[-1]}")
     with hydra_ready(typed := [f"study={info.study}"]):
@@ -403,7 +401,14 @@ def clean(options: argparse.Namespace, outputs: Path) -> int:
         print(f"\n{_count(runs)}, {_megabytes(sum(sizes))}: --yes removes the folders")
         if goes_on := saved.count("yes"):
             print(f"{goes_on} with a checkpoint: their command goes on where it stopped")
+        _print_old(runs)
     return 0
+
+
+def _print_old(runs: Sequence[RunInfo]) -> None:
+    """Print a line about each run whose old numbers are stored in another folder."""
+    for text in filter(None, (about_old(info.folder) for info in runs)):
+        print(_printable(text))
 
 
 def _megabytes(size: int) -> str:

@@ -29,7 +29,7 @@ class Settings:
     )
     outputs: str = parameter("folder in which runs and figures are stored", "outputs")
     force: bool = parameter(
-        "compute complete runs again; each is replaced when the new one is complete", False
+        "compute complete runs again; old numbers stay until the new ones are complete", False
     )
     stale: str = parameter(
         "complete runs of an older version of the code: keep them with a message, recompute them,"

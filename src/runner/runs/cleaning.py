@@ -37,8 +37,9 @@ def reason_to_leave(info: RunInfo, is_asked_for: bool = True) -> str | None:
     if any(path.is_symlink() for path in (folder, *folder.parents[:2])):
         return "a link leads there"
     study = None
-    names = os.listdir(folder) if folder.exists() else ()  # only old numbers
-    if FIRST_FILES.issuperset(names) and info.study in studies():
+    names = os.listdir(folder) if folder.exists() else ()  # it may have only old numbers
+    is_begun = any(name not in FIRST_FILES and not PART.fullmatch(name) for name in names)
+    if not is_begun and info.study in studies():
         study = info.study
     with suppress(InputError):
         study = read_values(folder / "config.yaml").get("study")

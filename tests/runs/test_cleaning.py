@@ -9,8 +9,8 @@ from some_runs import one, say
 
 from runner.commands.runs import main
 from runner.runs import cleaning, lock
+from runner.runs.folder_names import MARK, before
 from runner.runs.inventory import describe, find
-from runner.runs.run import AGAIN
 
 
 @pytest.fixture
@@ -117,23 +117,30 @@ def test_links_in_a_run_are_removed_and_not_followed(folder, tmp_path, clean):
     say(folder, "failed")
     (folder / "metrics.csv").unlink()
     (folder / "metrics.csv").symlink_to(tmp_path / "metrics.csv")
-    folder.with_name(folder.name + AGAIN).symlink_to(tmp_path / "kept")
+    (tmp_path / "kept" / MARK).write_text("kept")
+    before(folder).symlink_to(tmp_path / "kept")
     clean()
-    assert not folder.exists() and len(list((tmp_path / "kept").iterdir())) == 2
+    assert not folder.exists() and len(list((tmp_path / "kept").iterdir())) == 3
     assert (tmp_path / "metrics.csv").read_text() == "kept"
 
 
 @pytest.mark.parametrize("said", ["failed", "running"])
-def test_an_attempt_at_computing_again_that_has_stopped_is_removed_alone(folder, said, clean):
-    again = folder.with_name(folder.name + AGAIN)
-    say(shutil.copytree(folder, again), said)
-    assert describe(again).status == ("dead" if said == "running" else said)
+def test_a_run_that_is_computed_again_gets_its_old_numbers_back(folder, said, clean):
+    old = content(folder)
+    shutil.copytree(folder, before(folder))
+    (before(folder) / MARK).touch()
+    say(folder, said)
     with lock.held(folder, wait=False, what="this"):
-        assert describe(again).status == "running" and "nothing" in clean()
-    assert clean() == f"removed {again}\n" and describe(folder).run.is_complete()
-    say(shutil.copytree(folder, again), said)
+        assert describe(folder).status == "running" and "nothing" in clean()
+    assert clean() == f"removed, and its old numbers put back: {folder}\n"
+    assert content(folder) == old and not before(folder).exists()
+
+
+def test_a_complete_run_is_removed_with_the_old_numbers_that_a_kill_has_left(folder, clean):
+    shutil.copytree(folder, before(folder))
+    (before(folder) / MARK).touch()
     assert clean("--status", "complete", "--where", "target_width == 2") == f"removed {folder}\n"
-    assert not folder.exists() and not again.exists()
+    assert not folder.exists() and not before(folder).exists()
 
 
 def test_a_removal_that_was_stopped_can_be_ended(folder, monkeypatch, clean):

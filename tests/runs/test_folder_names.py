@@ -10,7 +10,7 @@ from runner.core.settings import Settings
 from runner.papers.bottleneck_structure.example20.config import Example20
 from runner.runs import inventory
 from runner.runs.execution import execute
-from runner.runs.folder_names import AGAIN, LONGEST_NAME, NAME, folder_name
+from runner.runs.folder_names import LONGEST_NAME, MARK, NAME, before, folder_name
 from runner.runs.run import Run, hash_of, load
 
 CONFIG = Example20(depths=[4], grid=3)
@@ -68,12 +68,16 @@ def test_a_folder_of_another_name_is_the_run_if_it_has_the_hash(tmp_path, name):
     assert [path.name for path in other.parent.iterdir() if path.name[0] != "."] == [other.name]
 
 
-def test_a_killed_replacement_is_found_under_its_old_name(tmp_path):
+def test_a_run_that_has_only_old_numbers_is_found_under_its_old_name(tmp_path):
+    """Its process was killed after it had renamed the folder."""
     run = compute(tmp_path)
     other = run.folder.with_name(f"old-{hash_of(CONFIG)}")
-    run.folder.rename(other.with_name(other.name + AGAIN))
-    assert compute(tmp_path).folder == other and other.is_dir()
-    assert not run.folder.exists()
+    run.folder.rename(before(other))
+    (before(other) / MARK).touch()
+    assert inventory.folders(tmp_path) == [other] and inventory.problem(other) is None
+    assert inventory.describe(other).status == "absent"
+    assert compute(tmp_path).folder == other and (other / "result.json").exists()
+    assert not run.folder.exists() and not before(other).exists()
 
 
 def test_of_two_folders_the_complete_one_is_used_and_counts_once(tmp_path):

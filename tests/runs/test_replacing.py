@@ -72,7 +72,8 @@ def is_old(folder: Path) -> bool:
 def is_new(run: Run, fresh: Run) -> bool:
     """Whether a run has all the new numbers, the user's file, and nothing of the old ones."""
     names, usual = ({path.name for path in each.folder.iterdir()} for each in (run, fresh))
-    left = [path.name for path in run.folder.parent.iterdir() if path.suffix != ".lease"]
+    folders = [path for path in run.folder.parent.iterdir() if path.suffix != ".lease"]
+    left = [path.name for path in folders if any(path.iterdir())]  # a kill may leave an empty one
     return (
         run.is_complete()
         and tables(run) == tables(fresh)

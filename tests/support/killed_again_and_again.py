@@ -59,12 +59,10 @@ def main() -> None:
     hits = 0
     part = Run(config, outputs / "killed")
     for _ in range(kills):
-        if part.is_complete():  # the kills continue with a new run
-            part.result_path.unlink()
-            for left in part.folder.glob("*.csv"):
-                left.unlink()
+        settings.force = part.is_complete()  # the kills continue when it is computed again
         # Every attempt continues where the last one was killed: short attempts reach any moment.
         hits += attempt(part, settings, chance.uniform(0, min(1.0, duration / 2)))
+    settings.force = False
     attempt(part, settings, None)
     log = (part.folder / "run.log").read_text()
     print(json.dumps({"hits": hits, "resumed": log.count("goes on"), "seconds": duration}))

@@ -33,7 +33,7 @@ def plan(name: str, typed: list[str]) -> str:
     """
     figure = paper_figure(name, typed)
     letter = paper_of(paper_folder(figure.study)).letter
-    paper = f"paper {letter}, " * bool(letter)
+    paper = f"paper {letter}, " if letter else ""
     lines = [
         f"{name}: {paper}study {figure.study}, scale {figure.scale}",
         f"  planned: {_runs_in_words([run.config for run in figure.runs])}",
@@ -42,7 +42,7 @@ def plan(name: str, typed: list[str]) -> str:
         lines.append(f"  {claim.name}: {claim.statement}  [{claim.attribution}]")
         lines.append(f"      It holds if {claim.printed} ({claim.tests}).")
         lines.append(f"      in: {_place(claim, figure.study)}")
-        lines += [f"      needs: {needed(claim)}"] * bool(claim.needs)
+        lines += [f"      needs: {needed(claim)}"] if claim.needs else []
     return "\n".join(lines)
 
 
@@ -59,7 +59,7 @@ def _runs_in_words(configs: list[StudyConfig]) -> str:
     """Return the number of runs, their data and seeds, and how often each is repeated."""
     data = sorted({getattr(config, "data", "synthetic") for config in configs})
     seeds = sorted({config.seed for config in configs})
-    words = f"{len(configs)} run{'s' * (len(configs) > 1)} on {' '.join(data)}, "
+    words = f"{len(configs)} run{'s' if len(configs) > 1 else ''} on {' '.join(data)}, "
     words += f"seed {' and '.join(map(str, seeds))}"
     for name in REPEATED:
         values = [getattr(config, name, None) for config in configs]

@@ -69,7 +69,7 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
     alone, parts = [], [pd.DataFrame(columns=["table", *table_diff.COLUMNS])]
     for table, row_class in rows_of(figure.study).items():
         if table not in new or table not in kept:
-            alone += [table] * (table in new or table in kept)
+            alone += [table] if table in new or table in kept else []
             continue
         a, b = (side[table].loc[side[table]["run"].isin(runs & kept_runs)] for side in (new, kept))
         columns = ["run", *column_types(row_class)]
@@ -92,8 +92,8 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
     beyond = compared[compared["beyond"].astype(int) > 0]
     lines = pd.concat([pd.DataFrame(unequal, columns=beyond.columns), beyond], ignore_index=True)
     listed = ", ".join(alone[:MOST_NAMED])
-    listed += f" and {len(alone) - MOST_NAMED} more" * (len(alone) > MOST_NAMED)
-    not_compared = f"on one side alone, and not compared: {listed}" * bool(alone)
+    listed += f" and {len(alone) - MOST_NAMED} more" if len(alone) > MOST_NAMED else ""
+    not_compared = f"on one side alone, and not compared: {listed}" if alone else ""
     notes = [*filter(None, (stale_note(figure.runs), not_compared))]
     lines.attrs = {"notes": notes, "alike": table_diff.alike(compared)}
     return lines

@@ -73,7 +73,7 @@ def tell(order: orders.Order) -> int:
     jobs, note = plan(order)
     lines = [*map(str, (job.run for job in jobs)), note]
     if not jobs:
-        lines += ["complete already"] * (not note)
+        lines += ["complete already"] if not note else []
     elif not announced(order, jobs):
         lines.append("how long they take is unknown: nobody has measured all of these runs")
     print(*filter(None, lines), sep="\n")

@@ -164,7 +164,7 @@ def reason(row: Mapping[str, str]) -> str:
     is_open = row["verdict"] == "undecided" and judged
     if is_open and "needed to decide" in row["note"]:
         return "There are too few numbers to decide."
-    return "The numbers exclude neither the statement nor its opposite." * is_open
+    return "The numbers exclude neither the statement nor its opposite." if is_open else ""
 
 
 def collect(outputs: Path, scale: str | None, reference: Path, draws: bool = True) -> list[Entry]:
@@ -276,7 +276,9 @@ def _facts(runs: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
     facts: dict[str, set[str]] = {"commits": set(), "machines": set(), "versions": set()}
     for run in runs:
         instructions = "".join(f"{name}, " for name in (run.get("instructions") or {}).values())
-        facts["commits"].add(f"{str(run['commit'] or 'no commit')[:10]}{'+' * bool(run['dirty'])}")
+        facts["commits"].add(
+            f"{str(run['commit'] or 'no commit')[:10]}{'+' if run['dirty'] else ''}"
+        )
         facts["machines"].add(f"{run['device_name']}, {instructions}{run['threads']} threads")
         versions = (run["versions"] or {}).items()
         facts["versions"] |= {f"{name} {version}" for name, version in versions if version}
@@ -293,7 +295,7 @@ def _links(outputs: Path, paths: Iterable[Path]) -> dict[str, str]:
     """Return the links from the pages to the files and folders that exist, by name."""
     pages = outputs / "report"
     return {
-        path.name: quote(os.path.relpath(path, pages) + "/" * path.is_dir())
+        path.name: quote(os.path.relpath(path, pages) + ("/" if path.is_dir() else ""))
         for path in paths
         if path.exists()
     }

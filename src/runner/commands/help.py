@@ -134,7 +134,7 @@ def of_study(study: str, words: Iterable[str] = ()) -> str:
         *other,
         "Settings (they do not change the numbers; device and threads change their rounding):\n"
         + _keys(Settings, {}, rare),
-        *[more] * bool(rare),
+        *([more] if rare else []),
         f"Tables: {command(f'study={study}', '--columns')}",
     ]
     return "\n\n".join(parts)
@@ -157,7 +157,7 @@ def columns(study: str) -> str:
         lines = [f"{table}.csv: {' '.join(str(row_class.__doc__).split())}"]
         meanings = column_meanings(row_class)
         for name, kind in column_types(row_class).items():
-            key = " (key)" * (name in row_class.keys)
+            key = " (key)" if name in row_class.keys else ""
             about = meanings[name] or (helps | SHARED).get(name) or helps.get(f"{name}s", "")
             if (printed := names_of(study).column(name)) != name.replace("_", " "):
                 about += f"; printed as {printed}"

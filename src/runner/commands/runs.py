@@ -256,7 +256,7 @@ def _difference(compared: pd.DataFrame) -> str:
     """Return as text how two tables differ: in their rows, and in which columns."""
     rows, columns = compared.iloc[0], compared.iloc[1:]
     differ = columns["differ"] > 0
-    lines = [f"{rows['equal']} rows matched{'; ' * bool(rows['at'])}{rows['at']}"]
+    lines = [f"{rows['equal']} rows matched{'; ' if rows['at'] else ''}{rows['at']}"]
     if differ.any():
         shown = columns[differ].sort_values("largest", ascending=False, kind="stable")
         shown = shown[["column", "equal", "rounding", "differ", "largest", "at"]]
@@ -377,7 +377,7 @@ def clean(options: argparse.Namespace, outputs: Path) -> int:
     """
     if "running" in options.status:
         raise InputError("--status running: a run that is being computed is never removed")
-    asked_for = options.status or ["complete"] * options.stale
+    asked_for = options.status or (["complete"] if options.stale else [])
     options.status = asked_for or cleaning.LEFT_OVER
     runs = []
     for info in _chosen(options, find(outputs)):
@@ -395,7 +395,7 @@ def clean(options: argparse.Namespace, outputs: Path) -> int:
             reason = cleaning.remove(info)
             print(_printable(f"{f'left, for {reason}:' if reason else done} {info.folder}"))
     else:
-        saved = ["yes" * (info.folder / CHECKPOINT).exists() for info in runs]
+        saved = ["yes" if (info.folder / CHECKPOINT).exists() else "" for info in runs]
         sizes = [cleaning.size_of(info.folder) for info in runs]
         print(_table(runs, checkpoint=saved, size=[*map(_megabytes, sizes)]))
         print(f"\n{_count(runs)}, {_megabytes(sum(sizes))}: --yes removes the folders")
@@ -416,7 +416,7 @@ def _megabytes(size: int) -> str:
 
 
 def _count(runs: Sequence[object]) -> str:
-    return f"{len(runs)} run{'s' * (len(runs) != 1)}"
+    return f"{len(runs)} run{'s' if len(runs) != 1 else ''}"
 
 
 def _none(infos: Sequence[RunInfo], outputs: Path) -> str:

@@ -86,7 +86,7 @@ def describe(
         *verdict_lines(kept.claims(), kept.folder / "claims.csv", scale),
         fill(caption, 100),
         *(f"also kept: {command('show', figure, f'scale={s}')}" for s in scales if s != scale),
-        *[ELSEWHERE] * INSTALLED,
+        *([ELSEWHERE] if INSTALLED else []),
         str(picture),
     ]
     return "\n".join(lines)
@@ -113,8 +113,8 @@ def draw_changed(
     series = [name.strip() for name in names if name.strip()]
     where = given["where"]
     digest = hashlib.sha256(where.encode()).hexdigest()[:8]
-    words = [Path(form.style).stem, form.size, *series, digest * bool(where)]
-    name = "-".join([kept.figure, *filter(None, words), *["bare"] * (not form.header)])
+    words = [Path(form.style).stem, form.size, *series, digest if where else ""]
+    name = "-".join([kept.figure, *filter(None, words), *(["bare"] if not form.header else [])])
     out = Path(given.get("out", kept.path("pdf").with_name(f"{name}.pdf")))
     if out.suffix not in (".png", ".pdf", ".svg"):
         raise InputError(f"out={out}: its name must end in .png, .pdf or .svg")

@@ -114,7 +114,9 @@ def _one_value(
 
     apart: the runs that differ in it. elsewhere: whether other runs of the figure may have several.
     """
-    text = f"{figure.figure} draws one value of {name}{' in some of its runs' * elsewhere}: "
+    text = (
+        f"{figure.figure} draws one value of {name}{' in some of its runs' if elsewhere else ''}: "
+    )
     values = apart.values if apart else []
     if values and all(isinstance(value, list) for value in values):
         elements = dict.fromkeys(element for value in values for element in value)

@@ -33,7 +33,7 @@ def stream_seed(seed: int, replicate: int, purpose: str, key: int = 0) -> int:
     purpose: what the numbers are for, such as "weights". key: another key gives another seed; it is
     above 0 only if an earlier stream has the same state.
     """
-    words = f"{seed}/{replicate}/{purpose}" + f"/key {key}" * (key > 0)
+    words = f"{seed}/{replicate}/{purpose}" + (f"/key {key}" if key > 0 else "")
     return int.from_bytes(hashlib.sha256(words.encode()).digest()[:8], "big") >> 1
 
 

@@ -167,7 +167,7 @@ class Drawing:
         what = filter(None, (source, dataset_in(shown), self.whose, changed, repeated(shown)))
         counts = [*_counts(judged)]
         if self.marks:
-            counts.append((DOT * bool(counts) + self.marks, GREY))
+            counts.append(((DOT if counts else "") + self.marks, GREY))
         return Header(upper(DOT.join(what)), upper(finding or drawn or source), tuple(counts))
 
     def description(self, tables: Tables, study: str) -> str:
@@ -221,7 +221,7 @@ def _listed(column: str, values: Iterable[str], study: str) -> str:
     names = names_of(study)
     named, texts = names.column(column), [names.value(column, value) for value in sorted(values)]
     repeats = all(text.lower().startswith(f"{named} ") for text in texts)
-    return f"{named} " * (not repeats) + ", ".join(texts)
+    return (f"{named} " if not repeats else "") + ", ".join(texts)
 
 
 def _counts(judged: pd.DataFrame) -> Iterator[tuple[str, str]]:

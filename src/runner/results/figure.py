@@ -215,7 +215,8 @@ class Figure:
 
         series, where: the part, as in `draw`.
         """
-        words = [f"series={'+'.join(series)}"] * bool(series) + [f"where {where}"] * bool(where)
+        words = [f"series={'+'.join(series)}"] if series else []
+        words += [f"where {where}"] if where else []
         return replace(self, overrides=(*self.overrides, *words))
 
     def drawn(

@@ -194,7 +194,7 @@ class Rule:
         error = f"{100 * ERROR:g} %"
         if isinstance(self.comparison, Always):
             return f"sign test, {error}; a single counterexample refutes it"
-        sides = " on both sides" * isinstance(self.comparison, Within)
+        sides = " on both sides" if isinstance(self.comparison, Within) else ""
         return f"{TESTS[self.quantity.numbers]}{sides}, {error}"
 
     def places(self, rows: pd.DataFrame) -> set[str]:

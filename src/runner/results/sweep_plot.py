@@ -490,7 +490,7 @@ def _report(runs: list[Run]) -> str:
     number = f"{len(complete)} of {len(runs)}" if len(complete) < len(runs) else f"{len(runs)}"
     shared = [word for word in runs[0].typed if all(word in run.typed for run in runs)]
     what = " ".join([study, *shared])
-    lines += ["", f"{number} run{'s' * (len(runs) > 1)} of {what}: {folder}"]
+    lines += ["", f"{number} run{'s' if len(runs) > 1 else ''} of {what}: {folder}"]
     where = conditions_for(runs, find(outputs, study))
     chosen = ["--study", study, *(word for each in where for word in ("--where", each))]
     try:

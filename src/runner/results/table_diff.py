@@ -238,7 +238,7 @@ def alike(compared: pd.DataFrame) -> str:
     if not compared["equal"].any():
         return "nothing to compare"
     if not compared["differ"].any():
-        return f"equal{' up to rounding' * bool(compared['rounding'].any())} to the reference"
+        return f"equal{' up to rounding' if compared['rounding'].any() else ''} to the reference"
     worst = compared.loc[compared["deviation"].astype(float).idxmax()]
     column = f"{worst['table']}.{worst['column']}"
     most = f"most: {worst['deviation']:.2g} of what chance explains, in {column}"

@@ -46,7 +46,7 @@ def lines(judged: pd.DataFrame, path: Path, scale: str) -> list[str]:
         ordered = ordered[is_important | ((~is_important).cumsum() <= room)]
     texts = [line(row, scale) for row in ordered.itertuples()]
     if left := len(judged) - len(ordered):
-        verdict = f" that hold{'s' * (left == 1)}" if judges(scale) else ""
+        verdict = f" that hold{'s' if left == 1 else ''}" if judges(scale) else ""
         texts.append(f"… and {left} more{verdict}: {path}")
     return [*texts, summary(judged, scale)] if len(judged) else []
 
@@ -82,7 +82,7 @@ def summary(judged: pd.DataFrame, scale: str) -> str:
     text = f"{', '.join([f'{number} {noun} {rest}', *parts[1:]])}."
     if not judges(scale):
         small = " smoke is too small to judge: scale=quick is the first that can."
-        return text + small * ("undecided" in counts)
+        return text + (small if "undecided" in counts else "")
     return f"{text} {_standing(judged['standing'])}" if "standing" in judged else text
 
 
@@ -91,5 +91,5 @@ def _standing(standings: pd.Series) -> str:
     counts = standings.value_counts()
     if len(counts) == 1:
         (word,) = counts.index
-        return f"{'All ' * (len(standings) > 1)}{word}: {STANDINGS[word]}.".capitalize()
+        return f"{'All ' if len(standings) > 1 else ''}{word}: {STANDINGS[word]}.".capitalize()
     return f"{', '.join(f'{counts[word]} {word}' for word in STANDINGS)}."

@@ -126,7 +126,8 @@ def fits(rows: pd.DataFrame, condition: str) -> pd.Series:
             for text in [text for text in values if isinstance(text, str)]:
                 with suppress(ValueError):  # YAML reads 1e5 as a text
                     values.append(float(text))
-            test = f"{pair[1]}.isin(@values)" + f" or {pair[1]}.isnull()" * (None in values)
+            test = f"{pair[1]}.isin(@values)"
+            test += f" or {pair[1]}.isnull()" if None in values else ""
             names = {"values": values}
         fit = rows.eval(test, engine="python", local_dict=names, global_dict={})
         if not (isinstance(fit, pd.Series) and fit.isin([True, False]).all()):
@@ -200,7 +201,7 @@ def named(text: str, outputs: Path) -> RunInfo:
     listed = ", ".join(f"{info.study} {info.hash8}" for info in fits[:5])
     if not fits:
         raise InputError(f"{text} names no run under {outputs}: type its folder, name or hash")
-    more = ", ..." * (len(fits) > 5)
+    more = ", ..." if len(fits) > 5 else ""
     raise InputError(
         f"{text} names {len(fits)} runs: {listed}{more}. Type more of the name or hash"
     )

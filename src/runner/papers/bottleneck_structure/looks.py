@@ -70,6 +70,7 @@ def name_spectra(axes: Axes, spectrum: pd.DataFrame, rank: int) -> None:
         words, above = f"{WORDS.get(rank, rank)} near 1", {"xytext": (0, 11), "weight": "bold"}
         rank_look(rank).name(axes, center, first.max(), words, **above, **offset)
     if len(following):
-        words = "all others" + ":\n≈ 0 inside" * bool(is_near and (following < 0.1).mean() > 0.5)
+        is_zero = is_near and (following < 0.1).mean() > 0.5
+        words = "all others:\n≈ 0 inside" if is_zero else "all others"
         offset |= {"xytext": (0, 5), "va": "bottom", "linespacing": 1.1}
         QUIET.name(axes, center, 0, words, size=SMALL, **offset)

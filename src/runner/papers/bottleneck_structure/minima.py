@@ -286,7 +286,7 @@ def minima(
         loss = inf if isnan(loss) else loss
         tick(network, loss)
         known_best = best.get(L, Minimum(network, inf))
-        ends = known_best.independent + (loss,) * initial
+        ends = known_best.independent + ((loss,) if initial else ())
         if loss < known_best.loss:
             best[L] = Minimum(network, loss, known_best.loss, ends)
         else:

@@ -11,4 +11,4 @@ def initialization(L: int, number: int = 0) -> str:
 
     number: index among several initial networks of this depth.
     """
-    return f"initialisation/{L}" + f"/{number}" * (number > 0)
+    return f"initialisation/{L}" + (f"/{number}" if number > 0 else "")

@@ -37,7 +37,7 @@ ANNEALED = "weight decay 0 for 200 steps, up to 5 λ, λ from 60 %"
 def _from_depth(metrics: pd.DataFrame) -> str:
     """Return words that name the smallest drawn depth, or an empty text if all depths are drawn."""
     first = deep(metrics)["depth"].min()
-    return f", from depth {first} on" * bool(first > metrics["depth"].min())
+    return f", from depth {first} on" if first > metrics["depth"].min() else ""
 
 
 def _minima(tables: Tables) -> pd.DataFrame:
@@ -304,7 +304,8 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         zero = collapsed(above)
         if len(zero):
             label_style |= {"xytext": (0, 13), "ha": "right"}
-            words = "median: " * bool((zero["parameter_norm"] >= ZERO).any()) + "all weights zero"
+            median = "median: " if (zero["parameter_norm"] >= ZERO).any() else ""
+            words = f"{median}all weights zero"
             QUIET.name(right, zero["depth"].max(), zero["above"].max(), words, **label_style)
     style.panel(left, "a", "rank of the middle layer", "depth L")
     style.panel(right, "b", "loss above best solution found", "depth L")

@@ -159,8 +159,7 @@ def caption_symmetry(tables: Tables) -> str:
         " change. (a) shows singular values by layer (band: all but two), (b) two"
         f" principal components of layer {PCA_LAYER}, (c) distances to a point in layer"
         f" {DISTANCE_LAYER} (dashed: orbit; percentages: this plane's orbits). {training}"
-        + f" Annealed training has {annealed}."
-        * bool(others)
+        + (f" Annealed training has {annealed}." if others else "")
     )
 
 

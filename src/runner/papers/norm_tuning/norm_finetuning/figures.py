@@ -94,7 +94,7 @@ def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         for y, arm in enumerate(here):
             ends, look = part[part["arm"] == arm], ARMS[arm].look
             look.each(axes, ends["right"], y - np.linspace(0.23, 0.36, len(ends)), alpha=0.8)
-            look.line(axes, [ends["right"].median()] * bool(len(ends)), [y + 0.08][: len(ends)])
+            look.line(axes, [ends["right"].median()] if len(ends) else [], [y + 0.08][: len(ends)])
             trained = f"{ends['trained'].iloc[0]:,.0f}" if len(ends) else "not run"
             axes.text(1.03, y, trained, color=GREY, **beside)
         axes.text(1.03, len(here) - 0.25, "parameters\ntrained", color=GREY, **beside)

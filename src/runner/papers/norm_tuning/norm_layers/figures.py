@@ -98,7 +98,7 @@ def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     panels = panels[::2]
     for axes, letter, (kind, name) in zip(panels, "abc", KINDS.items(), strict=True):
         lines, ends = list(series(metrics, kind)), []
-        position = rail(axes, FLOOR, TOP, "≈ 0" * (letter == "a"), lanes=2)
+        position = rail(axes, FLOOR, TOP, "≈ 0" if letter == "a" else "", lanes=2)
         axes.spines["left"].set_bounds(FLOOR, TOP)
         for number, (text, look, errors) in enumerate(lines):
             heights = pd.Series(position(errors, number % 2), errors.index)
@@ -116,7 +116,7 @@ def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         axes.set_ylim(top=5 * TOP)
         ticks(axes.xaxis, sorted(metrics["target_width"].unique()))
         name_ends(axes, ends)
-        panel(axes, letter, name + ", construction" * (letter == "a"), "target width d")
+        panel(axes, letter, name + (", construction" if letter == "a" else ""), "target width d")
     panels[0].set_ylabel("error / variance of the target")
     keys = ["layer", "mode", "batch_size", "target_width"]
     return picture, spread(metrics, keys, ["relative_mse", "lower_bound"])

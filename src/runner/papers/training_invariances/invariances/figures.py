@@ -106,7 +106,7 @@ def _same(coarse_by_fine: pd.Series) -> str:
     near = (coarse_by_fine - 1).abs() < 0.1
     if near.all():
         return "the same at\nboth rates"
-    return "median the same\nat both rates" * bool(near[0.5])
+    return "median the same\nat both rates" if near[0.5] else ""
 
 
 def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:

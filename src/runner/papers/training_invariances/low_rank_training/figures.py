@@ -160,7 +160,7 @@ def _by_epoch(axes: Axes, drawn: pd.DataFrame) -> None:
     for gain, line in drawn[drawn["epoch"] > 0].groupby("gain"):
         look = Look(colors[gain], "", width=6.0 if gain == 1 else 1.8)
         look.line(axes, line["epoch"], line["median"], zorder=1.9 if gain == 1 else 2)
-        text = f"gain {gain:g}" + " (usual)" * (gain == 1)
+        text = f"gain {gain:g}" + (" (usual)" if gain == 1 else "")
         names.append((line["median"].iloc[-1], text, look))
     axes.set_xlim(1, max(2, drawn["epoch"].max()))
     ticks_within(axes.xaxis, 1, 10, 100, 1000, 10000)

@@ -89,14 +89,16 @@ def draw_by_depth(
         words = "advantage of pre-training:\n{}\n(in pairs; above 0: better)" if number else "{}"
         rows[number, 0].set_ylabel(words.format(MEASURES[column]))
         for axes, depth in zip(rows[number], depths, strict=True):
-            panel(axes, next(letters), f"depth {depth}", "epoch" * (number == len(columns)))
+            panel(axes, next(letters), f"depth {depth}", "epoch" if number == len(columns) else "")
     for axes, depth in zip(rows[0], depths, strict=True):
         group = trained[trained["depth"] == depth]
         axes.set_ylim(0, 1.03)
         place_of = scale_losses([axes], group[first]) if "loss" in first else np.asarray
         ends = lines_by_epoch(axes, group, first, place_of, bands=False)
     converged = set(group[first])
-    ends = [(y, text + f":\nend {y:.2f}" * (y in converged), rows) for y, text, rows in ends]
+    ends = [
+        (y, text + (f":\nend {y:.2f}" if y in converged else ""), rows) for y, text, rows in ends
+    ]
     name_ends(rows[0][-1], ends)
     cut, has_arrows = [], False
     for number, (row, column) in enumerate(zip(rows[1:], columns, strict=True), 1):
@@ -108,7 +110,7 @@ def draw_by_depth(
                 group = ahead[ahead["depth"] == depth]
                 ends = lines_by_epoch(axes, group, column)
                 is_cut, arrows = _widen(axes, group, column)
-                cut += [letter] * is_cut
+                cut += [letter] if is_cut else []
                 has_arrows |= arrows
             means = _means(tables, column)
             name_ends(
@@ -119,7 +121,7 @@ def draw_by_depth(
     frame(rows[-1, -1], low.x0 - 0.073, 0.995, *ends_at, picture.transFigure)
     if cut:
         words = f"bands are cut at the edge in {', '.join(cut)}"
-        words += f"{DOT}↑ ↓: median of epoch {trained['epoch'].min():.0f}" * has_arrows
+        words += f"{DOT}↑ ↓: median of epoch {trained['epoch'].min():.0f}" if has_arrows else ""
         QUIET.note(rows[-1, 0], 0.012, 0.08 * inch, words, transform=picture.transFigure)
     return picture, drawn
 

@@ -322,7 +322,7 @@ def say_against(tables: Tables, helps: str, beats: str) -> str:
     the only number.
     """
     rows = tables["training"]
-    everywhere = " on every dataset" * (rows["data"].nunique() > 1)
+    everywhere = " on every dataset" if rows["data"].nunique() > 1 else ""
     return f"At depth {rows['depth'].max()} {helps}{everywhere}; {beats.format(every=everywhere)}"
 
 

@@ -72,7 +72,7 @@ def scale_losses(row: Sequence[Axes], values: pd.Series) -> Callable:
     low, top = (0.8 * shown.min(), 1.15 * shown.max()) if len(shown) else (0.1, MOST)
     row[0].set(yscale="log", ylim=(low, top))
     for axes in row if len(shown) < len(values) else ():
-        position = rail(axes, top, low, "diverged" * (axes is row[0]))
+        position = rail(axes, top, low, "diverged" if axes is row[0] else "")
     for digits in ((1, 2, 5), (1, 1.5, 2, 2.5, 3, 4, 5, 7)):
         marks = [digit * 10.0**power for power in range(-4, 2) for digit in digits]
         marks = [mark for mark in marks if low < mark < top]

@@ -105,7 +105,7 @@ def key_of_gamma(axes: Axes, rows: pd.DataFrame, y: float) -> None:
     skips = sorted(set(rows["skip"]), reverse=True)
     for line, skip in enumerate(skips):
         words = f"{'solid' if skip >= 1 else 'broken'}: {gamma(skip)}"
-        words += " (no skip)" * (skip == inf)
+        words += " (no skip)" if skip == inf else ""
         TWO.get(skip, OTHER).note(axes, 0.04, y - 0.07 * line, words)
     QUIET.note(axes, 0.04, y - 0.07 * len(skips), BRANCH)
 

@@ -16,7 +16,6 @@ from runner.commands import export as exporting
 from runner.compose.composing import hydra_ready, overrides_of
 from runner.compose.orders import compose_order
 from runner.core.catalogue import natural_order, rows_of, studies
-from runner.core.choices import names_images
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at
 from runner.core.shell import command
@@ -172,7 +171,7 @@ def show(options: argparse.Namespace, outputs: Path) -> int:
     with hydra_ready(typed := [f"study={info.study}"]):
         usual = vars(compose_order(typed).jobs[0].config)
     changed = {key: value for key, value in vars(info.config).items() if value != usual[key]}
-    if names_images(changed.get("data")):  # its folder is no parameter; the file has its checksum
+    if info.config.own_images():  # its folder is no parameter; the file has its checksum
         changed |= {"data": next(iter(about.get("data") or {}), changed["data"])}
         del changed["checksums"]
     where = info.folder.parents[2] if info.folder.parent.parent.name == "runs" else outputs

@@ -292,9 +292,14 @@ def files_of(overrides: Iterable[Override]) -> tuple[str, ...]:
     return tuple(str(item.input_line) for item in overrides if not is_value(item))
 
 
+def is_own_images(key: str, value: Any) -> bool:
+    """Return whether `key=value` names a user's file of images, for which there is no YAML file."""
+    return key == "data" and names_images(value)
+
+
 def is_value(override: Override) -> bool:
     """Return whether an argument gives a value to a key. Otherwise it chooses a YAML file."""
-    if override.key_or_group == "data" and names_images(override.value()):
+    if is_own_images(override.key_or_group, override.value()):
         return override.package is None
     return (
         override.type == OverrideType.CHANGE
@@ -346,7 +351,7 @@ def with_quoted_paths(words: Iterable[str]) -> list[str]:
     for word in words:
         key, equals, value = word.partition("=")
         is_ready = re.fullmatch(r"""null|'.*'|".*"|\s*""", value, re.DOTALL)
-        is_path = key in PATHS or key == "data" and names_images(value) and os.path.isfile(value)
+        is_path = key in PATHS or is_own_images(key, value) and os.path.isfile(value)
         quoted.append(f"{key}={_quoted(value)}" if is_path and not is_ready else word)
     return quoted
 

@@ -16,13 +16,13 @@ from runner.compose.composing import (
     as_whole_numbers,
     bare,
     hydras_errors_explained,
+    is_own_images,
     read,
     register,
     search_path,
 )
 from runner.compose.hydra_errors import check_flag
 from runner.core.catalogue import CONF, own_conf_folders, rows_of
-from runner.core.choices import names_images
 from runner.core.errors import InputError, nearest
 from runner.core.studies import column_types
 from runner.results.preview import report
@@ -44,7 +44,8 @@ def main(words: list[str]) -> int:
     words = as_whole_numbers(words)
     register(words)
     for index, word in enumerate(words):
-        if word.startswith("data=") and names_images(path := word[5:].strip("'\"")):
+        key, _, typed = word.partition("=")
+        if is_own_images(key, path := typed.strip("'\"")):
             words[index], node = "data=own_images", {"data": path}
             ConfigStore.instance().store("own_images", node, group="data", package="_global_")
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors arrive here as exceptions

@@ -26,7 +26,6 @@ from omegaconf import DictConfig
 from runner.compose.orders import Order
 from runner.core import progress
 from runner.core.catalogue import module_of
-from runner.core.choices import names_images
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
 from runner.results.labels import names_of
@@ -153,7 +152,7 @@ def require_images(jobs: list[Job]) -> None:
     """Read the users' files of images, each once; raise InputError if one cannot be used."""
     files = {}
     for config, settings in ((job.config, job.settings) for job in jobs):
-        if names_images(name := getattr(config, "data", "")):
+        if name := config.own_images():
             files[name, settings.data_folder] = getattr(config, "checksums", None)
     for (name, folder), checksums in files.items():
         from runner.data import own_images  # late: it imports torch

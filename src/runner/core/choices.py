@@ -5,7 +5,7 @@ entry: `runner.register` puts their functions into `REGISTERED`, where `lookup` 
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, TypeGuard, TypeVar, cast
 
 from runner.core.errors import InputError, nearest
 
@@ -15,13 +15,16 @@ OF_IMAGES = (".npz", ".csv", ".npy")
 """Endings of files that may be images. `data.own_images` refuses `.npy`, with a hint."""
 
 
-def names_images(data: Any) -> bool:
+def names_images(data: Any) -> TypeGuard[str]:
     """Return whether a value of the parameter `data` is the name of a user's file of images."""
     return isinstance(data, str) and data.lower().endswith(OF_IMAGES)
 
 
 class Datasets(tuple[str, ...]):
-    """The names of datasets. `in` also accepts the name of a user's file of images."""
+    """The names of datasets. `in` also accepts the name of a user's file of images.
+
+    A parameter with these choices is called `data`. `StudyConfig.own_images` returns such a file.
+    """
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or names_images(name)

@@ -73,7 +73,7 @@ def resolved(config_class: type, values: Mapping[str, Any]) -> dict[str, Any]:
     InputError if a file is missing or cannot be read.
     """
     data, folder = values.get("data"), values.get("data_folder")
-    if isinstance(data, str) and names_images(data) and "checksums" in values:
+    if names_images(data) and "checksums" in values:
         places = [Path(data), *([Path(os.path.expanduser(folder)) / data] if folder else [])]
         path = next((path.absolute() for path in places if os.path.isfile(path)), None)
         if path is None:

@@ -20,6 +20,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from operator import ge, gt, le
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from runner.core.choices import names_images
 from runner.core.errors import InputError, nearest
 from runner.core.streams import Streams, streams
 
@@ -156,6 +157,14 @@ class StudyConfig:
         trains = "selection_replicates" in values and values.get("train", True)
         grid = values.get("learning_rates") or []
         return {"learning_rates": grid} if trains and len(grid) > 1 else {}
+
+    def own_images(self) -> str:
+        """Return the name of the user's file of images, if the parameter `data` names one.
+
+        Otherwise the result is empty.
+        """
+        data = getattr(self, "data", None)
+        return data if names_images(data) else ""
 
     def own_functions(self) -> tuple[str, ...]:
         """Return the user's functions among the parameters' values, as `module:function`."""

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from runner.core.catalogue import config_of
-from runner.core.choices import names_images
 from runner.core.folders import require_writable
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig
@@ -39,8 +38,8 @@ class Job:
     def run(self) -> Run:
         """Return the run with these parameters, in the folder of outputs."""
         shown = [word for word in self.overrides if is_shown(word) and word not in self.untyped]
-        data = getattr(self.config, "data", None)
-        own = [f"data={data}"] if names_images(data) else []  # Hydra composes no such argument
+        images = self.config.own_images()
+        own = [f"data={images}"] if images else []  # Hydra composes no such argument
         return Run(self.config, self.settings.folder(), [*own, *shown])
 
     def __reduce__(self) -> tuple:

@@ -21,7 +21,7 @@ import pandas as pd
 import yaml
 
 from runner.core.catalogue import config_of, module_of, studies
-from runner.core.choices import REGISTERED, kind_of, names_images
+from runner.core.choices import REGISTERED, kind_of
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig, TrainingConfig
@@ -295,7 +295,7 @@ def functions_of(config: StudyConfig) -> tuple[str, ...]:
         own = REGISTERED.get(kind, {})
         names = value if isinstance(value, list) else [value]
         places += [place_of(own[name]) for name in names if name in own]
-    if names_images(getattr(config, "data", None)):
+    if config.own_images():
         places.append("runner.data.own_images:load")
     return tuple(places)
 

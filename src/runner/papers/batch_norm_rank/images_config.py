@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from runner.core.choices import names_images
 from runner.core.streams import RANDOM_PIXELS, SUBSET
 from runner.core.studies import TrainingConfig, parameter
 
@@ -23,5 +22,5 @@ class OnImages(TrainingConfig):
 
     def purposes(self) -> tuple[str, ...]:
         """Return the names of the run's random streams, such as "probe"."""
-        drawn = (SUBSET,) if names_images(getattr(self, "data", None)) else ()
+        drawn = (SUBSET,) if self.own_images() else ()
         return (*RANDOM_PIXELS, "probe", *drawn)

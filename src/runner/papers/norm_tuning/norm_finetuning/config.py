@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from runner.core.choices import Datasets, names_images
+from runner.core.choices import Datasets
 from runner.core.errors import InputError
 from runner.core.streams import RANDOM_PIXELS, SUBSET, orders
 from runner.core.studies import LARGEST_STEP, MOST, TrainingConfig, parameter
@@ -88,6 +88,6 @@ class NormFinetuning(TrainingConfig):
 
     def purposes(self) -> tuple[str, ...]:
         """Return the names of the run's random streams, one for each kind of random numbers."""
-        drawn = (SUBSET,) if names_images(self.data) else ()
+        drawn = (SUBSET,) if self.own_images() else ()
         mine = ("initialisation", "trained weights", *orders(self.epochs))
         return (*RANDOM_PIXELS, *drawn, *mine)

@@ -217,8 +217,9 @@ def test_wrong_words_are_one_line(words, said, tmp_path, monkeypatch, capsys):
     saved(tmp_path / "a.npz")
     typed = words if words[0].startswith("study") else ("study=rank_collapse", *words)
     assert run([*typed, "--dry-run"], monkeypatch) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert said in line
+    *notes, line = capsys.readouterr().err.splitlines()
+    twice = ["data=a.npz is not used, since data=digits comes later"]
+    assert said in line and notes == (twice if "data=digits" in words else [])
 
 
 def test_sweeps_and_hydra_s_flags_know_files(tmp_path, monkeypatch, capsys):

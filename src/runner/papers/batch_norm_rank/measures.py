@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from runner.networks.arrays import takes_arrays
 from runner.networks.mlp import MLP
 
 EVERY_LAYER_UP_TO = 64
@@ -28,6 +29,7 @@ class Ranks:
 
 
 @torch.no_grad()
+@takes_arrays()
 def ranks(H: Float[Tensor, "R d N"], tau: float = 0.5) -> Ranks:
     """Return rank, soft rank and lower bound r of each matrix, from the same singular values.
 
@@ -49,6 +51,7 @@ def ranks(H: Float[Tensor, "R d N"], tau: float = 0.5) -> Ranks:
     return Ranks(host(matrix_rank), host(soft_rank), host(rank_bound))
 
 
+@takes_arrays()
 def singular_values(H: Float[Tensor, "R d N"]) -> Float[Tensor, "R k"]:
     """Return the k = min(d, N) singular values of each matrix in descending order, in float64.
 
@@ -62,6 +65,7 @@ def singular_values(H: Float[Tensor, "R d N"]) -> Float[Tensor, "R k"]:
     return torch.linalg.eigvalsh(G @ G.mT).clamp_(min=0).sqrt().flip(-1)
 
 
+@takes_arrays()
 def root_mean_square(H: Float[Tensor, "R d N"]) -> Float[Tensor, " R"]:
     """Return the root mean square of the entries of each matrix, in float64.
 

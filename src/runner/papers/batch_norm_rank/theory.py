@@ -26,6 +26,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from runner.core.errors import InputError
+from runner.networks.arrays import takes_arrays
 
 DIGITS = 50
 """Decimal digits that suffice for small differences of large numbers."""
@@ -47,7 +48,10 @@ normalized networks grow exponentially for every initialization and activation.
 """
 
 
-def orthogonality_gap(rank_bound: float, samples: int) -> float:
+@takes_arrays()
+def orthogonality_gap(
+    rank_bound: float | Float[Tensor, "*stack"], samples: int
+) -> float | Float[Tensor, "*stack"]:
     """Return the orthogonality gap `||H^T H / ||H||_F^2 - I / N||_F` of the columns of H (d, N).
 
     The gap is zero if the N columns, the samples, are orthogonal and equally long. The squared gap
@@ -55,16 +59,19 @@ def orthogonality_gap(rank_bound: float, samples: int) -> float:
     Daneshmand, Joudaki and Bach 2021 (Batch Normalization Orthogonalizes Representations in Deep
     Random Networks), Section 3.
 
-    rank_bound: r(H). samples: N.
+    rank_bound: r(H), a number or one for each matrix. samples: N.
     """
-    return sqrt(max(0.0, 1 / rank_bound - 1 / samples))
+    square = 1 / rank_bound - 1 / samples
+    return square.clamp(min=0).sqrt() if isinstance(square, Tensor) else sqrt(max(0.0, square))
 
 
+@takes_arrays()
 def second_moment(H: Float[Tensor, "*stack d N"]) -> Float[Tensor, "*stack d d"]:
     """Return the second moments of the rows of H, `M(H) = H H^T / N` (Eq. 2)."""
     return H @ H.mT / H.shape[-1]
 
 
+@takes_arrays()
 def batch_norm(
     H: Float[Tensor, "*stack d N"], centred: bool = False
 ) -> Float[Tensor, "*stack d N"]:
@@ -80,6 +87,7 @@ def batch_norm(
     return H / H.square().mean(dim=-1, keepdim=True).sqrt()
 
 
+@takes_arrays()
 def soft_rank(H: Float[Tensor, "*stack d N"], tau: float) -> Int[Tensor, "*stack"]:
     """Return `rank_tau(H)`, the number of singular values s of H with `s^2 / N >= tau` (Eq. 3).
 
@@ -88,6 +96,7 @@ def soft_rank(H: Float[Tensor, "*stack d N"], tau: float) -> Int[Tensor, "*stack
     return (torch.linalg.svdvals(H).square() / H.shape[-1] >= tau).sum(dim=-1)
 
 
+@takes_arrays()
 def rank_bound(H: Float[Tensor, "*stack d N"]) -> Float[Tensor, "*stack"]:
     """Return `r(H) = Tr(M)^2 / ||M||_F^2` (Eq. 4) with `M = H H^T / N`, a lower bound of the rank.
 
@@ -118,11 +127,13 @@ def _smaller_gram(H: Float[Tensor, "*stack d N"]) -> Float[Tensor, "*stack k k"]
     return (H @ H.mT if d <= N else H.mT @ H) / N
 
 
+@takes_arrays()
 def trace(M: Float[Tensor, "*stack d d"]) -> Float[Tensor, "*stack"]:
     """Return `Tr M` for a stack of matrices."""
     return M.diagonal(dim1=-2, dim2=-1).sum(dim=-1)
 
 
+@takes_arrays()
 def count_above(M: Float[Tensor, "stack k k"], tau: float) -> Float[Tensor, " stack"]:
     """Return the number of eigenvalues of each symmetric `M` that are at least `tau`.
 
@@ -139,6 +150,7 @@ def count_above(M: Float[Tensor, "stack k k"], tau: float) -> Float[Tensor, " st
     return count.to(M.dtype).where(M.isfinite().all(dim=-1).all(dim=-1), torch.nan)
 
 
+@takes_arrays()
 def regularity_terms(
     M: Float[Tensor, "*stack d d"],
 ) -> tuple[Float[Tensor, "*stack"], Float[Tensor, "*stack"]]:
@@ -150,6 +162,7 @@ def regularity_terms(
     return M2.diagonal(dim1=-2, dim2=-1).square().sum(dim=-1), (M2 * M).sum(dim=(-2, -1))
 
 
+@takes_arrays()
 def frobenius_change(M: Float[Tensor, "*stack d d"]) -> Float[Tensor, "*stack"]:
     """Return `delta_F(M)`, the leading change of `||M||_F^2` over one layer (Lemma 7, Eq. 43).
 
@@ -164,6 +177,7 @@ def frobenius_change(M: Float[Tensor, "*stack d d"]) -> Float[Tensor, "*stack"]:
     return 2 * d**2 - 2 * M.square().sum(dim=(-2, -1)) - 8 * cubic + 8 * diagonal
 
 
+@takes_arrays()
 def frobenius_change_of_spectrum(eigenvalues: Float[Tensor, "*stack d"]) -> Float[Tensor, "*stack"]:
     """Return `delta_F` of Lemma 7 if all rows of `M` have the same norm (Proposition 8, Eq. 45).
 

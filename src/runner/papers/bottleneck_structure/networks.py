@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from runner.networks import modules
+from runner.networks.arrays import takes_arrays
 
 Inputs = Float[Tensor, "N d_in"]
 """Points of the input space, one per row."""
@@ -34,10 +35,12 @@ class Network:
         """Return L, the number of weight matrices."""
         return len(self.weights)
 
+    @takes_arrays()
     def parameter_norm(self) -> Float[Tensor, ""]:
         """Return `||theta||^2`, the sum of all squared weights and biases."""
         return sum(p.square().sum() for p in (*self.weights, *self.biases))
 
+    @takes_arrays()
     def activations(self, x: Inputs) -> list[Float[Tensor, "N _"]]:
         """Return the input x, the hidden activations alpha_1(x) to alpha_{L-1}(x), and f(x)."""
         alphas = [x]
@@ -45,10 +48,12 @@ class Network:
             alphas.append((alphas[-1] @ W.mT).add_(b).relu_())  # one tensor per layer, no copies
         return [*alphas, (alphas[-1] @ self.weights[-1].mT).add_(self.biases[-1])]
 
+    @takes_arrays()
     def cost(self, x: Inputs, y: Float[Tensor, "N d_out"]) -> float:
         """Return `C = (1/N) sum_i ||f(x_i) - y_i||^2`. x, y: inputs and targets, one per row."""
         return float((self.activations(x)[-1] - y).square().sum(1).mean())
 
+    @takes_arrays()
     def traced(self, x: Inputs) -> dict[str, Tensor]:
         """Return the tensors of the network by name.
 
@@ -99,6 +104,7 @@ class Derivatives:
     """J f(x)."""
 
 
+@takes_arrays()
 def differentiate(network: Network, x: Inputs) -> Derivatives:
     """Return the Jacobians at each point: of f, from the input to each layer, from each layer to f.
 

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from runner.networks.arrays import takes_arrays
 from runner.networks.spectra import svdvals
 from runner.papers.bottleneck_structure.networks import Derivatives, Jacobians, Network
 
@@ -15,6 +16,7 @@ FLOOR = 0.01
 """Fraction of the largest singular value below which gaps are ignored."""
 
 
+@takes_arrays()
 def bottleneck_rank(singular_values: Sequence[Float[Tensor, " _"]]) -> int:
     """Return the smallest number of singular values above 0.1 of any weight matrix (section 1).
 
@@ -23,6 +25,7 @@ def bottleneck_rank(singular_values: Sequence[Float[Tensor, " _"]]) -> int:
     return min(map(threshold_rank, singular_values))
 
 
+@takes_arrays()
 def jacobian_ranks(jacobian: Jacobians) -> Int[Tensor, " N"]:
     """Return Rank J f(x) at every point x; its maximum over x is Rank_J(f) (section 3.1).
 
@@ -33,6 +36,7 @@ def jacobian_ranks(jacobian: Jacobians) -> Int[Tensor, " N"]:
     return ((s > FLOOR * s[:, :1]) & torch.isfinite(s)).sum(1)
 
 
+@takes_arrays()
 def ranks(network: Network, derivatives: Derivatives) -> dict[str, int]:
     """Return the rank of a network by four definitions, by the name of the tables' column.
 
@@ -51,16 +55,19 @@ def ranks(network: Network, derivatives: Derivatives) -> dict[str, int]:
     }
 
 
+@takes_arrays()
 def spectra(network: Network) -> list[Float[Tensor, " _"]]:
     """Return the singular values of W_1 .. W_L, each list in descending order."""
     return [svdvals(W) for W in network.weights]
 
 
+@takes_arrays()
 def threshold_rank(s: Float[Tensor, " _"]) -> int:
     """Return the number of singular values above 0.1; 0 if they are nan."""
     return int((s > THRESHOLD).sum())
 
 
+@takes_arrays()
 def gap_rank(s: Float[Tensor, " _"]) -> int:
     """Return the rank k with the largest gap s_k / s_{k+1} of the singular values s.
 

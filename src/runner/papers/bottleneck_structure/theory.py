@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from runner.networks.arrays import takes_arrays
 from runner.networks.spectra import operator_norm, svd, svdvals
 from runner.papers.bottleneck_structure.networks import (
     Derivatives,
@@ -25,6 +26,7 @@ from runner.papers.bottleneck_structure.networks import (
 )
 
 
+@takes_arrays()
 def log_pseudo_determinant(A: Float[Tensor, "... m n"], k: int) -> Float[Tensor, "..."]:
     """Return `log |A|_+`, the sum of the logarithms of the k largest singular values (section 1.1).
 
@@ -33,6 +35,7 @@ def log_pseudo_determinant(A: Float[Tensor, "... m n"], k: int) -> Float[Tensor,
     return svdvals(A)[..., :k].log().sum(-1)
 
 
+@takes_arrays()
 def representation_cost(A: Float[Tensor, "... m n"], L: float) -> Float[Tensor, "..."]:
     """Return `R(A; L) = L ||A||_{2/L}^{2/L} = L sum_i s_i(A)^{2/L}` of linear networks (section 3).
 
@@ -46,6 +49,7 @@ def representation_cost(A: Float[Tensor, "... m n"], L: float) -> Float[Tensor, 
     return L * torch.where(s <= rounding[..., None], 0.0, s ** (2 / L)).sum(-1)
 
 
+@takes_arrays()
 def corrections(A: Float[Tensor, "m n"], k: int) -> tuple[float, float]:
     """Return the first two corrections of a linear network's cost (section 3).
 
@@ -56,6 +60,7 @@ def corrections(A: Float[Tensor, "m n"], k: int) -> tuple[float, float]:
     return float(logs.sum()), float(logs.square().sum() / 2)
 
 
+@takes_arrays()
 def imbalance(network: Network) -> float:
     """Return the relative imbalance of the parameters (Appendix B, proof of Theorem 7).
 
@@ -74,6 +79,7 @@ def imbalance(network: Network) -> float:
     return float(difference / total)
 
 
+@takes_arrays()
 def bottleneck_frames(
     network: Network, derivatives: Derivatives, k: int
 ) -> list[tuple[Float[Tensor, "N _ k"], Float[Tensor, "N _ k"]]]:
@@ -97,6 +103,7 @@ def bottleneck_frames(
     return frames
 
 
+@takes_arrays()
 def bottleneck_distance(network: Network, derivatives: Derivatives, k: int) -> PerPoint:
     """Return the left side of Theorem 6, `sum_l ||W_l - U_l V_l^T||_F^2`, at every point.
 
@@ -107,11 +114,13 @@ def bottleneck_distance(network: Network, derivatives: Derivatives, k: int) -> P
     return sum(W.square().sum() - 2 * (U * (W @ V)).sum((1, 2)) + k for W, (U, V) in layers)
 
 
+@takes_arrays()
 def squared_inputs(network: Network, x: Inputs) -> list[PerPoint]:
     """Return `||alpha_{l-1}(x)||^2`, the squared norm of every layer's input, at every point x."""
     return [alpha.square().sum(1) for alpha in network.activations(x)[:-1]]
 
 
+@takes_arrays()
 def ntk_trace(network: Network, derivatives: Derivatives, x: Inputs) -> PerPoint:
     """Return `Tr Theta(x, x) = sum_l ||alpha_{l-1}(x)||^2 ||J(alpha~_l -> f)(x)||_F^2`.
 
@@ -122,6 +131,7 @@ def ntk_trace(network: Network, derivatives: Derivatives, x: Inputs) -> PerPoint
     return sum(a * J.square().sum((1, 2)) for a, J in layers)
 
 
+@takes_arrays()
 def activation_bound(
     trace: PerPoint, excess: Float[Tensor, ""], log_determinant: PerPoint, k: int
 ) -> PerPoint:
@@ -133,6 +143,7 @@ def activation_bound(
     return trace * torch.exp((excess / k).clamp(min=0) - 2 * log_determinant / k) / k
 
 
+@takes_arrays()
 def representation_tail(
     network: Network, x: Inputs, k: int, with_bias: bool = False
 ) -> Float[Tensor, " L"]:
@@ -150,6 +161,7 @@ def representation_tail(
     return torch.stack(tails) / math.sqrt(len(x))
 
 
+@takes_arrays()
 def negative_shares(network: Network, x: Inputs) -> Float[Tensor, " L"]:
     """Return `||sigma(a) - a||^2 / ||a||^2` of every layer's pre-activations a at the points x.
 
@@ -161,6 +173,7 @@ def negative_shares(network: Network, x: Inputs) -> Float[Tensor, " L"]:
     return torch.stack([a.clamp(max=0).square().sum() / a.square().sum() for a in pre])
 
 
+@takes_arrays()
 def representation_bound(
     trace: PerPoint, excess: Float[Tensor, ""], log_determinant: PerPoint, k: int, L: int
 ) -> Float[Tensor, ""]:
@@ -179,6 +192,7 @@ def representation_bound(
     return torch.sqrt((trace.mean() / L) * (excess - 2 * log_determinant.max()) * growth / k / L)
 
 
+@takes_arrays()
 def ntk_mixed_derivative(derivatives: Derivatives) -> PerPoint:
     """Return `||d^2_{xy} Theta(x, x)||_op`, the norm of a second derivative of the tangent kernel.
 
@@ -191,6 +205,7 @@ def ntk_mixed_derivative(derivatives: Derivatives) -> PerPoint:
     return operator_norm(total.reshape(-1, n, n))
 
 
+@takes_arrays()
 def narrowness_bound(jacobian: Jacobians, L: int) -> PerPoint:
     """Return `L ||J f(x)||_op^{2 - 2/L}`, a lower bound of `||d^2_{xy} Theta(x, x)||_op`.
 
@@ -200,6 +215,7 @@ def narrowness_bound(jacobian: Jacobians, L: int) -> PerPoint:
     return L * svdvals(jacobian)[:, 0] ** (2 - 2 / L)
 
 
+@takes_arrays()
 def ntk_norm(network: Network, derivatives: Derivatives, x: Inputs) -> PerPoint:
     """Return the operator norm of the tangent kernel Theta(x, x), a (d_out, d_out) matrix.
 
@@ -211,6 +227,7 @@ def ntk_norm(network: Network, derivatives: Derivatives, x: Inputs) -> PerPoint:
     return operator_norm(sum(a[:, None, None] * J @ J.mT for a, J in layers))
 
 
+@takes_arrays()
 def active_segment(network: Network, x: Inputs, step: Inputs) -> tuple[Inputs, Inputs]:
     """Return the two ends of the segment around x on which no neuron switches on or off.
 
@@ -234,6 +251,7 @@ def active_segment(network: Network, x: Inputs, step: Inputs) -> tuple[Inputs, I
     return end(-step), end(step)
 
 
+@takes_arrays()
 def segment_bound(jacobian: Jacobians, x: Inputs, y: Inputs, L: int) -> PerPoint:
     """Return `L / 4 ||x - y||^2 ||J f(x) u||^{2 - 2/L}`, the bound of Proposition 9 on a segment.
 

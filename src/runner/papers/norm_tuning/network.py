@@ -12,6 +12,8 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from runner.networks.arrays import takes_arrays
+
 Vector = Float[Tensor, " _"] | Shaped[np.ndarray, " _"]
 Matrix = Float[Tensor, "_ _"] | Shaped[np.ndarray, "_ _"]
 
@@ -66,6 +68,7 @@ class Network:
 
     blocks: tuple[Block, ...]
 
+    @takes_arrays()
     def __call__(self, inputs: Matrix) -> Matrix:
         """Return the outputs of the network, an array (N, out), for N inputs, an array (N, in)."""
         for block in self.blocks:
@@ -81,6 +84,7 @@ class Network:
         return sum(self.blocks, ())
 
 
+@takes_arrays()
 def relu_network(weights: list[Matrix], biases: list[Vector]) -> Network:
     """Return the ReLU network `g(x) = W_l relu( ... relu(W_1 x + b_1)) + b_l`.
 
@@ -92,6 +96,7 @@ def relu_network(weights: list[Matrix], biases: list[Vector]) -> Network:
     return Network(tuple((layer,) for layer in layers))
 
 
+@takes_arrays()
 def truncate(target: Network, rank: int) -> Network:
     """Return the network with each weight matrix replaced by its best low-rank approximation.
 
@@ -110,6 +115,7 @@ def _relu(x: Matrix) -> Matrix:
     return torch.relu(x) if isinstance(x, Tensor) else np.maximum(x, 0)
 
 
+@takes_arrays(detach=True)
 def agreement(output: Matrix, expected: Matrix) -> float:
     """Return the fraction of samples for which two classifiers predict the same class.
 

@@ -20,6 +20,7 @@ from scipy.linalg.lapack import dgetrf
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, lsmr
 from torch import Tensor
 
+from runner.networks.arrays import takes_arrays
 from runner.papers.norm_tuning.network import Vector
 from runner.papers.norm_tuning.theorem_1 import khatri_rao, pseudo_inverse, size_of
 
@@ -58,6 +59,7 @@ class Scales(NamedTuple):
         return self.numerical_rank == self.shape[0]
 
 
+@takes_arrays(torch.float64, detach=True)
 def solve_scales(
     W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"], target: Float[Tensor, "d k"]
 ) -> Scales:
@@ -142,6 +144,7 @@ def _by_lsmr(
     return Scales(gamma, largest / smallest, n, K.shape, "lsmr")
 
 
+@takes_arrays(torch.float64, detach=True)
 def structured_lsmr(
     W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"], target: Float[Tensor, "d k"]
 ) -> tuple[Float[Tensor, " m"], int, bool]:

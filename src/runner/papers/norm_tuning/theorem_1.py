@@ -15,6 +15,8 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from runner.networks.arrays import takes_arrays
+
 
 class Norm(NamedTuple):
     """Gamma and beta of the two normalization layers, as affine maps `z -> gamma z + beta`.
@@ -62,6 +64,7 @@ def khatri_rao(
     return product.reshape(*W2.shape[:-2], -1, W2.shape[-1])
 
 
+@takes_arrays(torch.float64)
 def pseudo_inverse(
     W1: Float[Tensor, "*R m k"], W2: Float[Tensor, "*R d m"], targets: list[Tensor]
 ) -> Solved:
@@ -78,6 +81,7 @@ def pseudo_inverse(
     return Solved(gamma1, sizes[..., 0] / sizes[..., -1], solved.rank)
 
 
+@takes_arrays()
 def row_norms(W: Float[Tensor, "*R rows columns"]) -> Float[Tensor, "*R rows 1"]:
     """Return the Euclidean norm of each row of a matrix.
 
@@ -87,6 +91,7 @@ def row_norms(W: Float[Tensor, "*R rows columns"]) -> Float[Tensor, "*R rows 1"]
     return (W / size).norm(dim=-1, keepdim=True) * size
 
 
+@takes_arrays()
 def size_of(largest: Float[Tensor, "*R"]) -> Float[Tensor, "*R"]:
     """Return a divisor after which products of a few numbers stay in the range of float64.
 
@@ -97,6 +102,7 @@ def size_of(largest: Float[Tensor, "*R"]) -> Float[Tensor, "*R"]:
     return torch.where(usual, 1.0, largest)
 
 
+@takes_arrays(torch.float64)
 def set_shifts(
     W1: Float[Tensor, "*R m k"],
     W2: Float[Tensor, "*R d m"],

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from runner.core.choices import lookup
 from runner.core.errors import InputError
+from runner.networks.arrays import takes_arrays
 from runner.papers.norm_tuning.arithmetic import FLOAT64, Arithmetic
 from runner.papers.norm_tuning.network import Block, Layer, Network, relu_network
 from runner.papers.norm_tuning.solvers import EPSILON, Scales, solve_scales
@@ -79,6 +80,7 @@ class DeepWeights(NamedTuple):
 # Theorems 1 and 3
 
 
+@takes_arrays(torch.float64, detach=True)
 def wide_layer(
     W1: Float[Tensor, "m k"],
     W2: Float[Tensor, "d m"],
@@ -101,6 +103,7 @@ def wide_layer(
     return Norm(*(v[:, 0] for v in columns)), scales
 
 
+@takes_arrays(torch.float64, detach=True)
 def wide(target: Network, weights: Iterable[Pair], input_norm: float = 1.0) -> Construction:
     """Return the construction of Theorem 1: two frozen layers for each layer of the target.
 
@@ -129,6 +132,7 @@ def wide(target: Network, weights: Iterable[Pair], input_norm: float = 1.0) -> C
 # Corollary 1
 
 
+@takes_arrays()  # the rank is counted in the precision of the weights
 def factorize(target: Network, rank: int, input_norm: float = 1.0) -> Network:
     """Return a network that computes the same function, with two layers of low rank for each layer.
 
@@ -163,6 +167,7 @@ def factorize(target: Network, rank: int, input_norm: float = 1.0) -> Network:
 # Theorem 2
 
 
+@takes_arrays(torch.float64, detach=True)
 def deep(
     target: Network,
     weights: Iterable[DeepWeights],
@@ -332,6 +337,7 @@ def deep_weights(
 # Theorem 3
 
 
+@takes_arrays()
 def structural_rank(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> int:
     """Return the largest rank of the Khatri-Rao matrix K that the zeros of the weights allow.
 
@@ -347,6 +353,7 @@ def structural_rank(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> int:
     return int(csgraph.structural_rank(csr_array(pattern)))
 
 
+@takes_arrays()
 def cut_off_units(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> int:
     """Return the number of hidden units whose incoming or outgoing weights are all zero.
 

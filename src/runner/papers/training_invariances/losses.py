@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from runner.core.choices import lookup
+from runner.networks.arrays import takes_arrays
 
 Loss = Callable[[Tensor], Tensor]
 
@@ -29,6 +30,7 @@ LOG_LOSSES: dict[str, Loss] = {
 """Logarithms, without underflow, of the losses that go to zero."""
 
 
+@takes_arrays()
 def log_losses(z: Float[Tensor, "R n"], loss: str) -> Float[Tensor, "R n"]:
     """Return the logarithm of the loss at margins z, without underflow.
 

@@ -27,12 +27,14 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from runner.networks.arrays import takes_arrays
 from runner.networks.spectra import eigvalsh, operator_norm, svdvals
 
 RESIDUAL_FACTOR = 8
 """Factor of a ResNetFree block in the bound of Theorem 2 (Lemma 11)."""
 
 
+@takes_arrays()
 def matrix_invariant(
     U: Float[Tensor, "*R c i"], V: Float[Tensor, "*R o c"]
 ) -> Float[Tensor, "*R c c"]:
@@ -45,6 +47,7 @@ def matrix_invariant(
     return V.mT @ V - U @ U.mT
 
 
+@takes_arrays()
 def convolution_incoming(T: Float[Tensor, "*R o i k k"]) -> Float[Tensor, "*R o ikk"]:
     """Return the matrix U of the weights into a convolution's o output channels, as rows.
 
@@ -54,6 +57,7 @@ def convolution_incoming(T: Float[Tensor, "*R o i k k"]) -> Float[Tensor, "*R o 
     return T.flatten(-3)
 
 
+@takes_arrays()
 def convolution_outgoing(T: Float[Tensor, "*R o i k k"]) -> Float[Tensor, "*R okk i"]:
     """Return the matrix V of the weights out of a convolution's i input channels, as columns.
 
@@ -63,6 +67,7 @@ def convolution_outgoing(T: Float[Tensor, "*R o i k k"]) -> Float[Tensor, "*R ok
     return T.movedim(-3, -1).flatten(-4, -2)
 
 
+@takes_arrays()
 def by_channel(W: Float[Tensor, "*R o i"], channels: int) -> Float[Tensor, "*R op c"]:
     """Return the matrix V of the weights out of c channels into a fully connected layer.
 
@@ -73,6 +78,7 @@ def by_channel(W: Float[Tensor, "*R o i"], channels: int) -> Float[Tensor, "*R o
     return W.unflatten(-1, (channels, -1)).transpose(-1, -2).flatten(-3, -2)
 
 
+@takes_arrays()
 def residual_incoming(
     W2: Float[Tensor, "*R o h"], Z: Float[Tensor, "*R o i"]
 ) -> Float[Tensor, "*R o hi"]:
@@ -83,6 +89,7 @@ def residual_incoming(
     return torch.cat((W2, Z), dim=-1)
 
 
+@takes_arrays()
 def residual_outgoing(
     W1: Float[Tensor, "*R h i"], Z: Float[Tensor, "*R o i"]
 ) -> Float[Tensor, "*R ho i"]:
@@ -93,6 +100,7 @@ def residual_outgoing(
     return torch.cat((W1, Z), dim=-2)
 
 
+@takes_arrays()
 def same_pattern(preactivations: Float[Tensor, "*R n c"]) -> Bool[Tensor, "*R c c"]:
     """Return which pairs of c neurons are active for exactly the same examples (Lemma 2, part 2).
 
@@ -104,6 +112,7 @@ def same_pattern(preactivations: Float[Tensor, "*R n c"]) -> Bool[Tensor, "*R c 
     return count[..., :, None] + count[..., None, :] == 2 * (on.mT @ on)
 
 
+@takes_arrays()
 def noninvariance_rate(
     z: Float[Tensor, "*R n c"], slopes: Float[Tensor, "*R n c"], upstream: Float[Tensor, "*R n c"]
 ) -> Float[Tensor, "*R c c"]:
@@ -126,6 +135,7 @@ def noninvariance_rate(
     return cross + cross.mT
 
 
+@takes_arrays()
 def squared_norm(W: Float[Tensor, "*R o i"]) -> Float[Tensor, "*R"]:
     """Return the squared Frobenius norm ||W||_F^2.
 
@@ -134,11 +144,13 @@ def squared_norm(W: Float[Tensor, "*R o i"]) -> Float[Tensor, "*R"]:
     return W.square().sum((-2, -1))
 
 
+@takes_arrays()
 def squared_operator_norm(W: Float[Tensor, "*R o i"]) -> Float[Tensor, "*R"]:
     """Return ||W||_2^2, the square of the largest singular value; nan if W has nan or inf."""
     return operator_norm(W).square()
 
 
+@takes_arrays()
 def alignment(
     of_U: tuple[Tensor, Tensor, Tensor], of_V: tuple[Tensor, Tensor, Tensor]
 ) -> Float[Tensor, "*R"]:
@@ -187,6 +199,7 @@ def low_rank_bound(factors: list[int]) -> list[float]:
     return bounds
 
 
+@takes_arrays()
 def finite_time_bound(
     last: Float[Tensor, "*R"],
     invariants: list[Float[Tensor, "*R _ _"]],
@@ -218,6 +231,7 @@ def finite_time_bound(
     return bounds
 
 
+@takes_arrays()
 def residual_offset(D: Float[Tensor, "*R h h"]) -> Float[Tensor, "*R"]:
     """Return the number e with ||[W2 Z]||^2 <= 2 ||[W1; Z]||^2 + e for residual blocks.
 
@@ -228,6 +242,7 @@ def residual_offset(D: Float[Tensor, "*R h h"]) -> Float[Tensor, "*R"]:
     return eigvalsh(D)[..., -1].clamp(min=0)
 
 
+@takes_arrays()
 def remainder(W: Float[Tensor, "*R o i"], rank: int) -> Float[Tensor, "*R"]:
     """Return the sum of all squared singular values of W except the `rank` largest.
 
@@ -236,6 +251,7 @@ def remainder(W: Float[Tensor, "*R o i"], rank: int) -> Float[Tensor, "*R"]:
     return svdvals(W)[..., rank:].square().sum(-1)
 
 
+@takes_arrays()
 def last_remainder_bound(W: Float[Tensor, "*R o w"]) -> Float[Tensor, "*R"]:
     """Return an upper bound of the last layer's remainder at all times, from its initial weights W.
 
@@ -255,6 +271,7 @@ def last_remainder_bound(W: Float[Tensor, "*R o w"]) -> Float[Tensor, "*R"]:
     return W.sum(-2).square().sum(-1) / outputs
 
 
+@takes_arrays()
 def remainder_bounds(
     invariants: list[Float[Tensor, "*R _ _"]], last: Float[Tensor, "*R"], rank: int
 ) -> list[tuple[Float[Tensor, "*R"], Float[Tensor, "*R"]]]:

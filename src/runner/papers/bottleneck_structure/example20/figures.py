@@ -38,7 +38,8 @@ def draw_example20(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     picture, ((left, right),) = sheet(1, 2, height=4.0, gap=1.5, right=0.85)
     depths = metrics["depth"]
     span = (0.8 * depths.min(), 1.25 * max(depths.max(), 2 * depths.min()))
-    right.set_ylim(1, HIGHEST)
+    highest = min(HIGHEST, 3 * metrics["middle_lipschitz"].max())
+    right.set_ylim(1, highest)
 
     def named(exponent: float) -> Name:
         look = Look(BLUE, width=2.8) if exponent == BOLD else Look(INK, width=1.2, size=4)
@@ -48,8 +49,8 @@ def draw_example20(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         axes.set(xscale="log", yscale="log", xlim=span)
         ends = curves(axes, metrics, "depth", column, "exponent", named)
         for number, (end, text, look) in enumerate(ends):
-            if axes is right and end > HIGHEST:
-                ends[number] = HIGHEST, f"{text}:\n↑ leaves\nthe panel", look
+            if axes is right and end > highest:
+                ends[number] = highest, f"{text}:\n↑ leaves\nthe panel", look
         ticks(axes.xaxis, [x for x in (10, 100, 1000, 10000) if span[0] <= x <= span[1]])
         name_ends(axes, ends)
     words = "γ: the small parameter $\\varepsilon$\nof Example 20 is $L^{-\\gamma}$"

@@ -15,6 +15,8 @@ BOLD = 0.8
 HIGHEST = 3e7
 """Upper end of panel (b), low enough that lines with a small slope can be told apart."""
 
+POWERS = {1e4: "10⁴", 1e6: "10⁶"}
+
 
 def say_diverge(tables: Tables) -> str:
     """Return the headline: the middle's Lipschitz constants at the smallest and the largest depth.
@@ -55,7 +57,9 @@ def draw_example20(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         name_ends(axes, ends)
     words = "γ: the small parameter $\\varepsilon$\nof Example 20 is $L^{-\\gamma}$"
     QUIET.note(left, 0.04, 0.1, words)
-    ticks(right.yaxis, [1, 100, 1e4, 1e6], ["1", "100", "10⁴", "10⁶"])
+    powers = [1, 10, 100, 1e3] if highest < 1e4 else [1, 100, 1e4, 1e6]
+    powers = [power for power in powers if power <= highest]
+    ticks(right.yaxis, powers, [POWERS.get(power, f"{power:,g}") for power in powers])
     ticks(left.yaxis, [y for y in (0.001, 0.01, 0.1, 1, 10) if y > 0.5 * metrics["excess"].min()])
     panel(left, "a", "squared norm ‖θ‖² − 3L", "depth L")
     panel(right, "b", "Lipschitz constant of hidden layers", "depth L")

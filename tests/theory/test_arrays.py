@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from runner.core.arrays import as_tensors, takes_arrays
 from runner.core.errors import InputError
-from runner.networks.arrays import as_tensors, takes_arrays
 from runner.papers.batch_norm_rank import measures
 from runner.papers.batch_norm_rank import theory as ranks
 from runner.papers.bottleneck_structure import networks, spectra

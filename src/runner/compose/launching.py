@@ -104,7 +104,8 @@ def launch(order: Order) -> list[str]:
 def plan(order: Order) -> tuple[list[Job], str]:
     """Return the jobs of an order that must be computed, and a text about their number and cost."""
     jobs = [job for job in order.jobs if job.run.is_wanted(job.settings)]
-    count = f"{len(order.jobs)} runs, {len(order.jobs) - len(jobs)} of them complete"
+    complete = len(order.jobs) - len(jobs)
+    count = f"{len(order.jobs)} runs" + (f", {complete} of them complete" if complete else "")
     choice = choice_note(jobs) if not order.figures else ""
     texts = (count if len(order.jobs) > 1 else "", announced(order, jobs), choice)
     return jobs, "; ".join(filter(None, texts))

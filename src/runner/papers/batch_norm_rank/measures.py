@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.networks.arrays import takes_arrays
+from runner.core.arrays import takes_arrays
 from runner.networks.mlp import MLP
 
 EVERY_LAYER_UP_TO = 64

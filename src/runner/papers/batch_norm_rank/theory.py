@@ -25,8 +25,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from runner.core.arrays import takes_arrays
 from runner.core.errors import InputError
-from runner.networks.arrays import takes_arrays
 
 DIGITS = 50
 """Decimal digits that suffice for small differences of large numbers."""

@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from runner.core.arrays import takes_arrays
 from runner.networks import modules
-from runner.networks.arrays import takes_arrays
 
 Inputs = Float[Tensor, "N d_in"]
 """Points of the input space, one per row."""

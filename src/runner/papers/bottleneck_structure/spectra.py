@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from runner.networks.arrays import takes_arrays
+from runner.core.arrays import takes_arrays
 from runner.networks.spectra import svdvals
 from runner.papers.bottleneck_structure.networks import Derivatives, Jacobians, Network
 

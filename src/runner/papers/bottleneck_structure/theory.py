@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.networks.arrays import takes_arrays
+from runner.core.arrays import takes_arrays
 from runner.networks.spectra import operator_norm, svd, svdvals
 from runner.papers.bottleneck_structure.networks import (
     Derivatives,

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from runner.networks.arrays import takes_arrays
+from runner.core.arrays import takes_arrays
 
 Vector = Float[Tensor, " _"] | Shaped[np.ndarray, " _"]
 Matrix = Float[Tensor, "_ _"] | Shaped[np.ndarray, "_ _"]

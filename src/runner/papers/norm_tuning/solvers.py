@@ -20,7 +20,7 @@ from scipy.linalg.lapack import dgetrf
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, lsmr
 from torch import Tensor
 
-from runner.networks.arrays import takes_arrays
+from runner.core.arrays import takes_arrays
 from runner.papers.norm_tuning.network import Vector
 from runner.papers.norm_tuning.theorem_1 import khatri_rao, pseudo_inverse, size_of
 

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from runner.networks.arrays import takes_arrays
+from runner.core.arrays import takes_arrays
 
 
 class Norm(NamedTuple):

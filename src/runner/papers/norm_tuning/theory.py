@@ -20,9 +20,9 @@ from jaxtyping import Float
 from scipy.sparse import csgraph, csr_array
 from torch import Tensor
 
+from runner.core.arrays import takes_arrays
 from runner.core.choices import lookup
 from runner.core.errors import InputError
-from runner.networks.arrays import takes_arrays
 from runner.papers.norm_tuning.arithmetic import FLOAT64, Arithmetic
 from runner.papers.norm_tuning.network import Block, Layer, Network, relu_network
 from runner.papers.norm_tuning.solvers import EPSILON, Scales, solve_scales

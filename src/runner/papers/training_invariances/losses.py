@@ -7,8 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from runner.core.arrays import takes_arrays
 from runner.core.choices import lookup
-from runner.networks.arrays import takes_arrays
 
 Loss = Callable[[Tensor], Tensor]
 

@@ -27,7 +27,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from runner.networks.arrays import takes_arrays
+from runner.core.arrays import takes_arrays
 from runner.networks.spectra import eigvalsh, operator_norm, svdvals
 
 RESIDUAL_FACTOR = 8

@@ -1,4 +1,7 @@
-"""Let formulas for tensors accept what a notebook has: numpy arrays, integers, mixed precisions."""
+"""Let formulas for tensors accept what a notebook has: numpy arrays, integers, mixed precisions.
+
+This is the one module of `core` that imports torch: only modules with formulas import it.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace

@@ -7,7 +7,7 @@ such grids, which its file lists for each scale. Arguments replace values of the
 import copy
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from omegaconf import DictConfig, OmegaConf
 from runner.compose.composing import Composer, choices_of, hydra_ready, with_quoted_paths
 from runner.compose.hydra_errors import check_figure, check_files, check_words
 from runner.compose.several import check_several
-from runner.core.catalogue import SCALES
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig
@@ -129,18 +128,20 @@ def _joined(several: Iterable[Order]) -> Order:
     return Order(jobs, list(figures.values()), orders[0].composed)
 
 
-def _grids(composed: DictConfig) -> list[dict[str, str]]:
+def _grids(composed: DictConfig, scale: str = "") -> list[dict[str, str]]:
     """Return the grids whose jobs are computed: values as a user types them, by key.
 
     A figure has a list of grids for each scale. A study may have one list: `grids=[{depth: 8}]`.
+    scale: for a figure, by default the scale of the configuration.
     """
     given: Any = [{}] if composed.grids is None else composed.grids
     grids: Any = OmegaConf.to_object(given) if OmegaConf.is_config(given) else given
     if isinstance(grids, dict) and composed.figure is not None:
-        if composed.scale not in grids:
+        scale = scale or composed.scale
+        if scale not in grids:
             scales = ", ".join(grids)
-            raise InputError(f"scale={composed.scale}: this figure is drawn at {scales} only")
-        grids = grids[composed.scale]
+            raise InputError(f"scale={scale}: this figure is drawn at {scales} only")
+        grids = grids[scale]
     elif composed.figure is not None:
         raise InputError(f"grids={composed.grids}: a figure has grids for each scale")
     if not isinstance(grids, list) or not all(isinstance(grid, Mapping) for grid in grids):
@@ -181,18 +182,25 @@ def _figure(
     figure = Figure(name, settings.scale, changes, runs, settings.folder(), settings.style)
     figure.require_style()  # before anything is computed
     typed = {re.split(r"[=@.]", word.lstrip("+~"))[0] for word in changes}
-    check_several(figure, typed, lambda: _presets(name, composer))
+    check_several(figure, typed, lambda several: _presets(composer, name, settings.scale, several))
     return figure
 
 
-def _presets(name: str, composer: Composer) -> Iterator[list[StudyConfig]]:
-    """Yield the parameters of the runs in a figure's file, for each scale with grids of its own."""
+def _presets(
+    composer: Composer, name: str, first: str, several: Collection[str]
+) -> Iterator[list[StudyConfig]]:
+    """Yield the parameters of the runs in a figure's file, for each scale with grids of its own.
+
+    first: the scale that comes first. several: names of parameters. A scale is left out if its
+    grids have none of them, since all its runs have one value of each.
+    """
+    composed = composer.common([f"figure={name}", f"scale={first}"])
     seen: list[list[dict[str, str]]] = []
-    for scale in SCALES:
-        plain = [f"figure={name}", f"scale={scale}"]
-        composed = composer.common(plain)
-        if scale in (composed.grids or ()) and (grids := _grids(composed)) not in seen:
+    for scale in sorted(composed.grids or (), key=lambda scale: scale != first):
+        grids = _grids(composed, scale)
+        if grids not in seen and any(key in grid for grid in grids for key in several):
             seen.append(grids)
+            plain = [f"figure={name}", f"scale={scale}"]
             yield [composer.job(point).config for point in composer.points(grids, plain)]
 
 

@@ -45,12 +45,13 @@ def runs_apart(configs: Sequence[StudyConfig]) -> dict[str, list[Apart]]:
 def check_several(
     figure: "runner.results.figure.Figure",
     typed: Collection[str],
-    presets: Callable[[], Iterable[Sequence[StudyConfig]]],
+    presets: Callable[[Collection[str]], Iterable[Sequence[StudyConfig]]],
 ) -> None:
     """Raise InputError if a figure has several values of a parameter that it cannot keep apart.
 
     typed: the keys that the user typed. presets: returns the parameters of the runs in the figure's
-    file, for each scale; it is called only if it is needed.
+    file, for each scale that may have several values of one of the given parameters. It is called
+    only if it is needed, and read only as far as it is needed.
     """
     configs = [run.config for run in figure.runs]
     several = {
@@ -58,20 +59,34 @@ def check_several(
         for name, sets in runs_apart(configs).items()
         if name in typed or "grids" in typed
     }
-    if several.pop("seed", None) and not _can_unite(figure.study):
-        raise InputError(_one_value(figure, "seed"))
-    if not several:
-        return
-    known: dict[str, list[Apart]] = {}
-    for preset in presets():
-        for name, sets in runs_apart(preset).items():
-            known.setdefault(name, []).extend(sets)
+    if several.pop("seed", None):
+        _check_seeds(figure)
     kinds = [name for name in _kinds(configs) if name not in typed]
+    unknown = [(name, apart) for name, sets in several.items() for apart in sets]
+    known: set[str] = set()
+    for preset in presets({*several}) if unknown else ():
+        drawn = runs_apart(preset)
+        known |= {*drawn}
+        unknown = [
+            (name, apart)
+            for name, apart in unknown
+            if not any(_are_alike(apart, other, kinds, name) for other in drawn.get(name, []))
+        ]
+        if not unknown:
+            break
+    for name, apart in unknown:
+        raise InputError(_one_value(figure, name, apart, name in known))
     for name, sets in several.items():
         for apart in sets:
-            if not any(_are_alike(apart, drawn, kinds, name) for drawn in known.get(name, [])):
-                raise InputError(_one_value(figure, name, apart, name in known))
             _check_lists(figure, name, apart)
+
+
+def _check_seeds(figure: "runner.results.figure.Figure") -> None:
+    """Raise InputError if the runs of several seeds are the same, or cannot be united."""
+    if not figure.runs[0].config.random:
+        raise InputError(f"{figure.figure} has no randomness: omit seed")
+    if not _can_unite(figure.study):
+        raise InputError(_one_value(figure, "seed"))
 
 
 def _kinds(configs: Sequence[StudyConfig]) -> list[str]:

@@ -105,6 +105,9 @@ class StudyConfig:
     If a command has the setting, the study's help only names these parameters.
     """
 
+    random: ClassVar[bool] = True
+    """Whether the numbers depend on the seed. If not, a figure refuses several seeds."""
+
     seed: int = parameter("seed of all random numbers", 0, minimum=0)
 
     def __post_init__(self) -> None:

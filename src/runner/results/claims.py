@@ -236,8 +236,8 @@ def judgement(claim: Claim, tables: Tables) -> Judgement:
     The verdict is "undecided" if rows are absent, or if the claim's assumption excludes too many
     measurements.
     """
-    if lacking := _lacking(claim, tables):
-        return Judgement("undecided", lacking)
+    if absent := lacking(claim, tables):
+        return Judgement("undecided", absent)
     try:
         with np.errstate(all="ignore"):  # a diverged run is data
             measured = claim.measure(Present(tables))
@@ -263,7 +263,7 @@ def judgement(claim: Claim, tables: Tables) -> Judgement:
     return Judgement(decision, note, decisive, measured.left_out)
 
 
-def _lacking(claim: Claim, tables: Tables) -> str:
+def lacking(claim: Claim, tables: Tables) -> str:
     """Return in words why tables cannot decide a claim; empty if they can.
 
     Either a column has too few values, or the runs are of something else than the statement.

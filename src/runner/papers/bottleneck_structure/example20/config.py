@@ -16,7 +16,9 @@ class Example20(StudyConfig):
 
     study: ClassVar[str] = "example20"
     named: ClassVar[tuple[str, ...]] = ("depths",)
+    random: ClassVar[bool] = False
 
+    seed: int = parameter("changes nothing: the study has no randomness", 0, minimum=0)
     depths: list[int] = parameter(
         "L: list of even depths", [8, 32, 128, 512, 2048, 8192], minimum=4, maximum=MOST
     )

@@ -154,7 +154,10 @@ def test_one_seed_changes_no_table(tmp_path):
 
 
 def with_twins(figure: Figure) -> tuple[Figure, dict[str, pd.DataFrame]]:
-    """Return a figure whose runs have twins with another seed and equal numbers, and its tables."""
+    """Return a figure whose runs have twins with another seed and equal numbers, and its tables.
+
+    Learning rates that the runs have chosen differ.
+    """
     later = 1 + max(run.config.seed for run in figure.runs)
     twins = {
         run.key: Run(replace(run.config, seed=run.config.seed + later), figure.outputs)
@@ -165,6 +168,8 @@ def with_twins(figure: Figure) -> tuple[Figure, dict[str, pd.DataFrame]]:
         other = rows.assign(
             run=rows["run"].map(lambda run: twins[run].key), seed=rows["seed"] + later
         )
+        if "selected_on" in rows:  # another seed may choose another rate
+            other["learning_rate"] *= 2
         tables[name] = pd.concat([rows, other], ignore_index=True)
     both = replace(figure, runs=(*figure.runs, *twins.values()))
     return both, unite(tables, both.runs)

@@ -42,10 +42,14 @@ def by_epoch(tables: Tables) -> pd.DataFrame:
     """Return median and range of every measure in COLUMNS, a row for each method and epoch.
 
     All numbers of a method are from its chosen learning rate. The column `end_of_grid` is
-    `smallest` or `largest` if this learning rate is an end of its grid, otherwise empty.
+    `smallest` or `largest` if this learning rate is an end of its grid, otherwise empty. Both are
+    missing for a method of which several seeds chose different learning rates.
     """
-    keys = ["method", "learning_rate", "epoch", "steps"]
-    return spread(paths(tables), keys, COLUMNS).merge(chosen_rates(tables))
+    curves = spread(paths(tables), ["method", "epoch", "steps"], COLUMNS)
+    rates = chosen_rates(tables).drop_duplicates("method", keep=False)
+    curves = curves.merge(rates, how="left")
+    curves.insert(1, "learning_rate", curves.pop("learning_rate"))
+    return curves
 
 
 def _lines(

@@ -122,7 +122,8 @@ def test_the_shell_completes(place, monkeypatch, capsys):
     monkeypatch.delenv("COMP_POINT", raising=False)
     assert run_here(["-sc", "query=bash"], monkeypatch) == 0
     assert capsys.readouterr().out.split() == [
-        "study=rank_chain", "study=rank_collapse", "study=rank_gradients", "study=rank_one"
+        "study=rank_chain", "study=rank_collapse", "study=rank_gradients", "study=rank_one",
+        "study=rank_or_size"
     ]  # fmt: skip
 
 

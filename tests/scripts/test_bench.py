@@ -24,6 +24,7 @@ PLAIN = {
     "norm_finetuning",
     "practical_layers",
     "rank_gradients",
+    "rank_or_size",
     "stability",
 }
 """Studies that are written as the baseline is."""

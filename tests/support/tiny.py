@@ -23,6 +23,8 @@ TINY = {
     "rank_chain": {"widths": [4, 6], "skips": [0.5, 1.0], "layers": 40, "chains": 4, "draws": 6},
     "rank_collapse": {"depth": 3, "width": 4, "samples": 8, "learning_rates": [0.03]},
     "rank_gradients": {"depths": [2, 3], "widths": [4], "samples": 6},
+    "rank_or_size": {"depth": 3, "width": 4, "samples": 8, "ranks": [2], "sizes": [0.01]}
+    | {"pretraining_steps": 2, "learning_rates": [0.03]},
     "rank_one": {"samples": [4], "depth": 7, "width": 4, "steps": 8, "segment_points": 3},
     "stability": {"depths": [4, 6], "rates": [0.1], "width": 4, "samples": 6, "steps": 8}
     | {"descent_steps": 3},
@@ -124,6 +126,7 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
         {"protocol": "authors", "batch_size": 16, "learning_rates": [0.03]},
         {"activation": "linear", "train": False, "data": "gaussian"},
     ],
+    "rank_or_size": [{"families": choices("rank_or_size", "families"), **CHOOSING}],
     "rank_gradients": [
         {"normalizations": choices("rank_gradients", "normalizations"), "widths": [4, 8]},
         {"activation": "linear", "init": "orthogonal"},

@@ -14,6 +14,7 @@ from runner.results.looks import (
     PURPLE,
     RUST,
     SKY,
+    VERMILION,
     Look,
     Name,
 )
@@ -55,6 +56,25 @@ NAMES = {
         "unit_scale": Name("random, unit size", Look(GREY, "v", DASHED, hollow=True)),
         "orthogonalised": Name("orthogonalized", Look(GREY, "o", hollow=True)),
         "orthogonalised_half": Name("half orthogonalized", Look(GREY, "p", hollow=True)),
+    },
+    "family": {
+        "signed": Name("random signs", Look(INK, "*")),
+        "product": Name("product A B", Look(BLUE), "product\nA B", "products A B"),
+        "copied": Name("copied units", Look(GREEN, "D", DASHED), "copied\nunits"),
+        "flipped": Name("some signs flipped", Look(VERMILION, "^", DOTTED), "some signs\nflipped"),
+        "sized": Name("zero biases", Look(BLUE)),
+        "sized_layer_rates": Name(
+            "a rate for each layer", Look(GREEN, "D", DASHED), "a rate for\neach layer"
+        ),
+        "even": Name("the size of unscaled weights in every layer"),
+        "unscaled": Name("unscaled weights", Look(BLUE, hollow=True)),
+        "unscaled_layer_rates": Name("unscaled weights, a rate for each layer"),
+        "default_biases": Name("default biases", Look(ORANGE, "s", DOTTED), "default\nbiases"),
+        "default_biases_unit": Name("default biases at size 1"),
+        "pixels_255": Name("pixels × 255", Look(PURPLE, "v"), "pixels\n× 255"),
+        "batch_norm": Name("batch norm", Look(SKY, "p")),
+        "pretrained": Name("pre-trained", Look(RUST, "^", DASHED)),
+        "pretrained_small": Name("pre-trained, at the size of default biases"),
     },
     "normalization": {
         "batch": Name("batch norm", BATCH_NORM),

@@ -1,1 +1,1 @@
-"""Study `rank_or_size`: is it the rank, or the size of the activations, that lets networks learn?"""
+"""Study `rank_or_size`: does the rank or the size of activations let deep networks learn?"""

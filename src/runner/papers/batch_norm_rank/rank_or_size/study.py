@@ -22,11 +22,11 @@ The size, at one rank and with one set of directions:
 - `sized`: every layer has the root mean square s.
 - `unscaled`: Glorot weights as they are; the size falls from layer to layer. `even`: every layer
   has the size of the last layer of `unscaled`.
-- `sized_layer_rates`, `unscaled_layer_rates`: the same networks. Each layer has a learning rate with
-  which it changes relative to its size as at size 1 (`layer_rates`).
+- `sized_layer_rates`, `unscaled_layer_rates`: the same networks. Each layer has a learning rate
+  with which it changes relative to its size as at size 1 (`layer_rates`).
 
-Networks of the paper, for comparison: `default_biases`, PyTorch's biases; `default_biases_unit`, the
-same functions at size 1; `pixels_255`, default biases and pixels from 0 to 255; `batch_norm`;
+Networks of the paper, for comparison: `default_biases`, PyTorch's biases; `default_biases_unit`,
+the same functions at size 1; `pixels_255`, default biases and pixels from 0 to 255; `batch_norm`;
 `pretrained`, as in the authors' code for figure 6; and `pretrained_small`, pre-trained weights
 rescaled to the sizes of `default_biases`.
 

@@ -36,24 +36,40 @@ def _name(family: str) -> Name:
     return name_of(NAMES["family"], family)
 
 
+PLACES = {
+    "product": (0, 10),
+    "copied": (0, -11),
+    "flipped": (-21, 0),
+    "signed": (-21, 0),
+    "default_biases": (0, -11),
+}
+"""Distance in points of the numbers at points from the points, to the right and up, by family.
+
+Other families have their numbers above the points.
+"""
+
+
 def _line(
-    axes: Axes, rows: pd.DataFrame, name: str, x: str, label: str, where: str = "all"
+    axes: Axes, rows: pd.DataFrame, name: str, x: str, label: str, where: str = "ends"
 ) -> Iterator[End]:
     """Draw the accuracies of networks against their median x, as one line; yield its end.
 
     name: the family whose name and look the line has. label: the column that is written at points.
-    where: the points with a label: `all`, `first` or `ends`.
+    where: the points with a label: `all`, `first`, `ends` or `none`.
     """
+    if rows.empty:
+        return
     look = _name(name).look or own_look("family", name)
     columns = [x, "train_accuracy", label]
     points = rows.groupby(ARM)[columns].median().sort_values([x, *ARM])
     at_x = rows.set_index(ARM)[[]].join(points[x])[x]
-    look.each(axes, at_x, rows["train_accuracy"])
+    look.each(axes, at_x, rows.set_index(ARM)["train_accuracy"])
     look.line(axes, points[x], points["train_accuracy"])
-    chosen = {"all": points, "first": points[:1], "ends": points.iloc[[0, -1]]}[where]
+    ends = points.iloc[[0, -1] if len(points) > 1 else [0]]
+    chosen = {"all": points, "first": points[:1], "ends": ends, "none": points[:0]}[where]
+    layout: dict = {"textcoords": "offset points", "size": SMALL}
+    layout |= {"xytext": PLACES.get(name, (0, 10))}
     for place, accuracy, value in chosen[columns].itertuples(index=False):
-        above = (0, 9) if accuracy < 0.9 else (0, -10)
-        layout = {"xytext": above, "textcoords": "offset points", "size": SMALL}
         look.name(axes, place, accuracy, f"{value:.2f}", **layout)
     yield points["train_accuracy"].iloc[-1], _name(name).drawn, look
 
@@ -68,26 +84,23 @@ def draw_rank_or_size(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     picture, ((left, right),) = sheet(1, 2, height=4.6, gap=1.5, right=1.55)
     for axes in (left, right):
         axes.set(xscale="log", ylim=(0, 1.03))
-        level(axes, chance_level(tables), "chance")
+        level(axes, chance_level(tables), "chance", above=False)
     with or_empty(left):
-        at_1 = nonempty(rows[rows["family"].isin(AT_SIZE_1)], "networks of size 1")
-        ends = []
-        for family, where in (("product", "ends"), ("copied", "first"), ("flipped", "all")):
-            if (of_its := at_1[at_1["family"] == family]).size:
-                ends += _line(left, of_its, family, "rank", "deviations_bound", where)
-        if (of_its := at_1[at_1["family"] == "signed"]).size:
-            ends += _line(left, of_its, "signed", "rank", "deviations_bound")
+        at_1, ends = nonempty(rows[rows["family"].isin(AT_SIZE_1)], "networks of size 1"), []
+        for family in AT_SIZE_1:
+            where = "all" if family in ("flipped", "signed") else "first"
+            own = at_1[at_1["family"] == family]
+            ends += _line(left, own, family, "rank", "deviations_bound", where)
         most = at_1["rank"].max()
         left.set_xlim(0.8, 1.5 * most)
         ticks(left.xaxis, [2**power for power in range(12) if 2**power <= most])
         name_ends(left, ends)
     with or_empty(right):
-        joined = {name: rows[rows["family"].isin(families)] for name, families in LINES.items()}
         ends = []
-        for name, of_its in joined.items():
-            where = "first" if name == "sized_layer_rates" else "ends"
-            if of_its.size:
-                ends += _line(right, of_its, name, "size", "rank_bound", where)
+        for name, families in LINES.items():
+            where = "none" if name == "sized_layer_rates" else "ends"
+            joined = rows[rows["family"].isin(families)]
+            ends += _line(right, joined, name, "size", "rank_bound", where)
         decaying = rows[rows["family"] == "unscaled"]
         if decaying.size:
             look = _name("unscaled").look or own_look("family", "unscaled")

@@ -12,9 +12,10 @@ from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty
 
 PRINTED = {
-    "signed": "size 1",
-    "unscaled": "unscaled weights",
-    "unscaled_layer_rates": "unscaled weights with a learning rate for each layer",
+    "signed": "networks of size 1",
+    "unscaled": "unscaled networks",
+    "unscaled_layer_rates": "unscaled networks with a learning rate for each layer",
+    "even": "networks with the size of unscaled ones in all layers",
 }
 """Printed names of families."""
 

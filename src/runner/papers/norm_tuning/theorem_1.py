@@ -102,7 +102,7 @@ def size_of(largest: Float[Tensor, "*R"]) -> Float[Tensor, "*R"]:
     return torch.where(usual, 1.0, largest)
 
 
-@takes_arrays(torch.float64)
+@takes_arrays()
 def set_shifts(
     W1: Float[Tensor, "*R m k"],
     W2: Float[Tensor, "*R d m"],

@@ -58,17 +58,23 @@ NAMES = {
         "orthogonalised_half": Name("half orthogonalized", Look(GREY, "p", hollow=True)),
     },
     "family": {
-        "signed": Name("random signs", Look(INK, "*")),
-        "product": Name("product A B", Look(BLUE), "product\nA B", "products A B"),
+        "signed": Name("random signs", Look(INK, "*"), rule="networks of size 1"),
+        "product": Name("product A B", Look(BLUE), "product\nA B"),
         "copied": Name("copied units", Look(GREEN, "D", DASHED), "copied\nunits"),
         "flipped": Name("some signs flipped", Look(VERMILION, "^", DOTTED), "some signs\nflipped"),
         "sized": Name("zero biases", Look(BLUE)),
         "sized_layer_rates": Name(
             "a rate for each layer", Look(GREEN, "D", DASHED), "a rate for\neach layer"
         ),
-        "even": Name("the size of unscaled weights in every layer"),
-        "unscaled": Name("unscaled weights", Look(BLUE, hollow=True)),
-        "unscaled_layer_rates": Name("unscaled weights, a rate for each layer"),
+        "even": Name(
+            "the size of unscaled weights in every layer",
+            rule="networks with the size of unscaled ones in all layers",
+        ),
+        "unscaled": Name("unscaled weights", Look(BLUE, hollow=True), rule="unscaled networks"),
+        "unscaled_layer_rates": Name(
+            "unscaled weights, a rate for each layer",
+            rule="unscaled networks with a learning rate for each layer",
+        ),
         "default_biases": Name("default biases", Look(ORANGE, "s", DOTTED), "default\nbiases"),
         "default_biases_unit": Name("default biases at size 1"),
         "pixels_255": Name("pixels × 255", Look(PURPLE, "v"), "pixels\n× 255"),

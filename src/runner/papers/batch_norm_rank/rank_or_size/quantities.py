@@ -11,14 +11,6 @@ from runner.papers.batch_norm_rank.rank_or_size.tables import AT_SIZE_1, network
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty
 
-PRINTED = {
-    "signed": "networks of size 1",
-    "unscaled": "unscaled networks",
-    "unscaled_layer_rates": "unscaled networks with a learning rate for each layer",
-    "even": "networks with the size of unscaled ones in all layers",
-}
-"""Printed names of families."""
-
 
 def _accuracy(tables: Tables, family: str) -> pd.Series:
     """Return the accuracy of a family with one network, by replicate."""

@@ -58,7 +58,7 @@ NAMES = {
         "orthogonalised_half": Name("half orthogonalized", Look(GREY, "p", hollow=True)),
     },
     "family": {
-        "signed": Name("random signs", Look(INK, "*"), rule="networks of size 1"),
+        "signed": Name("random signs", Look(INK, "s"), rule="networks of size 1"),
         "product": Name("product A B", Look(BLUE), "product\nA B"),
         "copied": Name("copied units", Look(GREEN, "D", DASHED), "copied\nunits"),
         "flipped": Name("some signs flipped", Look(VERMILION, "^", DOTTED), "some signs\nflipped"),

@@ -37,11 +37,10 @@ def _name(family: str) -> Name:
 
 
 PLACES = {
-    "product": (0, 10),
-    "copied": (0, -11),
     "flipped": (-21, 0),
     "signed": (-21, 0),
     "default_biases": (0, -11),
+    "batch_norm": (0, -13),
 }
 """Distance in points of the numbers at points from the points, to the right and up, by family.
 
@@ -55,7 +54,7 @@ def _line(
     """Draw the accuracies of networks against their median x, as one line; yield its end.
 
     name: the family whose name and look the line has. label: the column that is written at points.
-    where: the points with a label: `all`, `first`, `ends` or `none`.
+    where: the points with a label: `first`, `ends` or `none`.
     """
     if rows.empty:
         return
@@ -66,7 +65,7 @@ def _line(
     look.each(axes, at_x, rows.set_index(ARM)["train_accuracy"])
     look.line(axes, points[x], points["train_accuracy"])
     ends = points.iloc[[0, -1] if len(points) > 1 else [0]]
-    chosen = {"all": points, "first": points[:1], "ends": ends, "none": points[:0]}[where]
+    chosen = {"first": points[:1], "ends": ends, "none": points[:0]}[where]
     layout: dict = {"textcoords": "offset points", "size": SMALL}
     layout |= {"xytext": PLACES.get(name, (0, 10))}
     for place, accuracy, value in chosen[columns].itertuples(index=False):
@@ -84,15 +83,15 @@ def draw_rank_or_size(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     picture, ((left, right),) = sheet(1, 2, height=4.6, gap=1.5, right=1.55)
     for axes in (left, right):
         axes.set(xscale="log", ylim=(0, 1.03))
-        level(axes, chance_level(tables), "chance", above=False)
+        level(axes, chance_level(tables), "chance", at=0.4, above=False)
     with or_empty(left):
         at_1, ends = nonempty(rows[rows["family"].isin(AT_SIZE_1)], "networks of size 1"), []
         for family in AT_SIZE_1:
-            where = "all" if family in ("flipped", "signed") else "first"
+            where = {"product": "first", "copied": "none"}.get(family, "ends")
             own = at_1[at_1["family"] == family]
             ends += _line(left, own, family, "rank", "deviations_bound", where)
         most = at_1["rank"].max()
-        left.set_xlim(0.8, 1.5 * most)
+        left.set_xlim(0.6, 1.5 * most)
         ticks(left.xaxis, [2**power for power in range(12) if 2**power <= most])
         name_ends(left, ends)
     with or_empty(right):
@@ -107,6 +106,8 @@ def draw_rank_or_size(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             median = decaying[["size", "train_accuracy"]].median()
             look.line(right, [median["size"]], [median["train_accuracy"]], linestyle="")
         nonempty(pd.Series(ends, dtype=object), "networks of several sizes")
+        low, high = right.get_xlim()
+        right.set_xlim(low / 2, 2 * high)
         name_ends(right, ends)
     panel(left, "a", "training accuracy at size 1", "rank of the last hidden layer")
     panel(right, "b", "training accuracy", "size of the last hidden layer")

@@ -46,9 +46,7 @@ OWN_TABLES = {
     ("rank-fig7", "centring-redundant"),
     ("rank-fig7", "centring-changes-no-path"),
     ("rank-fig10", "same-path-on-random-pixels"),
-    ("rank-or-size", "size-decides"),
     ("rank-or-size", "rank-4-is-enough"),
-    ("rank-or-size", "directions-order-learning"),
 }
 """Claims that fail on a table of their own, in the tests of their paper."""
 

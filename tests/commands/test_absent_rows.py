@@ -202,4 +202,4 @@ def test_what_a_figure_will_not_draw_is_said_before_it_is_computed(command):
     done = command(*words)
     assert done.returncode == 0, done.stderr
     told = "rank-fig2 does not draw normalization batch_no_mean"
-    assert told in done.stderr and done.stderr.index(told) < done.stderr.index("complete")
+    assert told in done.stderr and done.stderr.index(told) < done.stderr.index(" runs")

@@ -153,7 +153,6 @@ ALONE = """
 import sys
 from pathlib import Path
 from runner.commands.kept import KeptFigure, read_csv
-from reference import JUDGED, NO_NUMBERS, ignore_rounding, numbers_judged
 figure = KeptFigure.of(Path(sys.argv[1]))
 figure.numbers(), figure.judge(), figure.caption()
 print(*sorted({name.split(".")[2] for name in sys.modules if name.startswith("runner.papers.")}))

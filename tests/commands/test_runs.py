@@ -240,7 +240,7 @@ def test_what_is_printed_of_a_run_is_what_was_typed(tmp_path, monkeypatch, capsy
     }
     assert run_here(["-m", *typed, "--dry-run"], monkeypatch) == 0
     names = {path.name for path in (tmp_path / "runs" / "example20").iterdir()}
-    assert any("grid=" in name and "scale" not in name for name in names), "as they always were"
+    assert any("exponents=" in name and "scale" not in name for name in names)
 
 
 def test_a_run_is_found_by_its_note(tmp_path, monkeypatch, capsys):

@@ -121,8 +121,8 @@ def test_a_report_has_a_table_for_each_study_and_names_given_folders(outputs, mo
     assert "3 runs of bn_only: outputs/runs" in text and "1 run of example20: " in text
     assert "outputs=" not in text, "the default folder is not named"
     first, *_, last = commands(text)
-    assert first[:3] == ["--config-dir", "/somewhere/norm_tuning", "runs"]
-    assert last[0] == "runs", "installed"
+    given = ["--config-dir", "/else:where", "--config-dir", "/somewhere/norm_tuning"]
+    assert first[:5] == last[:5] == [*given, "runs"], "all that were given"
 
 
 def test_the_picture_of_a_sweep_with_a_failed_run_shows_the_others(tmp_path, monkeypatch, capsys):

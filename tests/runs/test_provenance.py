@@ -15,7 +15,8 @@ from runner.runs.provenance import code_of, covered, fingerprint
 from runner.runs.what_counts import MODULES
 
 STUDY = "runner.papers.bottleneck_structure.example20.study"
-COUNTED = {"runner.core", "runner.core.compiling", "runner.core.streams", "runner.core.studies"}
+COUNTED = {f"runner.core.{name}" for name in ("arrays", "compiling", "streams", "studies")}
+COUNTED |= {"runner.core"}
 """The modules of `core` that can change a number."""
 
 

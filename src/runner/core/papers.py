@@ -33,23 +33,28 @@ def papers() -> dict[str, Paper]:
     """
     found: dict[str, Paper] = {}
     for path in sorted(FOLDER.glob("*/names.py")):
-        names = importlib.import_module(f"runner.papers.{path.parent.name}.names")
-        paper = getattr(names, "PAPER", None)
-        if not isinstance(paper, Paper):
-            raise InputError(f'{path} has no PAPER = Paper("A", "title", "conference and year")')
+        paper = paper_of(path.parent.name)
         if twice := [name for name, other in found.items() if other.letter == paper.letter]:
             raise InputError(f"{path}: the paper {twice[0]} has the letter {paper.letter} already")
         found[path.parent.name] = paper
     return dict(sorted(found.items(), key=lambda item: item[1]))
 
 
+@cache
 def paper_of(folder: str) -> Paper:
     """Return the paper of a package.
 
     folder: the package's name, such as `norm_tuning`. A user's package gives a paper without a
-    letter, with the package's name as its title.
+    letter, with the package's name as its title. Raises InputError as `papers` does.
     """
-    return papers().get(folder, Paper("", folder, ""))
+    path = FOLDER / folder / "names.py"
+    if not path.is_file():
+        return Paper("", folder, "")
+    names = importlib.import_module(f"runner.papers.{folder}.names")
+    paper = getattr(names, "PAPER", None)
+    if not isinstance(paper, Paper):
+        raise InputError(f'{path} has no PAPER = Paper("A", "title", "conference and year")')
+    return paper
 
 
 def replicates_in(module: str) -> str:

@@ -59,12 +59,12 @@ NAMES = {
     },
     "family": {
         "signed": Name("random signs", Look(INK, "s"), rule="networks of size 1"),
-        "product": Name("product A B", Look(BLUE), "product\nA B"),
+        "product": Name("product A B", Look(BLUE, "P"), "product\nA B"),
         "copied": Name("copied units", Look(GREEN, "D", DASHED), "copied\nunits"),
         "flipped": Name("some signs flipped", Look(VERMILION, "^", DOTTED), "some signs\nflipped"),
         "sized": Name("zero biases", Look(BLUE)),
         "sized_layer_rates": Name(
-            "a rate for each layer", Look(GREEN, "D", DASHED), "a rate for\neach layer"
+            "a rate for each layer", Look(GREEN, "P", DASHED), "a rate for\neach layer"
         ),
         "even": Name(
             "the size of unscaled weights in every layer",

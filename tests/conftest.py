@@ -16,6 +16,8 @@ import torch  # noqa: E402
 import warm  # noqa: E402
 from repository import REPOSITORY  # noqa: E402
 
+from runner.core import catalogue  # noqa: E402
+
 torch.set_num_threads(1)
 compileall.compile_dir(REPOSITORY / "src", quiet=1)  # hundreds of processes import it
 
@@ -61,11 +63,17 @@ def outputs(computed, tmp_path):
 
 
 @pytest.fixture(autouse=True)
-def backend_of_matplotlib():
-    """Restore what the command sets in its own process: notebooks that tests start draw inline."""
-    before = os.environ.get("MPLBACKEND")
+def environment():
+    """Restore what a command sets for its own process: matplotlib's backend (notebooks that tests
+    start draw inline) and the folders of a user's studies.
+    """
+    before = {name: os.environ.get(name) for name in ("MPLBACKEND", catalogue.FOLDERS)}
     yield
-    if before is None:
-        os.environ.pop("MPLBACKEND", None)
-    else:
-        os.environ["MPLBACKEND"] = before
+    folders = os.environ.get(catalogue.FOLDERS)
+    for name, value in before.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+    if folders != before[catalogue.FOLDERS]:
+        catalogue.forget()

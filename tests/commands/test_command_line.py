@@ -56,7 +56,9 @@ def test_the_help_of_a_study_describes_its_parameters_and_eight_settings(monkeyp
 
 def test_make_help_lists_the_targets_for_users_and_help_all_the_others():
     short, everything = (
-        subprocess.run(["make", word], cwd=REPOSITORY, capture_output=True, text=True).stdout
+        subprocess.run(
+            ["make", "--no-print-directory", word], cwd=REPOSITORY, capture_output=True, text=True
+        ).stdout
         for word in ("help", "help-all")
     )
     listed = [line.split()[0] for line in short.splitlines()]

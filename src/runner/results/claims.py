@@ -302,7 +302,7 @@ def in_words(evidence: Evidence) -> str:
     else:
         three = np.array([evidence.estimate, evidence.low, evidence.high])
         largest = np.abs(three[np.isfinite(three)]).max()
-        middle, low, high = np.where(np.abs(three) < ROUNDING * largest, 0.0, three)
+        middle, low, high = np.where(np.abs(three) <= ROUNDING * largest, 0.0, three)
         limits = f" ({_short(low)} to {_short(high)})" if np.isfinite([low, high]).any() else ""
         words = f"{name}: {_short(middle)}{limits}, {n} {counted}"
     return ", ".join(filter(None, [words, evidence.point]))

@@ -70,24 +70,38 @@ def test_figure_12_judges_what_figures_4_and_11_do():
 
 
 @pytest.mark.parametrize(
-    ("figure", "network", "r", "failing"),
+    ("columns", "prefix"), [(["rank"], "rank"), (["rank_bound", "mean_rank_bound"], "r")]
+)
+@pytest.mark.parametrize(
+    ("figure", "network", "value", "failing"),
     [
-        ("rank-fig6", "batch_norm", 4.4, "rank-stays"),
-        ("rank-fig6", "batch_norm", 2.0, "rank-order-stays"),
-        ("rank-fig4", "pretrained", 9.0, "rank-order-stays"),
+        ("rank-fig6", "batch_norm", 4.4, "stays"),
+        ("rank-fig6", "batch_norm", 2.0, "order-stays"),
+        ("rank-fig4", "pretrained", 9.0, "order-stays"),
     ],
 )
-def test_r_is_judged_at_its_worst_epoch(figure, network, r, failing):
+def test_rank_and_r_are_judged_apart_at_their_worst_epoch(
+    figure, network, value, failing, columns, prefix
+):
     tables = told(figure)
     rows = tables["training"]
     middle = (rows["method"] == network) & (rows["epoch"] == 25)
-    rows.loc[middle, ["rank_bound", "mean_rank_bound"]] = r
-    assert verdicts(figure, tables, failing) == {failing: "fails"}
+    rows.loc[middle, columns] = value
+    found = verdicts(figure, tables, f"rank-{failing}", f"r-{failing}")
+    assert found.pop(f"{prefix}-{failing}") == "fails" and set(found.values()) == {"holds"}
+
+
+def test_a_larger_r_is_no_larger_rank():
+    tables = told("rank-fig4")
+    rows = tables["training"]
+    rows.loc[rows["method"] == "pretrained", "rank"] = 1.0
+    found = verdicts("rank-fig4", tables, "raises-rank", "raises-r")
+    assert found == {"raises-rank": "fails", "raises-r": "holds"}
 
 
 def test_a_claim_on_all_initializations_says_what_figure_6_alone_would():
     tables = told("rank-pretraining", changes={"scale_matched 75": (0.4, 0.5, 1.0, 1.2)})
-    found = judged("rank-pretraining", tables).loc["rank-and-speed"]
+    found = judged("rank-pretraining", tables).loc["r-and-speed"]
     assert found["verdict"] == "fails" and found["estimate"] < 0.2
     assert found["note"].endswith("alone the correlation is 0.90")
 
@@ -95,17 +109,18 @@ def test_a_claim_on_all_initializations_says_what_figure_6_alone_would():
 def test_a_diverged_network_is_the_slowest_and_counts():
     """`DataFrame.corr(method="spearman")` would exclude it, and leave the correlation high."""
     tables = told("rank-pretraining")
-    before = judged("rank-pretraining", tables).loc["rank-and-speed", "estimate"]
+    before = judged("rank-pretraining", tables).loc["r-and-speed", "estimate"]
     rows = tables["training"]
     rows.loc[rows["method"] == "batch_norm", "train_loss"] = nan
-    after = judged("rank-pretraining", tables).loc["rank-and-speed", "estimate"]
+    after = judged("rank-pretraining", tables).loc["r-and-speed", "estimate"]
     assert before > 0.6 and after < before - 0.3
 
 
 @pytest.mark.parametrize("figure", ["rank-fig4", "rank-fig11"])
 def test_a_shorter_pre_training_than_the_authors_decides_nothing_of_speed(figure):
     found = verdicts(figure, told(figure, M=999))
-    of_rank = {found.pop(name, "holds") for name in ("raises-rank", "rank-order-stays")}
+    before = ("raises-rank", "raises-r", "rank-order-stays", "r-order-stays")
+    of_rank = {found.pop(name, "holds") for name in before}
     assert of_rank == {"holds"} and set(found.values()) == {"undecided"}
 
 

@@ -34,6 +34,7 @@ from runner.results.rows import nonempty
 COLUMNS = {
     "r before training": "mean_rank_bound",
     "r of the last layer before training": "rank_bound",
+    "rank of the last layer before training": "rank",
     "training loss": "train_loss",
     "training accuracy": "train_accuracy",
     "test loss": "test_loss",
@@ -84,13 +85,13 @@ def ahead(
     """Return how much better a network is than another one at the largest depth.
 
     The value is the difference of a measure, for each replicate. It is positive if `network` has
-    the lower loss, or the higher accuracy or r. Losses and accuracies are means over all epochs of
-    training.
+    the lower loss, or the higher accuracy, rank or r. Losses and accuracies are means over all
+    epochs of training.
 
     network, than: the two networks, such as "M = 75" and "vanilla". column: the measure, a key of
     COLUMNS. The columns `M` and `epochs` are added: the pre-training steps of `network`, and the
-    number of training epochs. Measures of r have no `epochs`. Raises NoRows if a network or the
-    protocol was not run.
+    number of training epochs. Measures before training have no `epochs`. Raises NoRows if a network
+    or the protocol was not run.
     """
     return _lead(deepest(_rows(tables, column, protocol)), network, than, column)
 
@@ -150,22 +151,47 @@ def loss_ratio(tables: Tables, network: str) -> pd.DataFrame:
     return ratios.rename(columns={"data": "dataset", "ratio": "value"})
 
 
+def _doublings(tables: Tables, column: str) -> pd.DataFrame:
+    """Return log2 of a column / its value before training, for network, replicate and epoch.
+
+    Epochs begin at 1. The runs follow the authors' code. Raises NoRows if there are none.
+    """
+    rows = of_protocol(at_chosen_rates(tables), "authors")
+    values = rows.set_index(["epoch", "network", "replicate"])[column].sort_index()
+    return np.log2(values.drop(index=0) / values.loc[0]).rename("value").reset_index()
+
+
 @quantity(
     "log₂(mean r / mean r before training) at every epoch", each=("network",), unit="difference"
 )
 def doublings(tables: Tables) -> pd.DataFrame:
     """Return log2(mean r / mean r before training), a row for each network, replicate and epoch.
 
-    Epochs begin at 1. The mean r is `mean_rank_bound`, the mean over layers in figure 6. The runs
-    follow the authors' code. Raises NoRows if there are none.
+    The mean r is `mean_rank_bound`, the mean over layers in figure 6. Raises NoRows if no run
+    follows the authors' code.
     """
-    rows = of_protocol(at_chosen_rates(tables), "authors")
-    r = rows.set_index(["epoch", "network", "replicate"])["mean_rank_bound"].sort_index()
-    return np.log2(r.drop(index=0) / r.loc[0]).rename("value").reset_index()
+    return _doublings(tables, "mean_rank_bound")
 
 
-OF_EPOCHS = {"r of the last layer": "rank_bound", "mean r": "mean_rank_bound"}
-"""Column of the table `training` for each measure of r, by the measure's name in rules."""
+@quantity(
+    "log₂(rank of the last layer / rank before training) at every epoch",
+    each=("network",),
+    unit="difference",
+)
+def doublings_of_rank(tables: Tables) -> pd.DataFrame:
+    """Return log2(rank / rank before training), a row for each network, replicate and epoch.
+
+    The rank is the one of the last hidden layer. Raises NoRows if no run follows the authors' code.
+    """
+    return _doublings(tables, "rank")
+
+
+OF_EPOCHS = {
+    "rank of the last layer": "rank",
+    "r of the last layer": "rank_bound",
+    "mean r": "mean_rank_bound",
+}
+"""Column of the table `training` for the rank and each measure of r, by its name in rules."""
 
 
 @quantity(
@@ -173,14 +199,14 @@ OF_EPOCHS = {"r of the last layer": "rank_bound", "mean r": "mean_rank_bound"}
     unit="difference",
 )
 def order_kept(tables: Tables, column: str) -> pd.Series:
-    """Return for each replicate by how much training keeps the order of the networks' r.
+    """Return for each replicate by how much training keeps the order of the networks' rank or r.
 
-    For two networks A and B of one depth, the number is log2(r of A / r of B) at a later epoch. A
-    is the network with the larger r before training. The value is the smallest number over all
-    pairs, depths and epochs from 1 on. A negative value means that the r of a pair changed their
-    order.
+    For two networks A and B of one depth, the number is log2(rank of A / rank of B) at a later
+    epoch. A is the network with the larger rank before training. The value is the smallest number
+    over all pairs, depths and epochs from 1 on. A negative value means that a pair changed its
+    order. Pairs that begin with equal numbers are excluded.
 
-    column: "r of the last layer" or "mean r". The runs follow the authors' code. Raises NoRows if
+    column: a key of OF_EPOCHS. The runs follow the authors' code. Raises NoRows if
     there are none or if a depth has only one network.
     """
     rows = of_protocol(at_chosen_rates(tables), "authors")
@@ -196,26 +222,40 @@ OF_FIGURE_6 = ["vanilla", "pretrained", "batch_norm", "batch_norm_asymmetric"]
 """The methods of figure 6."""
 
 
-@quantity("Spearman's correlation of mean r before training with speed (−1 × mean training loss)")
-def correlation_with_r(tables: Tables) -> pd.DataFrame:
-    """Return Spearman's correlation of the mean r before training with the speed of training.
+def _correlation(tables: Tables, column: str) -> pd.DataFrame:
+    """Return Spearman's correlation of a measure before training with the speed of training.
 
     There is a correlation for each replicate, over all its networks. The speed is -1 times the
-    training loss, averaged over all epochs. r is the lower bound (4) of the rank. The column
-    `of_figure_6` has the correlation over the networks of figure 6 alone, with the protocol of the
-    authors' code. Raises NoRows if there are no networks.
+    training loss, averaged over all epochs. The column `of_figure_6` has the correlation over the
+    networks of figure 6 alone, with the protocol of the authors' code. Raises NoRows if there are
+    no networks.
     """
     keys = ["protocol", "method", "network", "replicate"]
-    before = before_training(tables)[[*keys, "mean_rank_bound"]]
+    before = before_training(tables)[[*keys, column]]
     both = before.merge(through_training(tables)[[*keys, "train_loss"]], on=keys)
     both = both.assign(speed=-both["train_loss"])
     alone = both[(both["protocol"] == "authors") & both["method"].isin(OF_FIGURE_6)]
 
     def correlation(rows: pd.DataFrame) -> pd.Series:
-        by = rows.groupby("replicate")[["mean_rank_bound", "speed"]]
+        by = rows.groupby("replicate")[[column, "speed"]]
         # `corr(method="spearman")` would exclude diverged networks, whose speed is -inf.
         return by.apply(lambda group: group.rank().corr().iloc[0, 1])
 
     nonempty(both, "networks")
     correlations = pd.DataFrame({"value": correlation(both), "of_figure_6": correlation(alone)})
     return correlations.reset_index()
+
+
+@quantity("Spearman's correlation of mean r before training with speed (−1 × mean training loss)")
+def correlation_with_r(tables: Tables) -> pd.DataFrame:
+    """Return the correlation of mean r, the lower bound (4) of the rank, with the speed."""
+    return _correlation(tables, "mean_rank_bound")
+
+
+@quantity(
+    "Spearman's correlation of the rank of the last layer before training with speed (−1 × mean"
+    " training loss)"
+)
+def correlation_with_rank(tables: Tables) -> pd.DataFrame:
+    """Return the correlation of the rank of the last hidden layer with the speed."""
+    return _correlation(tables, "rank")

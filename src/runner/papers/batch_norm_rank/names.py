@@ -81,6 +81,11 @@ NAMES = {
         "batch_norm": Name("batch norm", Look(SKY, "p")),
         "pretrained": Name("pre-trained", Look(RUST, "^", DASHED)),
         "pretrained_small": Name("pre-trained, at the size of default biases"),
+        "size_of_pretrained": Name(
+            "random weights at the size of pre-trained ones",
+            Look(GREY, "D", hollow=True),
+            "random, size of\npre-trained",
+        ),
     },
     "normalization": {
         "batch": Name("batch norm", BATCH_NORM),

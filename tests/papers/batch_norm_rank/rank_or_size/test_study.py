@@ -101,6 +101,8 @@ def test_a_size_changes_neither_rank_nor_r(before):
     sizes = before["size"].xs(0.0, level="level")
     assert sizes["even"] == pytest.approx(sizes["unscaled"])
     assert sizes["pretrained_small"] == pytest.approx(sizes["default_biases"])
+    assert sizes["size_of_pretrained"] == pytest.approx(sizes["pretrained"])
+    assert sizes["pretrained"] != pytest.approx(sizes["default_biases"], rel=0.02)
 
 
 def test_the_same_functions_at_size_one_have_the_same_directions(before):

@@ -28,6 +28,7 @@ FAMILIES = (
     "batch_norm",
     "pretrained",
     "pretrained_small",
+    "size_of_pretrained",
 )
 
 OWN_RATES = ("sized_layer_rates", "unscaled_layer_rates", "pixels_255")

@@ -27,6 +27,7 @@ LINES = {
     "default_biases": ("default_biases", "default_biases_unit"),
     "pixels_255": ("pixels_255",),
     "pretrained": ("pretrained_small", "pretrained"),
+    "size_of_pretrained": ("size_of_pretrained",),
     "batch_norm": ("batch_norm",),
 }
 """The lines of panel b by their name, each with the families that it joins."""

@@ -27,8 +27,9 @@ The size, at one rank and with one set of directions:
 
 Networks of the paper, for comparison: `default_biases`, PyTorch's biases; `default_biases_unit`,
 the same functions at size 1; `pixels_255`, default biases and pixels from 0 to 255; `batch_norm`;
-`pretrained`, as in the authors' code for figure 6; and `pretrained_small`, pre-trained weights
-rescaled to the sizes of `default_biases`.
+`pretrained`, as in the authors' code for figure 6; `pretrained_small`, pre-trained weights
+rescaled to the sizes of `default_biases`; and `size_of_pretrained`, the random weights and biases
+of `default_biases`, rescaled to the sizes of `pretrained`.
 
 Every network is trained at every learning rate of its grid. `tables.py` chooses the learning rate
 on replicates that are not judged.
@@ -117,6 +118,30 @@ class Task:
         network = self.glorot()
         for layer in range(1, network.depth + 2):
             network.parameters[f"b{layer}"].zero_()
+        return network
+
+    @cached_property
+    def pretrained(self) -> MLP:
+        """Return networks that are pre-trained as in code_fig_6.ipynb.
+
+        The layers 5, 9, ... take steps of descent on 1 / r of their pre-activations, one layer
+        after the other, on one minibatch.
+        """
+        config, images, network = self.config, self.data.train.flat(), self.glorot()
+        streams = self.streams("pretraining")
+        drawn = [torch.randint(len(images), (config.batch_size,), generator=s) for s in streams]
+        X, layers = (
+            images[torch.stack(drawn).to(images.device)].mT,
+            ascent.swept_layers(config.depth),
+        )
+        steps = config.pretraining_steps
+        with self.context.progress(steps * len(layers), "pre-training", unit="steps") as bar:
+            for layer in layers:
+                for _ in range(steps):
+                    ascent.descend(
+                        network, X, layer, -1.0, config.pretraining_step, activated=False
+                    )
+                    bar.update(1)
         return network
 
     def drawn(self, purpose: str, *shape: int) -> Float[Tensor, "R *shape"]:
@@ -240,30 +265,10 @@ def with_larger_pixels(task: Task, factor: float = 255.0) -> Start:
     return Start(network, factors)
 
 
-def pretrained(task: Task) -> MLP:
-    """Return networks that are pre-trained as in code_fig_6.ipynb.
-
-    The layers 5, 9, ... take steps of descent on 1 / r of their pre-activations, one layer after
-    the other, on one minibatch.
-    """
-    config, images, network = task.config, task.data.train.flat(), task.glorot()
-    streams = task.streams("pretraining")
-    drawn = [torch.randint(len(images), (config.batch_size,), generator=s) for s in streams]
-    X, layers = images[torch.stack(drawn).to(images.device)].mT, ascent.swept_layers(network.depth)
-    steps = config.pretraining_steps
-    with task.context.progress(steps * len(layers), "pre-training", unit="steps") as bar:
-        for layer in layers:
-            for _ in range(steps):
-                ascent.descend(network, X, layer, -1.0, config.pretraining_step, activated=False)
-                bar.update(1)
-    return network
-
-
-def made_small(task: Task) -> MLP:
-    """Return pre-trained networks, rescaled to the layers' sizes of plain networks."""
-    network = pretrained(task)
-    starts.scale_layers(network, task.X, [*starts.sizes(task.glorot(), task.X)])
-    return network
+def at_sizes_of(task: Task, network: MLP, other: MLP) -> Start:
+    """Rescale every hidden layer in place to the size of another network's layer; return it."""
+    starts.scale_layers(network, task.X, [*starts.sizes(other, task.X)])
+    return Start(network)
 
 
 BUILT: dict[str, Callable[[Task, float], Start]] = {
@@ -282,8 +287,11 @@ BUILT: dict[str, Callable[[Task, float], Start]] = {
     "default_biases_unit": lambda task, _: Start(same_functions(task, task.glorot())),
     "pixels_255": lambda task, _: with_larger_pixels(task),
     "batch_norm": lambda task, _: Start(task.glorot("batch")),
-    "pretrained": lambda task, _: Start(pretrained(task)),
-    "pretrained_small": lambda task, _: Start(made_small(task)),
+    "pretrained": lambda task, _: Start(task.pretrained.map(torch.clone)),
+    "pretrained_small": lambda task, _: at_sizes_of(
+        task, task.pretrained.map(torch.clone), task.glorot()
+    ),
+    "size_of_pretrained": lambda task, _: at_sizes_of(task, task.glorot(), task.pretrained),
 }
 """Functions from a task and a level to networks before training, by family."""
 

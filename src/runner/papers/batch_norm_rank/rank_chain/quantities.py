@@ -339,11 +339,11 @@ def step_late_over_early(tables: Tables, law: str) -> pd.Series:
     """Return the mean step in the last tenth of the layers, divided by the first tenth's.
 
     A step is the distance that the matrix of activations, scaled to norm one, moves in one layer.
-    There is a number for each γ and network. law: the distribution of the weights, such as
-    "gaussian". Raises NoRows if the distribution was not run.
+    There is a number for each γ and network, from all layers of this γ. law: the distribution of
+    the weights, such as "gaussian". Raises NoRows if the distribution was not run.
     """
     rows = select(tables["products"], law=law).rename(columns=SYMBOLS)
-    tenth = rows["layer"].max() / 10
+    tenth = rows.groupby("γ")["layer"].transform("max") / 10
     early, late = rows[rows["layer"] <= tenth], rows[rows["layer"] > 9 * tenth]
     steps = [part.groupby(["γ", "replicate"])["step_length"].mean() for part in (late, early)]
     return steps[0] / steps[1]

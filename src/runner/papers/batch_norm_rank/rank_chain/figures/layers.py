@@ -139,10 +139,12 @@ def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw an illustration of Lemma 3 by layer: σ₂/σ₁ without normalization (a), and steps (b).
 
     A step is the distance that the matrix of activations, scaled to norm one, moves in one layer.
-    Lines are medians, bands the middle half. Returns the picture, and a table with medians, ranges
-    and quartiles for each gamma, distribution and layer.
+    Only layers that all gammas have are drawn. Lines are medians, bands the middle half. Returns
+    the picture, and a table with medians, ranges and quartiles for each gamma, distribution and
+    layer.
     """
     products = tables["products"].assign(ratio=lambda rows: np.exp(rows["log_ratio"]))
+    products = products[products["layer"] <= products.groupby("skip")["layer"].max().min()]
     keys, columns = ["skip", "law", "layer"], ["ratio", "step_length"]
     medians, groups = spread(products, keys, columns), products.groupby(keys)[columns]
     for share in (25, 75):

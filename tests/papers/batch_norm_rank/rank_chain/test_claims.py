@@ -109,3 +109,23 @@ def test_k_star_is_where_the_growth_of_one_more_direction_crosses_zero():
             rows.append(row | {"rank_bound": 1.0, "rank_bound_se": 1e-3})
     found = crossings({"input_ranks": pd.DataFrame(rows)})
     np.testing.assert_allclose(found["crossing"], 1.5 * np.sqrt(found["width"]))
+
+
+def test_each_gamma_is_judged_by_its_own_layers():
+    """The shallow networks' matrix converges, and the deep ones' keeps moving, or the reverse."""
+    steps = {"converges": lambda layer, last: 1 - 0.9 * layer / last, "moves": lambda layer, _: 1.0}
+    for of_shallow, of_deep, expected in (
+        ("converges", "converges", "holds"),
+        ("moves", "converges", "fails"),
+        ("converges", "moves", "fails"),
+    ):
+        rows = [
+            {"width": 16, "skip": skip, "law": "gaussian", "replicate": replicate, "layer": layer}
+            | {"log_ratio": -0.01 * layer, "step_length": steps[kind](layer, last)}
+            | {"gap": 0.01, "gap_se": 1e-5}
+            for skip, last, kind in ((0.5, 600, of_shallow), (0.1, 6000, of_deep))
+            for replicate in range(8)
+            for layer in range(last // 100, last + 1, last // 100)
+        ]
+        tables = {"products": pd.DataFrame(rows)}
+        assert verdicts("rank-lemma3", tables)["matrix-converges"] == expected

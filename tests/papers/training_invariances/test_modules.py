@@ -17,6 +17,7 @@ from runner.papers.training_invariances.modules import (
 )
 from runner.papers.training_invariances.practical_layers.config import PracticalLayers
 from runner.papers.training_invariances.practical_layers.networks import NETWORKS, Residual
+from runner.papers.training_invariances.practical_layers.study import parts
 from runner.papers.training_invariances.practical_layers.tables import CONTROLS, SHOWN, shown
 from runner.papers.training_invariances.theory import matrix_invariant
 
@@ -144,6 +145,20 @@ def test_heads_of_attention_have_a_block_each():
     transformer = NETWORKS["transformer"](6)
     blocks = [q for q in found(transformer, images(1, 8, 8)).values() if q.entries == 2 * 3**2]
     assert len(blocks) == 2  # queries and keys, values and outputs
+
+
+def test_of_attention_the_whole_matrix_of_a_head_is_conserved_and_two_heads_are_not():
+    network = NETWORKS["transformer"](6)
+    conserved = 0
+    for quantity in find_invariants(network, images(1, 8, 8)):
+        masks = parts(network, quantity)
+        assert ("heads" in masks) == all("self_attn" in side for side in quantity.terms)
+        if "heads" in masks and quantity.rate < TOLERANCE:
+            conserved += 1
+            assert masks["heads"].sum() == 2 * 3**2 and masks["diagonal"].sum() == 6
+            assert quantity.rate_of(masks["heads"]) < TOLERANCE
+            assert quantity.rate_of(masks["all"]) == quantity.rate_of_all > 1e-3
+    assert conserved == 2
 
 
 def test_identity_skips_keep_the_sum_over_all_layers_at_the_stream():

@@ -16,7 +16,7 @@ import itertools
 import re
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -59,13 +59,34 @@ class Quantity:
 
     terms: dict[str, float]
     """Coefficients by side."""
-    neurons: int
-    entries: int
-    """Number of entries of D that gradient flow conserves, at most c^2."""
-    rate: float
-    """Rate of change of the diagonal of D."""
-    rate_of_all: float
-    """Rate of change of all of D."""
+    change: Float[Tensor, "c c"] = field(repr=False)
+    """Sum over the losses of the squared rate of change of each entry of D."""
+    largest: Float[Tensor, "c c"] = field(repr=False)
+    """Sum over the losses of the square of the largest possible rate."""
+
+    @property
+    def neurons(self) -> int:
+        """Return c."""
+        return len(self.change)
+
+    @property
+    def entries(self) -> int:
+        """Return the number of entries of D that gradient flow conserves, at most c^2."""
+        return int((self.change <= TOLERANCE**2 * self.largest.max()).sum())
+
+    @property
+    def rate(self) -> float:
+        """Return the rate of change of the diagonal of D."""
+        return self.rate_of(torch.eye(self.neurons).to(self.change))
+
+    @property
+    def rate_of_all(self) -> float:
+        """Return the rate of change of all of D."""
+        return self.rate_of(torch.ones_like(self.change))
+
+    def rate_of(self, part: Float[Tensor, "c c"]) -> float:
+        """Return the rate of change of some entries of D. part: 1 at these entries, else 0."""
+        return float(((self.change * part).sum() / (self.largest * part).sum()).sqrt())
 
     def __str__(self) -> str:
         terms = []
@@ -190,9 +211,7 @@ class _Rates:
                 bound = abs(a) * move[side].norm(dim=1)[:, None] * self.M[side].norm(dim=1)
                 rate, largest = rate + gram + gram.mT, largest + bound + bound.mT
             change, scale = change + rate.square(), scale + largest.square()
-        entries = int((change <= TOLERANCE**2 * scale.max()).sum())
-        parts = (change.diagonal().sum() / scale.diagonal().sum(), change.sum() / scale.sum())
-        return Quantity(terms, len(change), entries, *(float(part.sqrt()) for part in parts))
+        return Quantity(terms, change, scale)
 
     def conserved(self, of_size: list[str]) -> list[Quantity]:
         """Return all quantities with a conserved diagonal that combine the given matrices.
@@ -333,5 +352,9 @@ def invariants_table(module: nn.Module, *inputs: Tensor, seed: int = 0) -> pd.Da
     and the numbers of the class `Quantity`. module, inputs, seed: as in `find_invariants`.
     """
     found = find_invariants(module, *inputs, seed=seed)
-    rows = [{"quantity": str(q), "conserved": q.conserved, **vars(q)} for q in found]
-    return pd.DataFrame(rows).drop(columns="terms")
+    numbers = ("neurons", "entries", "rate", "rate_of_all")
+    return pd.DataFrame(
+        {"quantity": str(q), "conserved": q.conserved}
+        | {name: getattr(q, name) for name in numbers}
+        for q in found
+    )

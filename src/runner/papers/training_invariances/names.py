@@ -109,11 +109,12 @@ CONDITIONS = {
     "control": "the quantity is a control",
     "method != 'Adam'": "the optimizer is not Adam",
     "method == 'Adam'": "the optimizer is Adam",
-    "network != 'batch_norm'": "the network has no batch norm",
+    "asymptotic": "the order no longer changes with the learning rate",
 }
 """What rules call conditions."""
 
 UNMET = {
+    "asymptotic": "the order is not asymptotic: it still changes with the learning rate",
     "not diverged": "training diverges",
     "separates": "the risk never falls below loss(0) / n",
 }

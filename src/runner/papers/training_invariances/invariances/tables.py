@@ -8,6 +8,7 @@ The table `lowrank` has norms and singular values of layers W.
 import numpy as np
 import pandas as pd
 
+from runner.papers.training_invariances.orders import local_orders
 from runner.results.rows import Tables
 
 SERIES = ["run", "data", "architecture", "layer", "place", "pair", "replicate"]
@@ -35,21 +36,15 @@ def orders(rows: pd.DataFrame) -> pd.DataFrame:
     rates, and one between the next two.
 
     The columns are SERIES, `order`, and `error`, the distance of the extrapolation. The order is
-    inf if the drift is zero. Quantities at fewer than three learning rates are excluded. rows: rows
-    of `final`.
+    inf if the drift is zero, and nan if it is not asymptotic (see `local_orders`). Quantities at
+    fewer than three learning rates are excluded. rows: rows of `final`.
     """
-    rows = rows[rows["entries"] > 0].sort_values("learning_rate")
-    rows = rows.assign(rate=rows.groupby(SERIES).cumcount()).query("rate < 3")
-    wide = rows.pivot(index=SERIES, columns="rate", values=["learning_rate", "drift"]).dropna()
-    if wide.shape[1] < 6:
-        return pd.DataFrame(columns=[*SERIES, "order", "error"])
-    h, drift = (wide[name].to_numpy(float).T for name in ("learning_rate", "drift"))
-    with np.errstate(all="ignore"):
-        fine, coarse = np.diff(np.log(drift), axis=0) / np.diff(np.log(h), axis=0)
-    shift = (fine - coarse) * h[0] / (h[1] - h[0])
-    moves = (drift > 0).all(axis=0)
-    order, error = np.where(moves, fine + shift, np.inf), np.where(moves, np.abs(shift), 0)
-    return wide.index.to_frame(index=False).assign(order=order, error=error)
+    local = local_orders(rows[rows["entries"] > 0], SERIES)
+    shift = (local["fine"] - local["coarse"]) * local["reach"]
+    order = (local["fine"] + shift).where(local["asymptotic"])
+    return local[SERIES].assign(
+        order=order.where(local["moves"], np.inf), error=shift.abs().where(local["moves"], 0)
+    )
 
 
 def unrolled(tables: Tables) -> pd.Series:

@@ -4,6 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from runner.papers.training_invariances.looks import INVARIANT, NOT_INVARIANT
+from runner.papers.training_invariances.orders import MOST_CHANGING, SAME_ORDER
 from runner.papers.training_invariances.practical_layers.tables import (
     CONTROLS,
     DECAY,
@@ -25,6 +26,9 @@ OPTIMIZERS = {
 }
 """Looks of the optimizers, from the highest mark of a row to the lowest."""
 
+NOT_ASYMPTOTIC = -0.7
+"""Where on the axis of orders an optimizer has its mark if its order still changes."""
+
 
 def say_practice(tables: Tables) -> str:
     """Return the headline of figure `invariants-in-practice`: how much gradient flow conserves.
@@ -44,14 +48,16 @@ def draw_practice(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
     The left panel has on its x-axis the exact rate of change under gradient flow, relative to the
     largest possible rate. The right panel has the exponent of the drift in the learning rate, with
-    a mark for each optimizer. Returns the picture, and a table with median and range of the
-    exponents.
+    a mark for each optimizer. Exponents that still change with the learning rate are not drawn.
+    Returns the picture, and a table with median and range of the exponents that are drawn.
     """
     rates, fitted = shown(tables), orders(tables)
+    fitted["value"] = fitted["value"].where(fitted["asymptotic"])
     options = {"height": 5.8, "left": 2.6, "top": 0.15, "ratios": [1, 1.4], "sharey": True}
     picture, ((left, right),) = sheet(1, 2, **options, beside=True)
     left.set(xscale="log", xlim=(1e-17, 3), ylim=(len(SHOWN) - 0.4, -2.3), yticks=[])
-    right.set_xlim(-0.6, 1.6)
+    right.set_xlim(-0.95, 1.6)
+    at = {0.0: "0: moved", 1.0: "1: conserved"}
     corners = [MIDDLE, 1.6, 1.6, MIDDLE], [-0.6, -0.6, len(SHOWN), len(SHOWN)]
     right.fill(*corners, color=SHADE, linewidth=0, zorder=0)
     words = f"above {MIDDLE}:\ncounted as\nconserved"
@@ -64,19 +70,25 @@ def draw_practice(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         look.name(left, -0.03, row, label, **place)
         values = rates.loc[rates["label"] == label, "rate"].unique()
         look.line(left, values, [row] * len(values), linestyle="", markersize=6)
+        of_label = fitted[fitted["label"] == label]
         for lane, (method, of_method) in enumerate(OPTIMIZERS.items()):
-            points = fitted.loc[(fitted["label"] == label) & (fitted["method"] == method), "value"]
+            points = of_label[of_label["method"] == method]
             y = row + 0.18 * (lane - 1.5)
+            if points["asymptotic"].mean() < 1 - MOST_CHANGING:
+                of_method.line(right, NOT_ASYMPTOTIC, y, markersize=6)
+                at[NOT_ASYMPTOTIC] = "not asymptotic"
+                continue
+            points = points["value"].dropna()
             right.hlines(y, points.min(), points.max(), of_method.color, linewidth=1.2)
             of_method.line(right, points.median(), y, markersize=6)
     used = {method: look for method, look in OPTIMIZERS.items() if method in set(fitted["method"])}
     for lane, (method, of_method) in enumerate(used.items()):
-        x, y = (-0.35, 0.45)[lane % 2], (-1.9, -1.25)[lane // 2]
+        x, y = (-0.6, 0.4)[lane % 2], (-1.9, -1.25)[lane // 2]
         of_method.line(right, x, y, markersize=6)
         of_method.name(right, x + 0.07, y, method, ha="left")
     powers = {1e-16: "10⁻¹⁶", 1e-12: "10⁻¹²", 1e-8: "10⁻⁸", 1e-4: "10⁻⁴", 1: "1"}
     ticks(left.xaxis, powers, [*powers.values()])
-    ticks(right.xaxis, [0, 1], ["0: moved", "1: conserved"])
+    ticks(right.xaxis, sorted(at), [at[x] for x in sorted(at)])
     left.set_xlabel("rate of change / largest possible")
     QUIET.note(left, -1.13, -0.06, "D = W₂ᵀW₂ − W₁W₁ᵀ\nof two layers", va="top")
     right.set_xlabel("convergence order of the drift")
@@ -95,8 +107,10 @@ FIGURES = [
         marks="left: networks; right: medians, bars: range",
         findings=[Finding(say_practice, holds=["practice-conserved", "practice-first-order"])],
         caption="Left are exact rates of change under gradient flow, divided by the largest"
-        " possible rate. Right is the drift's exponent in the learning rate; we count exponents"
-        f" above {MIDDLE} as conserved. Blue quantities are conserved, orange ones controls. D"
+        " possible rate. Right is the drift's exponent between the two smallest learning rates; we"
+        f" count exponents above {MIDDLE} as conserved. It is drawn where it no longer changes:"
+        f" between the next two learning rates it differs by less than {SAME_ORDER}. Otherwise the"
+        " mark is left, at *not asymptotic*. Blue quantities are conserved, orange ones controls. D"
         " compares outgoing and incoming weights of neurons. With weight decay λ, D exp(2λT) is"
         " compared (T: time).",
     ),

@@ -30,7 +30,7 @@ def exact_rate(tables: Tables, where: str) -> pd.DataFrame:
 
 
 @quantity(
-    "convergence order: exponent of the drift in the learning rate",
+    "convergence order: exponent of the drift between the two smallest learning rates",
     each=("method",),
     unit="exponent",
     needs={"learning_rate": 3},
@@ -40,7 +40,8 @@ def order(tables: Tables, where: str) -> pd.DataFrame:
 
     A row is a quantity of the figure in one network, replicate and optimizer, with the exponent in
     `value`. The exponent is 1 if gradient flow conserves the quantity, and 0 if the flow moves it.
-    where: a condition on the columns, as "control and method != 'Adam'". Raises NoRows if no
-    quantity of the figure was measured.
+    `asymptotic` is whether the exponent no longer changes. where: a condition on the columns, as
+    "control and method != 'Adam'". Raises NoRows if no quantity of the figure was measured at three
+    learning rates.
     """
     return orders(tables).query(where)

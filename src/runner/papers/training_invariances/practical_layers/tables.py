@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from runner.results.evidence import slopes
+from runner.papers.training_invariances.orders import local_orders
 from runner.results.rows import Tables, nonempty
 
 SHOWN = {
@@ -12,8 +12,8 @@ SHOWN = {
     "batch norm: γ, β, next layer": ("batch_norm", "diagonal", "columns of 2.branch.3"),
     "residual stream": ("batch_norm", "diagonal", "columns of 2.branch.0"),
     "layer norm: γ, β, next layer": ("transformer", "diagonal", "columns of .*in_proj.*norm"),
-    "attention: queries, keys": ("transformer", "diagonal", "rows of .*in_proj"),
-    "attention: values, output": ("transformer", "diagonal", "columns of .*out_proj.*in_proj"),
+    "attention: queries, keys": ("transformer", "heads", "rows of .*in_proj"),
+    "attention: values, output": ("transformer", "heads", "columns of .*out_proj.*in_proj"),
     "gated unit: value": ("gated", "diagonal", r"columns of 3.*\(part 1"),
     "gated unit: gate": ("gated", "diagonal", r"columns of 3.*\(part 2"),
     "GELU unit": ("transformer", "diagonal", "columns of block.linear2"),
@@ -54,14 +54,10 @@ def shown(tables: Tables) -> pd.DataFrame:
 def orders(tables: Tables) -> pd.DataFrame:
     """Return the convergence order of each quantity: the drift's exponent in the learning rate.
 
-    There is a row for each quantity, network, optimizer and replicate, with the exponent in
-    `value`. Raises NoRows if no quantity of SHOWN was measured.
+    There is a row for each quantity, network, optimizer and replicate. `value` is the exponent
+    between the two smallest learning rates, `asymptotic` whether it no longer changes, see
+    `local_orders`. Raises NoRows if no quantity of SHOWN was measured at three learning rates.
     """
-    keys = ["label", "control", "network", "method", "quantity"]
-    fitted = [
-        slopes(rows, "learning_rate", "drift", log=True)
-        .to_frame("value")
-        .assign(**dict(zip(keys, key, strict=True)))
-        for key, rows in shown(tables).groupby(keys)
-    ]
-    return pd.concat(fitted).reset_index()
+    keys = ["label", "control", "network", "method", "quantity", "replicate"]
+    local = local_orders(shown(tables), keys).rename(columns={"fine": "value"})
+    return nonempty(local, "quantity at three learning rates")

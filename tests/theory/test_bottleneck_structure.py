@@ -13,7 +13,8 @@ from torch.nn.functional import softplus
 from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.minima import Problem, balanced, merged, polished
 from runner.papers.bottleneck_structure.networks import Network, differentiate
-from runner.papers.bottleneck_structure.stability import study as stability
+from runner.papers.bottleneck_structure.stability.curvature import largest_curvature
+from runner.papers.bottleneck_structure.stack import DepthStack
 from runner.papers.bottleneck_structure.symmetry.dynamics import Dynamics
 from runner.papers.bottleneck_structure.theorems import check
 
@@ -1126,19 +1127,80 @@ def test_the_norm_of_the_ntk_is_that_of_the_matrix():
     torch.testing.assert_close(found, torch.stack(expected))
 
 
-def test_the_norm_of_the_kernel_on_all_points_is_that_of_the_gram_matrix_of_gradients():
-    """Theta(X, X) from automatic differentiation, by the weights only."""
-    network, x = random_network([3, 5, 4, 2]), randn(6, 3)
+def gradients(network: Network, x: torch.Tensor, biases: bool) -> torch.Tensor:
+    """J, the derivatives of the outputs at all points by all weights, and by all biases."""
+    L = network.depth
 
-    def outputs(*weights):
-        return Network(list(weights), network.biases).activations(x)[-1].flatten()
+    def outputs(*theta):
+        b = theta[L:] if biases else network.biases
+        return Network(list(theta[:L]), list(b)).activations(x)[-1].flatten()
 
-    parts = torch.autograd.functional.jacobian(outputs, tuple(network.weights))
-    J = torch.cat([part.flatten(1) for part in parts], 1)
-    expected = float(torch.linalg.matrix_norm(J @ J.mT, 2))
-    assert stability.kernel_norm(network, differentiate(network, x), x) == pytest.approx(
-        expected, rel=1e-4
-    )
+    theta = (*network.weights, *(network.biases if biases else ()))
+    parts = torch.autograd.functional.jacobian(outputs, theta)
+    return torch.cat([part.flatten(1) for part in parts], 1)
+
+
+@pytest.mark.parametrize("biases", [True, False])
+def test_the_largest_curvature_is_that_of_the_gram_matrix_of_gradients(biases):
+    """2 ||Theta(X, X)|| / N by automatic differentiation, for each network of a stack."""
+    depths, N = [5, 3, 3], 6
+    networks = [random_network([3, *[7] * (L - 1), 2], seed=n) for n, L in enumerate(depths)]
+    stack, x = DepthStack(depths, 7, 3, 2, dtype=F64), randn(3, 3, N)
+    for n, network in enumerate(networks):
+        for b in network.biases:
+            b.normal_(0, 0.3, generator=torch.Generator().manual_seed(n))
+        stack.load(n, network)
+    found, _ = largest_curvature(stack, x, torch.ones(3, 2, N, dtype=F64), 400, biases)
+    for n, network in enumerate(networks):
+        J = gradients(network, x[n].mT, biases)
+        expected = 2 * float(torch.linalg.matrix_norm(J @ J.mT, 2)) / N
+        assert float(found[n]) == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_kernel_is_at_least_the_sum_of_squared_outputs_over_squared_weights():
+    """Section 4: no function that is not zero has a tangent kernel much smaller than L.
+
+    Without biases f = J_l W_l alpha_(l-1), so ||f|| <= ||J_l|| ||W_l|| ||alpha_(l-1)|| in each
+    layer, and Tr Theta = sum_l ||alpha_(l-1)||^2 ||J_l||^2 >= sum_l ||f||^2 / ||W_l||^2. With
+    ||W_l|| near 1 in the bottleneck the sum is about L ||f||^2. Layers of one neuron attain it.
+    """
+    for seed in range(30):
+        L = 2 + seed % 7
+        network = biasless(random_network([3, *[6] * (L - 1), 2], seed=seed).weights)
+        x = randn(20, 3)
+        trace = theory.ntk_trace(network, differentiate(network, x), x)
+        squares = sum(1 / torch.linalg.matrix_norm(W, 2).square() for W in network.weights)
+        bound = network.activations(x)[-1].square().sum(1) * squares
+        assert (bound > 0).sum() > 5 and (trace >= bound * (1 - 1e-9)).all()
+    chain = biasless([torch.full((1, 1), s, dtype=F64) for s in (2.0, 0.5, 3.0)])
+    x = torch.full((1, 1), 1.5, dtype=F64)
+    trace = float(theory.ntk_trace(chain, differentiate(chain, x), x))
+    assert trace == pytest.approx(4.5**2 * (1 / 4 + 4 + 1 / 9))
+
+
+def test_the_bound_on_the_kernel_needs_networks_without_biases():
+    """A network of zero weights represents any constant by its last bias; its Theta is zero."""
+    network = Network([torch.zeros(1, 1, dtype=F64)] * 2, [*torch.eye(2, dtype=F64)[1, :, None]])
+    x = torch.ones(1, 1, dtype=F64)
+    assert float(network.activations(x)[-1]) == 1
+    assert float(theory.ntk_trace(network, differentiate(network, x), x)) == 0
+
+
+def test_the_norm_of_the_gram_matrix_does_not_bound_its_trace_as_printed():
+    """Section 4: "||Theta(X, X)|| / N <= c L (which implies d_out Tr Theta(X, X) <= c L)".
+
+    The identity of depth L = 1 at N inputs sqrt(N) e_i has Theta(X, X) = N 1, so c = 1. The trace
+    of this matrix of N d_out rows is N^2 d_out. Right: Tr Theta(X, X) <= N d_out ||Theta(X, X)||,
+    so (1/N) Tr Theta(X, X) <= N d_out c L, which this network attains.
+    """
+    N, L = 3, 1
+    network, x = biasless([torch.eye(N, dtype=F64)] * L), N**0.5 * torch.eye(N, dtype=F64)
+    J = gradients(network, x, biases=False)
+    gram = J @ J.mT
+    c, d_out = float(torch.linalg.matrix_norm(gram, 2)) / N / L, N
+    assert c == pytest.approx(1)
+    assert float(gram.trace()) / N == pytest.approx(N * d_out * c * L)
+    assert d_out * float(gram.trace()) > 80 * c * L
 
 
 def test_the_share_of_negative_pre_activations_of_known_layers():

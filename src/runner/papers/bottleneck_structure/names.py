@@ -70,6 +70,10 @@ NAMES = {
     },
     "task": {
         "figure-1": Name("the task of figure 1", rule="networks trained on figure 1's task"),
+        "scratch": Name(
+            "training from scratch",
+            rule="networks that gradient descent trains from scratch on figure 1's task",
+        ),
         "example-20": Name("Example 20", rule="Example 20's networks"),
     },
     "theorem": {
@@ -93,12 +97,20 @@ CONDITIONS = {
     "depths >= 3": "the task has a range of three or more depths of equal rank",
     "L == L.max()": "L is the largest depth",
     "L == L.min()": "L is the smallest depth",
-    "L >= 12": "the depth is 12 or more",
+    "L >= 12 and c <= 0.2": "the depth is 12 or more and c is at most 0.2",
     "λ == λ.max()": "λ is the largest",
     "λ == λ.min()": "λ is the smallest",
     "rank < 2": "the network has a rank below 2",
     "sizes >= 3": "networks of the task fit at three or more values of N",
-    "c > 0 and train_cost < 0.1": "the network fits after gradient descent",
+    "c > 0 and c <= 0.2 and train_cost < 0.1": "c is at most 0.2 and the network fits",
+    "c == 0.1 and L < 30": "c = 0.1 and the depth is below 30",
+    "c == 0.1 and L < 30 and fits": "c = 0.1, the depth is below 30 and the network fits",
+    "c == 0.1 and L < 30 and fits and before > 2": "c = 0.1, the depth is below 30, the product was"
+    " above 2 before gradient descent, and the network fits after it",
+    "fits and before > 2": "the product was above 2 before gradient descent, and the network fits",
+    "c == 0.2 and fits": "c = 0.2 and the network fits",
+    "c == 0.2": "c = 0.2",
+    "fits": "the networks fit at all depths",
     "c == 0": "gradient descent has taken no step",
     "points > 0": "the inequality applies to at least one point",
     "imbalance <= 1e-3": "its imbalance is at most 0.001",
@@ -110,6 +122,8 @@ CONDITIONS = {
 
 UNMET = {
     "fit": "a best solution does not fit the data",
+    "fits": "a network does not fit after gradient descent",
+    "fits and before > 2": "a network does not fit, or began at the edge of stability or below it",
     "test_cost < 0.1": "the test error is 0.1 or more",
     "depths >= 3": "the range has fewer than three depths",
     "sizes >= 3": "the networks fit at fewer than three values of N",

@@ -23,7 +23,7 @@ from runner.results.evidence import slopes
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty, select
 
-DEPTHS, MANY_DEPTHS = {"depth": t.ENOUGH}, {"depth": t.DEPTHS_OF_EXPANSION}
+DEPTHS = {"depth": t.ENOUGH}
 
 
 def _networks(tables: Tables, recipe: str) -> pd.DataFrame:
@@ -93,22 +93,6 @@ def _slope_of_starts(metrics: pd.DataFrame) -> pd.Series:
     return slope.groupby(deepest["replicate"]).last().rename("own")
 
 
-@quantity(
-    "largest residual of the fit ‖θ‖² − k L = R₁ + R₂/L, divided by the range of ‖θ‖² − k L, over"
-    " five or more depths of equal rank",
-    needs=MANY_DEPTHS,
-)
-def left_by_expansion(tables: Tables) -> pd.DataFrame:
-    """Return how well ‖θ‖² − k L = R₁ + R₂/L fits, where L is the depth and k the rank.
-
-    There is a row for each range of five or more depths of equal rank. The value is the largest
-    residual, divided by the range of ‖θ‖² − k L. The columns `R1` and `R2` have the coefficients.
-    Raises NoRows if there is no such range.
-    """
-    fits = t.fits(_minima(tables), t.DEPTHS_OF_EXPANSION).rename(columns={"left": "value"})
-    return _with_fit(tables, fits, f"rank that holds over {t.DEPTHS_OF_EXPANSION} depths")
-
-
 def _longest_range(tables: Tables) -> pd.DataFrame:
     """Return each replicate's best solutions in its longest range of equal rank.
 
@@ -119,6 +103,35 @@ def _longest_range(tables: Tables) -> pd.DataFrame:
     longest = ranges[size == size.groupby(ranges["replicate"]).transform("max")]
     deepest = longest["range"] == longest.groupby("replicate")["range"].transform("max")
     return nonempty(longest[deepest], "range")
+
+
+@quantity(
+    "k − slope of ‖θ‖² against L, from depth 14 to the largest depth, divided by its prediction"
+    " from the fit ‖θ‖² = k L + R₁ + R₂/L over depths up to 14, in the longest range of depths of"
+    " equal rank k",
+    unit="ratio",
+    needs={"depth": 2 * t.ENOUGH},
+)
+def shortfall_over_predicted(tables: Tables) -> pd.DataFrame:
+    """Return how far the slope of ‖θ‖² is below the rank, divided by the expansion's prediction.
+
+    There is a number for each replicate, over its longest range of depths of equal rank k. R₁ and
+    R₂ are fitted over the depths up to 14, of which there must be three. From there to the largest
+    depth, ‖θ‖² − k L should fall by R₂ (1/14 − 1/L). The value is nan for a replicate without such
+    depths. Raises NoRows without a range.
+    """
+    values = {}
+    for replicate, networks in _longest_range(tables).sort_values("depth").groupby("replicate"):
+        fitted = networks[networks["depth"] <= t.SHALLOWER]
+        if len(fitted) < t.ENOUGH or len(networks) == len(fitted):
+            continue
+        R1, R2 = t.expansion(fitted)
+        ends = pd.concat([fitted.tail(1), networks.tail(1)])
+        falls = -(ends["parameter_norm"] - ends["rank"] * ends["depth"]).diff().iloc[-1]
+        predicted = -(R2 / ends["depth"]).diff().iloc[-1]
+        values[replicate] = {"value": falls / predicted, "R1": R1, "R2": R2}
+    rows = pd.DataFrame.from_dict(values, "index").rename_axis("replicate").reset_index()
+    return _with_fit(tables, rows, "range with three depths up to 14 and a larger one")
 
 
 @quantity(
@@ -143,32 +156,18 @@ def decay_of_distance(tables: Tables) -> pd.DataFrame:
     return _with_fit(tables, slopes(worst, "depth", "distance", log=True), "range")
 
 
-@quantity(
-    "exponent p of mean Tr Θ ∝ Lᵖ (Θ: tangent kernel), over the longest range of depths of equal "
-    "rank",
-    unit="exponent",
-    needs=DEPTHS,
-)
-def growth_of_ntk(tables: Tables) -> pd.DataFrame:
-    """Return the exponent p of the tangent kernel's mean trace, which grows like Lᵖ.
+def _longest(tables: Tables) -> pd.DataFrame:
+    """Return first slope, last slope and rank of each replicate's longest range of equal rank.
 
-    There is an exponent for each replicate, fitted over the longest range of depths L of equal
-    rank. The columns `first` and `last` have the trace divided by L at the ends of the range.
-    Raises NoRows without a range.
+    The column `same` says whether the deepest network's Jacobian, and its layer of smallest rank,
+    have this rank, too.
     """
     longest = _longest_range(tables).sort_values("depth")
-    ends = longest.eval("ntk_trace / depth").groupby(longest["replicate"]).agg(["first", "last"])
-    exponents = _with_fit(tables, slopes(longest, "depth", "ntk_trace", log=True), "range")
-    return exponents.join(ends, on="replicate")
-
-
-def _longest(tables: Tables) -> pd.DataFrame:
-    """Return first slope, last slope and rank of each replicate's longest range of equal rank."""
-    by = t.successive_slopes(_longest_range(tables)).groupby("replicate")
-    longest = by["slope"].agg(["size", "first", "last"]).join(by["rank"].first())
-    return _with_fit(
-        tables, longest.query("size >= 2").reset_index(), f"range of {t.ENOUGH} depths"
-    )
+    by = t.successive_slopes(longest).groupby("replicate")
+    deepest = longest.groupby("replicate").tail(1).set_index("replicate")
+    same = deepest.eval("jacobian_rank == rank and bottleneck_rank == rank").rename("same")
+    rows = by["slope"].agg(["size", "first", "last"]).join(by["rank"].first()).join(same)
+    return _with_fit(tables, rows.query("size >= 2").reset_index(), f"range of {t.ENOUGH} depths")
 
 
 @quantity(
@@ -200,7 +199,8 @@ def rise_of_slope(tables: Tables) -> pd.DataFrame:
     The depths are the longest range of three or more depths of equal rank. Raises NoRows without
     such a range.
     """
-    return _longest(tables).assign(value=lambda rows: rows["last"] - rows["first"])
+    rows = _longest(tables).drop(columns="same")  # the note counts each task once
+    return rows.assign(value=rows["last"] - rows["first"])
 
 
 @quantity(
@@ -218,19 +218,18 @@ def correlation_with_depth(tables: Tables, recipe: str) -> pd.Series:
     return by.apply(lambda group: group.corr(method="spearman").iloc[0, 1]).fillna(0)
 
 
-@quantity("number of {recipe} with a training error below 0.02 and a rank below {k}")
+@quantity("number of {recipe} with a training error below 0.1 and a rank below {k}")
 def fits_below(tables: Tables, k: int, recipe: str) -> pd.DataFrame:
-    """Return whether each network fits closely with a rank below k, a row for each network.
+    """Return whether each network fits its data with a rank below k, a row for each network.
 
-    The value is true if the training error is below 0.02 and the rank below k. The column `fits`
-    says whether the error is below 0.02. The column `loose` says whether the rank is below k and
-    the error between 0.02 and 0.1. recipe: such as "plain". Raises NoRows if the recipe was not
-    run.
+    The column `fits` says whether the training error is below 0.1. The columns `strict` and
+    `strict_below` say the same as `fits` and the value, for a training error below 0.02. recipe:
+    such as "plain". Raises NoRows if the recipe was not run.
     """
     rows = select(t.at_ridge(tables["metrics"]), recipe=recipe)
-    low, fits = rows["rank"] < k, rows["train_cost"] < t.CLOSE_FIT
-    loose = low & ~fits & (rows["train_cost"] < t.FITTED)
-    return rows.assign(fits=fits, value=fits & low, loose=loose)
+    low, fits = rows["rank"] < k, rows["train_cost"] < t.FITTED
+    strict = rows["train_cost"] < t.STRICT
+    return rows.assign(fits=fits, value=fits & low, strict=strict, strict_below=strict & low)
 
 
 @quantity(
@@ -317,25 +316,6 @@ def moved_over_error(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "distance of R⁽⁰⁾ from the interval between the rank of the Jacobian and the smallest rank of"
-    " a layer (R⁽⁰⁾: slope of loss / λ between the two largest depths)",
-    needs=DEPTHS,
-)
-def outside_the_ranks(tables: Tables) -> pd.DataFrame:
-    """Return the distance of a slope from the interval between two ranks, for each replicate.
-
-    The slope of loss / λ is taken between the two largest depths (column `slope`). The interval is
-    from the rank of the Jacobian to the smallest rank of a layer, at the largest depth. The value
-    is 0 if the slope is in the interval.
-    """
-    rows = _minima(tables).sort_values("depth")
-    steps = rows.groupby("replicate")[["loss", "depth"]].diff()
-    slope = steps["loss"] / steps["depth"] / rows["ridge"]
-    out = np.maximum(rows["jacobian_rank"] - slope, slope - rows["bottleneck_rank"]).clip(lower=0)
-    return rows.assign(value=out, slope=slope).groupby("replicate").tail(1)
-
-
-@quantity(
     "singular value k + 1 of Wₗ αₗ₋₁(X) in the middle layer / its smaller value in the first and "
     "in the last layer, at the deeper half of the depths",
     unit="ratio",
@@ -346,8 +326,9 @@ def middle_over_ends(tables: Tables) -> pd.DataFrame:
 
     k is the rank of the network. The middle value is divided by the smaller one of the values in
     the first and the last layer. There is a row for each replicate and depth, in the deeper half of
-    the depths. The columns `first`, `middle` and `last` have the three values. Raises NoRows if no
-    network fits.
+    the depths. The columns `first`, `middle` and `last` have the three values. The column `power`
+    has the exponent of Tr Θ in L over the replicate's longest range of depths of equal rank, since
+    the corollary assumes a kernel of order L. Raises NoRows if no network fits.
     """
     rows = _of_fitting(tables, "representation")
     depths = np.sort(rows["depth"].unique())
@@ -357,6 +338,8 @@ def middle_over_ends(tables: Tables) -> pd.DataFrame:
     tails = {name: rows[rows["layer"] == at].set_index(key)["tail"] for name, at in layers.items()}
     tails = pd.DataFrame(tails).reset_index()
     tails["value"] = tails["middle"] / tails[["first", "last"]].min(axis=1)
+    power = slopes(_longest_range(tables), "depth", "ntk_trace", log=True).rename("power")
+    tails = tails.join(power, on="replicate")
     return _with_fit(tables, tails, "layer in the middle")
 
 

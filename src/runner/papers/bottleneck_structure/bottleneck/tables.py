@@ -7,24 +7,24 @@ The rank is defined as in the caption of figure 1: the number of singular values
 import numpy as np
 import pandas as pd
 
-FITTED = 0.1
-"""Training error below which a network fits its data (paper D, figure 1)."""
+from runner.papers.bottleneck_structure.fits import FITTED
+
 ENOUGH = 3
 """Smallest number of depths for a line."""
-DEPTHS_OF_EXPANSION = 5
-"""Smallest number of depths for R1 + R2 / L, which has two coefficients."""
+SHALLOWER = 14
+"""Depth up to which R1 + R2 / L is fitted; it then predicts the norms of deeper networks."""
 SHALLOWEST = 6
 """Smallest depth that counts: best solutions of depth 3 to 5 have no bottleneck."""
 RANK = 2
 """Rank k* of the task of figure 1."""
 ZERO = 0.01
 """Bound on ‖θ‖² below which a network counts as zero."""
-CLOSE_FIT = 0.02
-"""Training error below which a network fits as closely as weight decay allows.
+STRICT = 0.02
+"""A stricter threshold of the training error than FITTED, for comparison.
 
 At a minimum, `mean <y - f, f> = lambda ||theta||^2 / L` (without biases), as rescaling the
 parameters shows. This is about lambda k, the scale of the error that weight decay causes on data
-without noise. The bound is ten times as large, with lambda = 0.001 and the rank k = 2 of the task.
+without noise. STRICT is ten times as large, with lambda = 0.001 and the rank k = 2 of the task.
 """
 
 
@@ -84,9 +84,7 @@ def fits(metrics: pd.DataFrame, depths: int = ENOUGH) -> pd.DataFrame:
     - slope_error: the change of the slope if each norm moves by the difference of the best two
       losses;
     - off: the largest distance from the line, relative to the range of the norm;
-    - r2: R^2 of the line;
-    - R1, R2: the coefficients of the expansion `||theta||^2 - k L = R1 + R2 / L`;
-    - left: the largest residual of this expansion, relative to the range of `||theta||^2 - k L`.
+    - r2: R^2 of the line.
     """
     rows = []
     for _, group in with_ranges(metrics).groupby("range"):
@@ -99,12 +97,20 @@ def fits(metrics: pd.DataFrame, depths: int = ENOUGH) -> pd.DataFrame:
         off, r2 = np.abs(rest).max() / np.ptp(norm), 1 - rest.var() / norm.var()
         doubt = group.reindex(columns=["loss", "ridge", "spread"]).eval("loss / ridge * spread")
         error = np.abs(np.linalg.pinv(np.vander(L, 2))[0]) @ doubt.fillna(doubt.max())
-        excess, terms = norm - rank * L, np.stack([np.ones_like(L), 1 / L], 1)
-        R1, R2 = coefficients = np.linalg.lstsq(terms, excess)[0]
-        left = np.abs(excess - terms @ coefficients).max() / np.ptp(excess)
-        rows.append((replicate, rank, len(L), line[0], error, off, r2, R1, R2, left))
-    names = "replicate rank depths slope slope_error off r2 R1 R2 left"
+        rows.append((replicate, rank, len(L), line[0], error, off, r2))
+    names = "replicate rank depths slope slope_error off r2"
     return pd.DataFrame(rows, columns=names.split())
+
+
+def expansion(networks: pd.DataFrame) -> tuple[float, float]:
+    """Return R1 and R2 of the expansion `||theta||^2 = k L + R1 + R2 / L`, fitted to networks.
+
+    networks: best solutions of one task and equal rank k, at two or more depths.
+    """
+    L = networks["depth"].to_numpy(float)
+    excess = (networks["parameter_norm"] - networks["rank"] * networks["depth"]).to_numpy()
+    R1, R2 = np.linalg.lstsq(np.stack([np.ones_like(L), 1 / L], 1), excess)[0]
+    return float(R1), float(R2)
 
 
 def bottleneck_lengths(metrics: pd.DataFrame, spectrum: pd.DataFrame) -> pd.DataFrame:

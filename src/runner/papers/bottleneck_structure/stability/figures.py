@@ -34,7 +34,8 @@ LINES = {"depth": ((SKY, BLUE, INK), "osD^v"), "rate": ((ORANGE, VERMILION, BROW
 
 FEWEST = 3
 """Smallest number of networks whose median is drawn."""
-
+SHOWN = 0.1
+"""The c whose fall of Tr Θ the headline states: a larger rate at which most networks fit."""
 
 HEIGHTS = (5, 7, 10, 15, 20, 30, 40, 50, 70, 100, 150, 200, 300)
 """Values at which the y-axes of figure 1's task have ticks."""
@@ -42,28 +43,31 @@ HEIGHTS = (5, 7, 10, 15, 20, 30, 40, 50, 70, 100, 150, 200, 300)
 SYMBOLS = {"depth": "L", "rate": "c"}
 
 
-def _fitting(tables: Tables) -> pd.DataFrame:
-    """Return the networks that fit figure 1's task, with a column `kernel`, Tr Θ / L.
+def _fitting(tables: Tables, task: str) -> pd.DataFrame:
+    """Return the networks of a task that fit, with a column `kernel`, Tr Θ / L.
 
-    Raises NoRows if no network fits.
+    Networks before gradient descent (rate 0) need not fit. Raises NoRows if no network fits.
     """
-    rows = select(tables["metrics"], task="figure-1").query("train_cost < 0.1")
-    rows = nonempty(rows, "networks that fit figure 1's task")
+    rows = select(tables["metrics"], task=task)
+    fitting = nonempty(rows.query("train_cost < 0.1"), "networks that fit\nfigure 1's task")
+    rows = pd.concat([rows.query("rate == 0"), fitting.query("rate > 0")])
     return rows.assign(kernel=rows["ntk_trace"] / rows["depth"])
 
 
 def lowered(tables: Tables) -> pd.DataFrame:
-    """Return Tr Θ at the largest rate divided by Tr Θ of the same network before gradient descent.
+    """Return Tr Θ at the rate SHOWN divided by Tr Θ of the same network before gradient descent.
 
-    There is a row for each network that fits figure 1's task before. The column `ratio` is nan if
-    it does not fit at the largest rate. The column `median` has the median of the depth, or nan if
-    fewer than FEWEST networks of the depth fit. Raises NoRows if no depth has a median.
+    There is a row for each network trained by Adam. The column `ratio` is nan if it does not fit
+    after gradient descent. The column `median` has the median of the depth, or nan if fewer than
+    FEWEST networks of the depth fit. Without the rate SHOWN, the smallest rate is used. Raises
+    NoRows if no depth has a median.
     """
-    rows, rate = _fitting(tables), tables["metrics"]["rate"].max()
+    rows, rates = _fitting(tables, "figure-1"), {*tables["metrics"]["rate"]} - {0}
+    rate = SHOWN if SHOWN in rates else min(rates)
     keys = ["depth", "replicate"]
     after = rows[rows["rate"] == rate].set_index(keys)["kernel"].rename("after")
     rows = select(rows, rate=0).join(after, on=keys)
-    rows = rows.assign(ratio=rows["after"] / rows["kernel"], largest=rate)
+    rows = rows.assign(ratio=rows["after"] / rows["kernel"], shown=rate)
     by = rows.groupby("depth")["ratio"]
     rows = rows.assign(median=by.transform("median").where(by.transform("count") >= FEWEST))
     nonempty(rows.dropna(subset="median"), "depth with enough networks that fit")
@@ -76,26 +80,27 @@ def _fall(rows: pd.DataFrame) -> str:
 
 
 def say_bounded(tables: Tables) -> str:
-    """Return the headline: how far Tr Θ falls from before gradient descent to the largest rate.
+    """Return the headline: how far Tr Θ falls as networks go to the edge of stability.
 
     Its numbers are the smallest and largest median of a depth, of the networks that fit figure 1's
-    task before and after, and the number of networks that no longer fit. Raises NoRows as
-    `lowered`.
+    task after gradient descent at the rate SHOWN. Raises NoRows as `lowered`.
     """
     rows = lowered(tables)
     return (
-        "Larger learning rates c/L force a smaller tangent kernel: at"
-        f" c = {rows['largest'].iloc[0]:g} Tr Θ falls to {_fall(rows)} of its value;"
-        f" {rows['ratio'].isna().sum()} of {len(rows)} networks no longer fit"
+        f"At learning rate {rows['shown'].iloc[0]:g}/L, gradient descent goes to the edge of"
+        f" stability; Tr Θ falls to {_fall(rows)}"
     )
 
 
-def _lines(axes: Axes, rows: pd.DataFrame, x: str, y: str, apart: float = 0.0) -> dict[str, Look]:
+def _lines(
+    axes: Axes, rows: pd.DataFrame, x: str, y: str, among: pd.Series, apart: float = 0.0
+) -> dict[str, Look]:
     """Draw medians of a column divided by L, a line for each depth or each rate.
 
     A line is interrupted where fewer than FEWEST networks have a finite value above zero. x: "rate"
-    or "depth", on the x-axis; the other one has the lines. y: the column. apart: distance in x
-    between the marks of neighboring lines. Returns the names of the lines with their looks, by
+    or "depth", on the x-axis; the other one has the lines. y: the column. among: all depths or
+    rates of the picture, which have a color each. apart: distance in x between the marks of
+    neighboring lines. Returns the names of the lines with their looks, by
     depth or rate. Raises NoRows if no point has enough networks.
     """
     other = {"rate": "depth", "depth": "rate"}[x]
@@ -106,7 +111,7 @@ def _lines(axes: Axes, rows: pd.DataFrame, x: str, y: str, apart: float = 0.0) -
     enough = rows.groupby([x, other])["height"].transform("count") >= FEWEST
     nonempty(rows[enough], f"{FEWEST} networks whose\nmedian can be drawn")
     ramp, signs = LINES[other]
-    colors = shades(sorted({*rows[other]} - {0}), *ramp)
+    colors = shades(sorted({*among} - {0}), *ramp)
     markers = dict(zip(colors, cycle(signs), strict=False))
     looks = {}
     for value, networks in rows.groupby(other):
@@ -128,54 +133,77 @@ def _key(axes: Axes, looks: dict[str, Look], x: float, y: float) -> None:
         look.note(axes, x + 0.06, y + 0.075 * row, name)
 
 
+def _by_rate(axes: Axes, rows: pd.DataFrame, column: str) -> dict[str, Look]:
+    """Draw a column divided by L against c; before gradient descent c is 0, at the left end.
+
+    Returns the names of the lines with their looks. Raises NoRows as `_lines`.
+    """
+    rates = np.array(sorted({*rows["rate"]} - {0}))
+    first = rates[0] / 3
+    apart = np.append(rates[1:] > 1.4 * rates[:-1], True)  # labels would overlap
+    labels = [f"{rate:g}" if far else "" for rate, far in zip(rates, apart, strict=True)]
+    shifted = rows.assign(rate=rows["rate"].replace(0, first))
+    looks = _lines(axes, shifted, "rate", column, rows["depth"])
+    axes.set(xscale="log", xlim=(first / 1.5, 1.3 * rates[-1]))
+    ticks(axes.xaxis, [first, *rates], ["before", *labels])
+    _round_ticks(axes)
+    return looks
+
+
+def _round_ticks(axes: Axes) -> None:
+    """Put ticks at round numbers on the y-axis of a panel about figure 1's task."""
+    low, high = axes.get_ylim()
+    ticks(axes.yaxis, [y for y in HEIGHTS if low <= y <= high])
+
+
+def _by_depth(axes: Axes, rows: pd.DataFrame, rates: pd.Series) -> None:
+    """Draw Tr Θ / L against the depth, a line for each rate.
+
+    rates: all rates of the picture. Raises NoRows as `_lines`.
+    """
+    depths = sorted(rows["depth"].unique())
+    apart = (depths[-1] - depths[0]) / 40
+    looks = _lines(axes, rows, "depth", "ntk_trace", rates, apart)
+    _key(axes, looks, 1.1, 0.3)
+    ticks(axes.xaxis, depths)
+
+
 def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw curvature (a), kernel (b) by rate on figure 1's task; Example 20's kernel by depth (c).
+    """Draw curvature (a) and kernel (b) by rate; kernel by depth from scratch (c), Example 20 (d).
 
     Curvature and tangent kernel are divided by L. Lines are medians. Returns the picture and the
     table `metrics`.
     """
     metrics = tables["metrics"]
-    picture, ((left, middle, right),) = sheet(1, 3, gap=0.6, right=1.05, left=0.5)
-    rates = np.array(sorted({*metrics["rate"]} - {0}))
-    first = rates[0] / 3  # place of the networks before gradient descent
-    places = metrics["rate"].replace(0, first)
-    apart = np.append(rates[1:] > 1.4 * rates[:-1], True)  # labels would overlap
-    labels = [
-        "before",
-        *(f"{rate:g}" if far else "" for rate, far in zip(rates, apart, strict=True)),
-    ]
-    fitting = metrics.assign(rate=places).query("train_cost < 0.1 and task == 'figure-1'")
-    for axes, column in ((left, "curvature"), (middle, "ntk_trace")):
+    picture, ((a, b), (c, d)) = sheet(2, 2, height=8.2, gap=1.7, right=1.3, left=0.5)
+    for axes, column in ((a, "curvature"), (b, "ntk_trace")):
         with or_empty(axes):
-            nonempty(fitting, "networks that fit\nfigure 1's task")
-            looks = _lines(axes, fitting, "rate", column)
-            axes.set(xscale="log", xlim=(first / 1.5, 1.3 * rates[-1]))
-            ticks(axes.xaxis, [first, *rates], labels)
-            low, high = axes.get_ylim()
-            ticks(axes.yaxis, [y for y in HEIGHTS if low <= y <= high])
-            if axes is left:
+            rows = _fitting(tables, "figure-1")
+            looks = _by_rate(axes, rows, column)
+            if axes is a:
+                rates = np.array(sorted({*rows["rate"]} - {0}))
                 axes.set_ylim(axes.get_ylim())  # the guide may leave the panel
                 guide(axes, rates, 2 / rates)
                 QUIET.note(axes, 0.99, 0.8, "edge:\n2/c", ha="right")
-                _key(axes, looks, 0.09, 0.06)
+                _key(axes, looks, 1.05, 0.3)
     with suppress(NoRows):
         fall = lowered(tables)
         drawn = fall.dropna(subset="median")
-        words = f"c = {fall['largest'].iloc[0]:g} / before,\nmedians at L = {drawn['depth'].min()}"
-        words += f"\nto {drawn['depth'].max()}: {_fall(fall)};"
-        words += f"\n{fall['ratio'].isna().sum()} of {len(fall)} (all L)\nno longer fit"
-        QUIET.note(middle, 0.04, 0.03, words, va="bottom")
-    with or_empty(right):
+        words = f"c = {fall['shown'].iloc[0]:g} / before,\nmedians at L = {drawn['depth'].min()}"
+        words += f"\nto {drawn['depth'].max()}: {_fall(fall)}"
+        QUIET.note(b, 0.04, 0.03, words, va="bottom")
+    with or_empty(c):
+        _by_depth(c, _fitting(tables, "scratch"), metrics["rate"])
+        _round_ticks(c)
+    with or_empty(d):
         rows = select(metrics, task="example-20")
-        depths = sorted(rows["depth"].unique())
-        looks = _lines(right, rows, "depth", "ntk_trace", apart=(depths[-1] - depths[0]) / 40)
-        _key(right, looks, 1.1, 0.3)
-        ticks(right.xaxis, depths)
+        _by_depth(d, rows, metrics["rate"])
         if (rows["ntk_trace"] == 0).any():
-            QUIET.note(right, 1.06, 0.02, "no mark:\nnetworks\nare zero", va="bottom")
-    panel(left, "a", "figure 1: curvature / L", "c  (learning rate c/L)")
-    panel(middle, "b", "figure 1: Tr Θ / L", "c  (learning rate c/L)")
-    panel(right, "c", "Example 20: Tr Θ / L", "depth L")
+            QUIET.note(d, 1.06, 0.02, "no mark:\nnetworks\nare zero", va="bottom")
+    panel(a, "a", "trained by Adam: curvature / L", "c  (learning rate c/L)")
+    panel(b, "b", "trained by Adam: Tr Θ / L", "c  (learning rate c/L)")
+    panel(c, "c", "from scratch: Tr Θ / L", "depth L")
+    panel(d, "d", "Example 20: Tr Θ / L", "depth L")
     return picture, metrics
 
 
@@ -186,11 +214,14 @@ FIGURES = [
         "bottleneck-rates",
         draw_rates,
         marks="lines: medians of 3 or more networks",
-        findings=[Finding(say_bounded, holds=["large-rate-small-kernel"])],
-        caption="Gradient descent begins at trained networks of figure 1's task (a, b) and"
-        " Example 20's networks (c). (a) shows the curvature 2 ‖Θ(X, X)‖ / N, divided by L; above"
-        " the dotted line descent is unstable. (b, c) show Tr Θ / L. Lines: medians of"
-        f" {FEWEST} or more networks that fit (c: nonzero).",
+        findings=[
+            Finding(say_bounded, holds=["rate-bounds-kernel", "large-rate-small-kernel"]),
+        ],
+        caption="Gradient descent begins at networks that Adam trained on figure 1's task (a, b),"
+        " at random weights on the same task (c), and at Example 20's networks (d). (a) shows the"
+        " largest curvature of the training error by all parameters, divided by L; above the dotted"
+        " line descent is unstable. (b, c, d) show Tr Θ / L of the weights. Lines: medians of"
+        f" {FEWEST} or more networks that fit (before: all, d: nonzero).",
     ),
 ]
 

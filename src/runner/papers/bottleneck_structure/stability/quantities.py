@@ -6,52 +6,62 @@ gradient descent. Networks that became zero or infinite have a curvature of nan.
 Arguments that recur:
 
 - tables: the tables of a figure's runs; only `metrics` is used.
-- task: "figure-1" (networks trained on figure 1's task) or "example-20" (Example 20's networks).
+- task: "figure-1" (networks trained on figure 1's task by Adam), "scratch" (the same task, trained
+  from scratch by gradient descent) or "example-20" (Example 20's networks).
 - column: a column of `metrics`, such as "ntk_trace".
 - where: a condition on c, L and other columns, as for `DataFrame.query`.
+
+Columns that recur: `fits` says whether a network after gradient descent fits the data (training
+error below 0.1).
 """
 
-import numpy as np
 import pandas as pd
 
+from runner.papers.bottleneck_structure.fits import FITTED
 from runner.results.evidence import slopes
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty, select
 
 DEPTHS = {"depth": 3}
-FITS = "c > 0 and train_cost < 0.1"
-"""Condition: a network after gradient descent fits the data (training error below 0.1)."""
+STEADY = "c > 0 and c <= 0.2 and train_cost < 0.1"
+"""Condition: a network after gradient descent fits, at a rate at which most networks fit."""
 
 
 def _read(tables: Tables, task: str, where: str = "") -> pd.DataFrame:
-    """Return the networks of a task that meet a condition, with the columns `c` and `L`."""
+    """Return the networks of a task that meet a condition, with the columns `c`, `L` and `fits`."""
     rows = select(tables["metrics"], task=task)
-    rows = rows.assign(c=rows["rate"], L=rows["depth"])
+    rows = rows.assign(c=rows["rate"], L=rows["depth"], fits=rows["train_cost"] < FITTED)
     return nonempty(rows.query(where), f"network where {where}") if where else rows
 
 
-@quantity(
-    "learning rate × largest curvature 2 ‖Θ(X, X)‖ / N of {task}, after gradient descent",
-    each=("c",),
-)
-def rate_times_curvature(tables: Tables, task: str) -> pd.DataFrame:
-    """Return the learning rate c/L times the curvature 2 ‖Θ(X, X)‖ / N, after gradient descent.
+def _before(tables: Tables, task: str, column: str) -> pd.Series:
+    """Return a column of the networks before gradient descent, by depth L and replicate."""
+    return _read(tables, task, "c == 0").set_index(["L", "replicate"])[column]
 
-    Above 2 gradient descent is unstable. There is a row for each rate c > 0, depth and replicate;
-    networks that are zero or infinite are excluded. task: "figure-1" or "example-20". Raises NoRows
-    if no network remains.
+
+@quantity("learning rate × largest curvature of {task}, after gradient descent", each=("c", "L"))
+def rate_times_curvature(tables: Tables, task: str, where: str) -> pd.DataFrame:
+    """Return the learning rate c/L times the largest curvature, after gradient descent.
+
+    Above 2 gradient descent is unstable. There is a row for each rate c, depth and replicate. The
+    column `before` has the same product before gradient descent. task: "figure-1", "scratch" or
+    "example-20". where: a condition on c and L. Raises NoRows if no network meets the condition.
     """
-    rows = _read(tables, task).query("c > 0")
-    value = rows["c"] / rows["L"] * rows["curvature"]
-    return nonempty(rows.assign(value=value)[np.isfinite(value)], "network that is not zero")
+    rows = _read(tables, task, f"c > 0 and {where}")
+    first = _before(tables, task, "curvature").rename("first")
+    rows, rate = rows.join(first, on=["L", "replicate"]), rows["c"] / rows["L"]
+    return rows.assign(
+        value=rate * rows["curvature"],
+        before=rate * rows["first"],
+    )
 
 
 @quantity("exponent p of {column} ∝ Lᵖ, of {task}", each=("c",), unit="exponent", needs=DEPTHS)
-def growth(tables: Tables, column: str, task: str, where: str = FITS) -> pd.DataFrame:
+def growth(tables: Tables, column: str, task: str, where: str = STEADY) -> pd.DataFrame:
     """Return the exponent p of a column that grows like Lᵖ, a row for each rate c and replicate.
 
     column: such as "ntk_trace". task: "figure-1" or "example-20". where: a condition on c, L and
-    other columns, as for `DataFrame.query`. Raises NoRows if no network meets the condition.
+    other columns. Raises NoRows if no network meets the condition.
     """
     measured = _read(tables, task, where).dropna(subset=column)
     by = nonempty(measured, f"network with a {column}").groupby("c")
@@ -59,18 +69,30 @@ def growth(tables: Tables, column: str, task: str, where: str = FITS) -> pd.Data
     return pd.concat(parts, names=["c"]).rename("value").reset_index()
 
 
-@quantity(
-    "{column} of {task} after gradient descent at the largest c / before", each=("L",), unit="ratio"
-)
-def after_over_before(tables: Tables, column: str, task: str) -> pd.DataFrame:
-    """Return a column after gradient descent at the largest c, divided by its value before.
+@quantity("exponent p of {column} ∝ Lᵖ, of {task}", each=("c",), unit="exponent", needs=DEPTHS)
+def growth_from_scratch(tables: Tables, column: str, task: str = "scratch") -> pd.DataFrame:
+    """Return the exponent p of a column that grows like Lᵖ, a row for each rate c and replicate.
 
-    There is a row for each depth L and replicate. column: such as "ntk_trace". task: "figure-1" or
-    "example-20". Raises NoRows if the task was not run.
+    All depths of a replicate count; `fits` says whether its networks fit at all of them. column:
+    such as "ntk_trace". Raises NoRows if no network was trained from scratch.
     """
-    key, rows = ["L", "replicate"], _read(tables, task)
-    after = rows[rows["c"] == rows["c"].max()].set_index(key)[column]
-    return (after / rows[rows["c"] == 0].set_index(key)[column]).rename("value").reset_index()
+    rows = _read(tables, task, "c > 0")
+    parts = {c: slopes(at, "L", column, log=True) for c, at in rows.groupby("c")}
+    values = pd.concat(parts, names=["c"]).rename("value").reset_index()
+    return values.join(rows.groupby(["c", "replicate"])["fits"].all(), on=["c", "replicate"])
+
+
+@quantity("{column} of {task} after gradient descent / before", each=("c", "L"), unit="ratio")
+def after_over_before(tables: Tables, column: str, task: str, where: str) -> pd.DataFrame:
+    """Return a column after gradient descent, divided by its value before.
+
+    There is a row for each rate c, depth L and replicate. column: such as "ntk_trace". task:
+    "figure-1" or "example-20". where: a condition on c and L. Raises NoRows if no network meets the
+    condition.
+    """
+    rows = _read(tables, task, f"c > 0 and {where}")
+    rows = rows.join(_before(tables, task, column).rename("first"), on=["L", "replicate"])
+    return rows.assign(value=rows[column] / rows["first"])
 
 
 @quantity("training error of {task} after gradient descent", each=("c",))

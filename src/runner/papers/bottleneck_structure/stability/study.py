@@ -2,11 +2,12 @@
 
 The paper says that learning rates of order 1/L force the tangent kernel to be of order L, and that
 representations then converge as the depth L grows. Gradient descent with the learning rate c/L can
-stay near a network only if the largest curvature, about `2 ||Theta(X, X)|| / N`, is at most 2 L/c.
+stay near a network only if the largest curvature of the cost is at most 2 L/c.
 
-Gradient descent starts from networks after annealed training on the task of figure 1, and from the
-explicit networks of Example 20 (with gamma = 0.6), whose representations grow without bound. All
-networks descend together, each with its learning rate.
+Gradient descent starts from three kinds of networks: networks after annealed training by Adam on
+the task of figure 1, random networks on the same task ("scratch"), and the explicit networks of
+Example 20 (with gamma = 0.6), whose representations grow without bound. All networks of a kind
+descend together, each with its learning rate.
 """
 
 from collections.abc import Iterator
@@ -19,10 +20,17 @@ from torch import Tensor
 from runner.core.studies import Context
 from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.latent import D_IN, D_OUT, draw_task
-from runner.papers.bottleneck_structure.networks import Derivatives, Inputs, Network, differentiate
+from runner.papers.bottleneck_structure.networks import (
+    Inputs,
+    Network,
+    differentiate,
+    random_network,
+)
+from runner.papers.bottleneck_structure.purposes import initialization
 from runner.papers.bottleneck_structure.recipes import RECIPES
 from runner.papers.bottleneck_structure.spectra import jacobian_ranks
 from runner.papers.bottleneck_structure.stability.config import Stability
+from runner.papers.bottleneck_structure.stability.curvature import largest_curvature
 from runner.papers.bottleneck_structure.stability.rows import StableNetwork
 from runner.papers.bottleneck_structure.stack import DepthStack
 from runner.papers.bottleneck_structure.training import Batch, RidgeTrainer, start
@@ -31,31 +39,32 @@ LATENT_RANK = 2
 """Rank of the task of figure 1."""
 GAMMA = 0.6
 """Exponent of Example 20's epsilon = L^-gamma."""
-ITERATIONS = 30
-"""Steps of the power iteration for the norm of the tangent kernel."""
+ITERATIONS = 60
+"""Steps of the power iteration for the largest curvature before gradient descent."""
+MORE_ITERATIONS = 10
+"""Steps with which the power iteration follows a network that descends."""
+LAST, APART = 200, 21
+"""The curvature after gradient descent is the median over the last LAST steps, every APART-th. The
+curvature at the edge of stability alternates from step to step, so APART is odd."""
 
 Key = tuple[int, int]
 """Depth and replicate."""
+Descended = dict[tuple[int, int, float], tuple[Network, float, float]]
+"""Networks with their curvature, with and without biases, by depth, replicate and c; c = 0 is
+before gradient descent."""
 
 
 def run(config: Stability, context: Context) -> Iterator[StableNetwork]:
     """Train on figure 1's task, take steps of gradient descent; yield a row for each network."""
-    order = [(L, r) for L in sorted(config.depths, reverse=True) for r in range(config.replicates)]
-    for task, data in (("figure-1", latent_data(config)), ("example-20", example_data(config))):
-        batch = tuple(torch.stack([part[r] for _, r in order]).float() for part in data)
-        x, y = (part.to(context.device) for part in batch)
-        if task == "figure-1":
-            networks = trained(config, context, order, (x, y))
-        else:
-            networks = {(L, r): theory.divergent_network(L, L**-GAMMA) for L, r in order}
-        after = descended(config, context, networks, (x, y))
-        for rate in (0.0, *config.rates):
-            kernels: dict[int, Tensor] = {}
-            for L, r in reversed(order):
-                network = after.get((L, r, rate), networks[L, r])
-                key = {"task": task, "depth": L, "rate": rate, "replicate": r}
-                inputs, targets = (part[r].mT for part in data)
-                yield measure(key, network, inputs, targets, kernels)
+    deep = [(L, r) for L in sorted(config.depths, reverse=True) for r in range(config.replicates)]
+    latent, example = latent_data(config), example_data(config)
+    networks = trained(config, context, deep, latent)
+    yield from measured("figure-1", descended(config, context, networks, latent), latent)
+    networks = untrained(config)
+    from_scratch = descended(config, context, networks, latent, scratch=True)
+    yield from measured("scratch", from_scratch, latent)
+    networks = {(L, r): theory.divergent_network(L, L**-GAMMA) for L, r in deep}
+    yield from measured("example-20", descended(config, context, networks, example), example)
 
 
 def latent_data(config: Stability) -> Batch:
@@ -75,34 +84,60 @@ def example_data(config: Stability) -> Batch:
     return x, y
 
 
+def of_networks(order: list[Key], data: Batch, context: Context) -> tuple[Tensor, Tensor]:
+    """Return inputs and targets of every network of a stack, in float32. data: by replicate."""
+    x, y = (torch.stack([part[r] for _, r in order]).float() for part in data)
+    return x.to(context.device), y.to(context.device)
+
+
 def trained(
-    config: Stability, context: Context, order: list[Key], batch: Batch
+    config: Stability, context: Context, order: list[Key], data: Batch
 ) -> dict[Key, Network]:
     """Return the networks after annealed training by Adam, by depth and replicate.
 
-    order: depth and replicate of each network of the batch, deepest first. batch: inputs and
-    targets.
+    order: depth and replicate of each network, deepest first. data: inputs and targets of all
+    replicates.
     """
     depths, replicates = map(list, zip(*order, strict=True))
     stack = DepthStack(depths, config.width, D_IN, D_OUT, context.device)
     recipe = RECIPES["annealed"]
     start(stack, replicates, recipe, config.stream)
     trainer = RidgeTrainer(stack, recipe, config.ridge, recipe.learning_rate, config.steps)
+    batch = of_networks(order, data, context)
     trainer.run(lambda block: [batch], context)
     return {key: stack.network(n) for n, key in enumerate(order)}
 
 
-def descended(
-    config: Stability, context: Context, networks: dict[Key, Network], batch: Batch
-) -> dict[tuple[int, int, float], Network]:
-    """Return the networks after gradient descent with weight decay, by depth, replicate and c.
+def untrained(config: Stability) -> dict[Key, Network]:
+    """Return random networks, by depth and replicate, deepest first.
 
-    networks: the networks before, by depth and replicate, in the order of the batch, deepest first.
-    batch: inputs and targets.
+    Their weights are the weights with which `trained` begins at the same depth.
     """
-    rates = config.rates
+    gain, networks = RECIPES["annealed"].gain, {}
+    for L in sorted(config.depths_from_scratch(), reverse=True):
+        sizes = [D_IN, *[config.width] * (L - 1), D_OUT]
+        for r in range(config.replicates):
+            stream = config.stream(r, initialization(L))
+            networks[L, r] = random_network(sizes, gain, stream)
+    return networks
+
+
+def descended(
+    config: Stability,
+    context: Context,
+    networks: dict[Key, Network],
+    data: Batch,
+    scratch: bool = False,
+) -> Descended:
+    """Return the networks before and after gradient descent with weight decay.
+
+    networks: the networks before, by depth and replicate, deepest first. data: inputs and targets
+    of all replicates. scratch: whether these are random networks, which take more steps.
+    """
+    rates = config.rates_from_scratch() if scratch else config.rates
+    steps = config.steps_from_scratch() if scratch else config.descent_steps
     order = [(*key, c) for key in networks for c in rates]
-    x, y = (part.repeat_interleave(len(rates), 0) for part in batch)
+    x, y = of_networks([(L, r) for L, r, _ in order], data, context)
     depths, width = [L for L, _, _ in order], max(len(n.biases[0]) for n in networks.values())
     stack = DepthStack(depths, max(width, 4), x.shape[1], y.shape[1], context.device)
     for n, (L, r, _) in enumerate(order):
@@ -110,59 +145,72 @@ def descended(
     each = torch.tensor([c / L for L, _, c in order], device=context.device)
     parts = (*stack.W, *stack.b)
     step = torch.cat([each[: len(W), None, None].expand_as(W).flatten() for W in parts])
-    with context.progress(config.descent_steps, "training") as bar:
-        for _ in range(config.descent_steps):
+    curvature = Curvature(stack, x)
+    before = curvature.measure(ITERATIONS), curvature.of_weights()
+    last = []
+    with context.progress(steps, "training") as bar:
+        for left in range(steps, 0, -1):
             bar.update(cost=stack.descend(x, y))
             gradient = stack.gradient.add_(stack.parameters, alpha=2 * config.ridge)
             stack.parameters.addcmul_(step, gradient, value=-1)
-    return {key: stack.network(n) for n, key in enumerate(order)}
+            if left <= LAST and (left - 1) % APART == 0:
+                last.append(curvature.measure(MORE_ITERATIONS))
+    after = torch.stack(last).nanmedian(0).values, curvature.of_weights()
+    of = [list(zip(*(part.tolist() for part in sizes), strict=True)) for sizes in (before, after)]
+    known = {(L, r, 0.0): (networks[L, r], *of[0][n]) for n, (L, r, _) in enumerate(order)}
+    return known | {key: (stack.network(n), *of[1][n]) for n, key in enumerate(order)}
 
 
-def kernel_norm(network: Network, derivatives: Derivatives, x: Inputs) -> float:
-    """Return the operator norm of the tangent kernel Theta(X, X), by power iteration.
+class Curvature:
+    """The largest curvature of every network of a stack, followed while the networks descend.
 
-    derivatives: the network's derivatives at the inputs x.
-
-    The kernel is a (N d_out)-square matrix. Each layer adds `(J_l(x_i) J_l(x_j)^T)
-    alpha_{l-1}(x_i)^T alpha_{l-1}(x_j)` with `J_l = J(alpha~_l -> f)`, the derivatives by the
-    weights, as in Appendix B. The norm is nan if the kernel is zero.
+    x: the inputs of every network.
     """
-    layers = list(zip(network.activations(x)[:-1], derivatives.outer, strict=True))
-    v = torch.ones(derivatives.jacobian.shape[:2], dtype=x.dtype)
-    for _ in range(ITERATIONS):
-        v = v / v.norm()
-        sums = [torch.einsum("ion,io,ip->np", J, v, a) for a, J in layers]
-        pairs = zip(layers, sums, strict=True)
-        v = sum(torch.einsum("ion,np,ip->io", J, s, a) for (a, J), s in pairs)
-    return float(v.norm())
+
+    def __init__(self, stack: DepthStack, x: Float[Tensor, "R d_in N"]) -> None:
+        self.stack, self.x = stack, x
+        self.ones = x.new_ones(len(x), stack.d_out, x.shape[-1])
+        self.vectors = self.ones
+
+    def measure(self, iterations: int) -> Float[Tensor, " R"]:
+        """Return the curvature of all parameters; nan if it is infinite.
+
+        iterations: steps of the power iteration, which continues from the last measurement.
+        """
+        size, v = largest_curvature(self.stack, self.x, self.vectors, iterations)
+        finite = size.isfinite()
+        self.vectors = torch.where(finite[:, None, None], v, self.ones)
+        return torch.where(finite, size, nan)
+
+    def of_weights(self) -> Float[Tensor, " R"]:
+        """Return the curvature of the weights alone, with all biases held fixed."""
+        return largest_curvature(self.stack, self.x, self.ones, ITERATIONS, bias=False)[0]
 
 
-def measure(
-    key: dict,
-    network: Network,
-    x: Inputs,
-    y: Float[Tensor, "N d_out"],
-    kernels: dict[int, Tensor],
-) -> StableNetwork:
-    """Return the row of a network.
+def measured(task: str, networks: Descended, data: Batch) -> Iterator[StableNetwork]:
+    """Yield a row for each network, by rate and depth. data: of all replicates."""
+    kernels: dict[tuple[int, float], Tensor] = {}
+    for L, r, rate in sorted(networks, key=lambda key: (key[2], key[0], key[1])):
+        key = {"task": task, "depth": L, "rate": rate, "replicate": r}
+        x, y = (part[r].mT for part in data)
+        network, curvature, without = networks[L, r, rate]
+        middle = network.activations(x)[L // 2]
+        kernel, before = middle @ middle.mT, kernels.get((r, rate))
+        kernels[r, rate] = kernel
+        distance = nan if before is None else float((kernel - before).norm() / before.norm())
+        curvatures = {"curvature": curvature, "curvature_of_weights": without}
+        yield StableNetwork(**key, **measures(network, x, y), **curvatures, distance=distance)
 
-    key: task, depth, rate and replicate. kernels: by replicate, the kernel matrix of the middle
-    layer at the next smaller depth. The function replaces the replicate's matrix by this network's
-    matrix.
-    """
+
+def measures(network: Network, x: Inputs, y: Float[Tensor, "N d_out"]) -> dict[str, float]:
+    """Return cost, mean trace of the tangent kernel, and Theorem 7's bound divided by L."""
     derivatives, L, norm = differentiate(network, x), network.depth, network.parameter_norm()
     k = max(1, int(jacobian_ranks(derivatives.jacobian).max()))
     trace = theory.ntk_trace(network, derivatives, x)
     determinant = theory.log_pseudo_determinant(derivatives.jacobian, k)
-    middle = network.activations(x)[L // 2]
-    kernel, before = middle @ middle.mT, kernels.get(key["replicate"])
-    kernels[key["replicate"]] = kernel
     bound = theory.activation_bound(trace, norm - k * L, determinant, k)
-    return StableNetwork(
-        **key,
-        train_cost=network.cost(x, y),
-        ntk_trace=float(trace.mean()),
-        curvature=2 * kernel_norm(network, derivatives, x) / len(x),
-        constant=float(bound.median()) / L,
-        distance=nan if before is None else float((kernel - before).norm() / before.norm()),
-    )
+    return {
+        "train_cost": network.cost(x, y),
+        "ntk_trace": float(trace.mean()),
+        "constant": float(bound.median()) / L,
+    }

@@ -25,6 +25,7 @@ PLAIN = {
     "practical_layers",
     "rank_gradients",
     "rank_or_size",
+    "small_copies",
     "stability",
 }
 """Studies that are written as the baseline is."""

@@ -26,6 +26,7 @@ TINY = {
     "rank_or_size": {"depth": 3, "width": 4, "samples": 8, "ranks": [2], "sizes": [0.01]}
     | {"pretraining_steps": 2, "learning_rates": [0.03], "batch_size": 16},
     "rank_one": {"samples": [4], "depth": 7, "width": 4, "steps": 8, "segment_points": 3},
+    "small_copies": {"width": 4, "channels": 2, "samples": 6, "depths": [2, 3], "steps": 2},
     "stability": {"depths": [4, 6], "rates": [0.1], "width": 4, "samples": 6, "steps": 8}
     | {"descent_steps": 3},
     "symmetry": {"depth": 4, "width": 6, "dimension": 4, "horizon": 3}

@@ -1,0 +1,1 @@
+"""Study `small_copies`: small copies of two experiments that the introduction explains."""

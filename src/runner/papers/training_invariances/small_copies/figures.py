@@ -61,15 +61,15 @@ def draw_others(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 def _panel(axes: Axes, tables: Tables, table: str, x: str, y: str, **options: Any) -> pd.DataFrame:
     """Draw a column of a table, and return its median and range. options: for `Look.line`."""
+    numbers = pd.DataFrame()
     with or_empty(axes):
         rows = tables[table]
         ends = curves(axes, rows, x, y, "trained", LOOKS.__getitem__, replicates="dots", **options)
         axes.set_ylim(bottom=0)
         name_ends(axes, ends)
         ticks(axes.xaxis, sorted(set(rows[x])))
-        numbers = spread(rows, ["trained", x], [y])
-        return numbers.rename(columns=lambda name: name.replace(y, "value")).assign(measure=y)
-    return pd.DataFrame()
+        numbers = spread(rows, ["trained", x], [y]).assign(measure=y)
+    return numbers.rename(columns=lambda name: name.replace(y, "value"))
 
 
 overview = draw_others

@@ -101,7 +101,9 @@ def drawings() -> dict[str, int]:
     for study in studies():
         module = part_of(study, "figures")
         draws = [drawing.draw for drawing in getattr(module, "FIGURES", [])]
-        for draw in [*draws, getattr(module, "overview", None)]:
+        overview = getattr(module, "overview", None)
+        draws += overview.values() if isinstance(overview, dict) else [overview]
+        for draw in draws:
             while isinstance(draw, partial):
                 draw = draw.func
             if draw is not None:

@@ -185,7 +185,7 @@ def test_figures_of_diverged_runs_and_previews_of_cut_ones_are_drawn(study):
         require_picture(drawing_of(name, study), left)
     run = {table: rows[rows["run"].isin(rows["run"].iloc[:1])] for table, rows in tables.items()}
     for left in cuts(name, run):
-        require_picture(overview_of(study), left)
+        require_picture(overview_of(study, run), left)
 
 
 @pytest.mark.more
@@ -194,7 +194,7 @@ def test_previews_of_runs_with_more_cuts_are_drawn(study):
     tables = kept(FIGURE_OF[study])
     run = {table: rows[rows["run"].isin(rows["run"].iloc[:1])] for table, rows in tables.items()}
     for left in cuts(FIGURE_OF[study], run, more=True):
-        require_picture(overview_of(study), left)
+        require_picture(overview_of(study, run), left)
 
 
 def test_what_a_figure_will_not_draw_is_said_before_it_is_computed(command):

@@ -11,16 +11,17 @@ from runner.results.style import sheet
 
 
 @pytest.mark.parametrize(
-    ("study", "figure", "column", "said"),
+    ("figure", "column", "said"),
     [
-        ("linear", "bottleneck-linear", "depth", "median of 13 replicates"),
-        ("linear", "bottleneck-linear", "replicate", "13 replicates"),
-        ("linear", "bottleneck-linear", "statistic", "13 replicates"),
-        ("example20", "bottleneck-example20", "depth", ""),  # nothing is random
+        ("bottleneck-linear", "depth", "median of 13 replicates"),
+        ("bottleneck-linear", "soft_rank_se", "mean of 13 replicates"),
+        ("bottleneck-linear", "replicate", "13 replicates"),
+        ("bottleneck-linear", "statistic", "13 replicates"),
+        ("bottleneck-example20", "depth", ""),  # nothing is random
     ],
 )
-def test_only_medians_are_called_medians(study, figure, column, said):
-    assert statistic(study, kept_tables(figure), pd.DataFrame({column: [1]})) == said
+def test_only_medians_are_called_medians(figure, column, said):
+    assert statistic(kept_tables(figure), pd.DataFrame({column: [1]})) == said
 
 
 def test_the_preview_names_the_training_procedure_of_its_run():
@@ -42,7 +43,16 @@ def test_the_preview_names_the_training_procedure_of_its_run():
             "Rank by layer and training: depth 8, width 64, Gaussian",
         ),
         (["study=bn_only"], "Error in training by number of samples: target width 10"),
-        (["study=rank_chain"], "Very deep linear networks: measure average, widths 8 to 256"),
+        (["study=rank_chain"], "Very deep linear networks: averages over depth, widths 8 to 256"),
+        (
+            ["study=norm_finetuning", "scale=smoke"],
+            "Training only γ and β, or another part, of a residual network: digits, randomly"
+            " initialized, width 2",
+        ),
+        (
+            ["study=rank_or_size", "scale=smoke"],
+            "Training accuracy by rank and by size: random signs, width 16, digits",
+        ),
     ],
 )
 def test_the_title_names_the_run_and_the_axes(words, said):

@@ -35,8 +35,6 @@ def compute(words: list[str]) -> int:
         raise InputError(f"--dry-run computes nothing: omit {' '.join(sorted(others))}")
     if not others:
         typed = [word for word in words if word not in flags]
-        for first, last in repeated(typed):
-            log.info("%s is not used, since %s comes later", first, last)
         with hydra_ready(typed):
             order = orders.compose_order(typed, multirun=bool(flags))
             if is_dry:
@@ -51,13 +49,6 @@ def compute(words: list[str]) -> int:
     hydra_main.main(words)
     print(note, end="")
     return 0
-
-
-def repeated(words: list[str]) -> list[tuple[str, str]]:
-    """Return the arguments `key=value` that are not used, each with the later one of its key."""
-    last = {word.partition("=")[0]: word for word in words}
-    pairs = [(word, last[word.partition("=")[0]]) for word in words]
-    return [(word, later) for word, later in pairs if word != later]
 
 
 def tell(order: orders.Order) -> int:

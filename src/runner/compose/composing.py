@@ -252,10 +252,8 @@ class Composer:
                 if repr(value) != repr(override.value()):  # the launcher composes the line again
                     (line,) = overrides_of({override.key_or_group: value})
             is_file = override.key_or_group == "data" and is_value(override)  # no option of Hydra
-            if is_file and (keys.count("data") > 1 or "checksums" in keys):
-                raise InputError(
-                    f"{line}: a file of your own needs no other data=... and no checksums"
-                )
+            if is_file and "checksums" in keys:
+                raise InputError(f"{line}: a file of your own needs no checksums")
             if not override.is_hydra_override() and not is_file:  # the launcher adds these
                 lines.append(line)
         return Job(*read(composed), tuple(lines))

@@ -60,6 +60,14 @@ def check_words(words: Iterable[str], parser: OverridesParser) -> None:
             raise InputError(f"{word} cannot be read: {_hint(key, equals, value)}") from error
 
 
+def check_once(words: Iterable[str]) -> None:
+    """Raise InputError if two arguments give a key different values. Hydra would take the last."""
+    given: dict[str, str] = {}
+    for key, _, value in (word.partition("=") for word in words):
+        if given.setdefault(key, value) != value:
+            raise InputError(f"{key} is given twice: {given[key]} and {value}")
+
+
 def _hint(key: str, equals: str, value: str) -> str:
     """Return what to type instead of an argument that cannot be parsed."""
     if not equals:

@@ -21,7 +21,7 @@ from runner.compose.composing import (
     register,
     search_path,
 )
-from runner.compose.hydra_errors import check_flag
+from runner.compose.hydra_errors import check_flag, check_once
 from runner.core.catalogue import CONF, own_conf_folders, rows_of
 from runner.core.errors import InputError, nearest
 from runner.core.studies import column_types
@@ -41,6 +41,7 @@ def main(words: list[str]) -> int:
     """
     for word in words:
         check_flag(word)
+    check_once(word for word in words if "=" in word)
     words = as_whole_numbers(words)
     register(words)
     for index, word in enumerate(words):

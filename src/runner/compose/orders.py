@@ -15,7 +15,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from runner.compose.composing import Composer, choices_of, hydra_ready, with_quoted_paths
-from runner.compose.hydra_errors import check_figure, check_files, check_words
+from runner.compose.hydra_errors import check_figure, check_files, check_once, check_words
 from runner.compose.several import check_several
 from runner.core.errors import InputError
 from runner.core.settings import Settings
@@ -63,6 +63,7 @@ def compose_order(words: list[str], multirun: bool = False) -> Order:
         raise InputError(f"{nameless}: a key is missing, as in seed{nameless}")
     composer = Composer()
     typed = with_quoted_paths(words)
+    check_once(words)
     check_words(typed, composer.parser)
     check_figure(words)
     check_files(words)

@@ -18,6 +18,7 @@ The `figures.py` of a study has a function for each drawing, the list of its fig
 
     def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]: ...
 
+If the runs of a study have different tables, `overview` is a function for each: `{table: draw}`.
 The header above a picture states a finding only if certain claims have certain verdicts in the
 drawn tables. Otherwise the header says what is drawn. Scale `smoke` is too small for findings.
 """

@@ -76,9 +76,9 @@ class Names:
     def entry(self, column: str, value: Any) -> Name | None:
         """Return the name and look of a value in a column; None if `names.py` does not list it.
 
-        column: a parameter with a list of values is named like their column: `methods`, `method`.
+        column: a parameter with a list of values is named like their column: `families`, `family`.
         """
-        columns = dict.fromkeys([column, column.removesuffix("s")])
+        columns = dict.fromkeys([column, re.sub("ies$", "y", column), column.removesuffix("s")])
         for table in [every.get(name) for name in columns for every in (self.values, SHARED)]:
             if table and (found := table.get(value)) is not None:
                 return as_name(found)

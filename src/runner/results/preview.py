@@ -1,6 +1,7 @@
 """The preview of one run: a picture of its tables and a printed summary."""
 
 import warnings
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields
 from functools import partial
@@ -32,33 +33,41 @@ from runner.results.style import (
 from runner.runs.files import write_atomically
 from runner.runs.run import Run, load
 
+MOST_ROWS = 40
+"""The largest number of rows of a printed summary."""
 
-def overview_of(study: str) -> Draw:
-    """Return the function that draws the preview of a study's run.
 
-    It is the function `overview` in the study's `figures.py`. If there is none, it is
-    `against_keys`.
+def overview_of(study: str, tables: Tables) -> Draw:
+    """Return the function that draws the preview of a study's run with these tables.
+
+    It is the function `overview` in the study's `figures.py`. There, `overview` may also be a
+    function for each table that a run can have. If there is none, it is `against_keys`.
     """
-    return getattr(part_of(study, "figures"), "overview", partial(against_keys, study))
+    drawing = getattr(part_of(study, "figures"), "overview", partial(against_keys, study))
+    if isinstance(drawing, Mapping):
+        return next(draw for table, draw in drawing.items() if table in tables)
+    return drawing
 
 
 def preview(run: Run) -> tuple[bytes, pd.DataFrame]:
     """Return the preview of a complete run: the content of a PNG file, and a summary as a table.
 
-    Raises InputError if the run is missing or damaged.
+    A summary of more than MOST_ROWS rows is reduced to 20 to 40 evenly spaced rows. Raises
+    InputError if the run is missing or damaged.
     """
     study, tables = run.config.study, load([run])
     # Numpy and matplotlib warn of the zeros, nan and inf of a diverged run.
     with drawn_in("screen"), np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        picture, summary = draw(overview_of(study), tables)
+        picture, summary = draw(overview_of(study, tables), tables)
         summary = summary.drop(columns=_repeated_in(summary, study))
+        summary = summary.iloc[:: max(1, len(summary) // 20) if len(summary) > MOST_ROWS else 1]
         settle(picture)
         whole_ticks(picture)
         if isinstance(picture, Picture):
             source = _titles(study)[0]
             above = DOT.join(filter(None, (source or study, dataset_in(tables))))
-            drawn = statistic(study, tables, summary)
+            drawn = statistic(tables, summary)
             picture.add_header(upper(above), title(run), [(drawn, GREY)])
         return as_bytes(picture), summary
 
@@ -81,7 +90,7 @@ def title(run: Run) -> str:
             listed = value if isinstance(value, list) else [value]
             printed = [names_of(study).value(name, one) for one in listed]
             text = ", ".join(printed) if len(listed) < 4 else f"{printed[0]} to {printed[-1]}"
-            speaks = name in ("data", "architecture") or str(value) != text
+            speaks = name in ("data", "architecture") or printed != [*map(str, listed)]
             is_alone = isinstance(listed[0], str) and speaks
             facts.append(text if is_alone else f"{name.replace('_', ' ')} {text}")
     return upper(": ".join(filter(None, (_titles(study)[1], ", ".join(facts)))))
@@ -99,7 +108,7 @@ def described(run: Run) -> str:
     study, tables = run.config.study, load([run])
     words = getattr(part_of(study, "figures"), "CAPTION", "")
     for drawing in getattr(part_of(study, "figures"), "FIGURES", []):
-        if not words and drawing.draw == overview_of(study):
+        if not words and drawing.draw == overview_of(study, tables):
             words = drawing.caption
     return caption(title(run), words, study, tables)
 
@@ -131,17 +140,15 @@ def _repeated_in(summary: pd.DataFrame, study: str) -> list[str]:
     return [name for name in summary if name in names and summary[name].nunique() <= 1]
 
 
-def statistic(study: str, tables: Tables, summary: pd.DataFrame) -> str:
-    """Return which statistic a study's preview shows: "median of 3 replicates".
+def statistic(tables: Tables, summary: pd.DataFrame) -> str:
+    """Return which statistic a preview shows: "median of 3 replicates".
 
-    The study's `figures.py` can name another statistic in STATISTIC. The text is only "3
-    replicates" if the summary names its statistics, or has a row for each replicate. It is empty
-    for a single network.
+    It is the mean if the summary has standard errors. The text is only "3 replicates" if the
+    summary names its statistics, or has a row for each replicate. It is empty for a single network.
     """
     replicates, named = repeated(tables), {"replicate", "statistic"} & set(summary)
-    usual = "median" if replicates and not named else ""
-    word = getattr(part_of(study, "figures"), "STATISTIC", usual)
-    return " of ".join(filter(None, (word, replicates)))
+    word = "mean" if any(name.endswith("_se") for name in summary) else "median"
+    return " of ".join(filter(None, (word if replicates and not named else "", replicates)))
 
 
 def printed(table: pd.DataFrame, study: str) -> str:
@@ -172,7 +179,7 @@ def report(run: Run) -> str:
         write_atomically(run.folder / "overview.png", png)
         write_atomically(run.folder / "overview.txt", described(run).encode())
     study = run.config.study
-    drawn = statistic(study, load([run]), summary)
+    drawn = statistic(load([run]), summary)
     lines = [printed(summary, study), *filter(None, [drawn]), ""]
     lines += [
         str(run),

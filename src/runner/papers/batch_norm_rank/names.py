@@ -124,6 +124,13 @@ NAMES = {
         "float32": Name("float32", rule="single precision"),
         "float64": Name("float64", rule="double precision"),
     },
+    "measure": {
+        "average": "averages over depth",
+        "spectrum": "singular values by layer",
+        "product": "σ₂/σ₁ without batch norm",
+        "expansion": "change of ‖M‖² in a layer",
+        "input_rank": "inputs of lower rank",
+    },
 }
 """Names and looks of values, by column. Hollow markers show what is not in the paper."""
 

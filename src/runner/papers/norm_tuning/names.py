@@ -146,7 +146,7 @@ NAMES = {
         "norm": Name("γ and β", TRAINED),
         "all": Name("all parameters", DENSE, "everything"),
     },
-    "start": {"random": "random", "pretrained": "pre-trained"},
+    "start": {"random": Name("randomly initialized", short="random"), "pretrained": "pre-trained"},
     "trained": {"all": "all parameters"},
     "layer": {
         "batch_norm": "BatchNorm",

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from runner.papers.norm_tuning.names import NAMES
 from runner.papers.norm_tuning.norm_finetuning.tables import ARMS, ends
 from runner.results.drawing import Drawing, Finding
+from runner.results.looks import name_of
 from runner.results.rows import NoRows, Tables, nonempty, select
 from runner.results.style import (
     GREY,
@@ -102,7 +103,7 @@ def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             rows_of = sorted(here.index(arm) for arm in COMPARED)
             ends_at = rows_of[0] - 0.45, rows_of[-1] + 0.45
             frame(axes, 0.005, 0.995, *ends_at, axes.get_yaxis_transform())
-        title = f"{L} layers × {d} channels, {STARTS[start]}"
+        title = f"{L} layers × {d} channels, {name_of(STARTS, start).drawn}"
         panel(axes, letter, title, "test accuracy")
         axes.tick_params(labelbottom=True)
         axes.grid(axis="x", color=PALE, linewidth=0.6)

@@ -53,12 +53,14 @@ def draw_practice(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """
     rates, fitted = shown(tables), orders(tables)
     fitted["value"] = fitted["value"].where(fitted["asymptotic"])
+    used = {method: look for method, look in OPTIMIZERS.items() if method in set(fitted["method"])}
     options = {"height": 5.8, "left": 2.6, "top": 0.15, "ratios": [1, 1.4], "sharey": True}
     picture, ((left, right),) = sheet(1, 2, **options, beside=True)
-    left.set(xscale="log", xlim=(1e-17, 3), ylim=(len(SHOWN) - 0.4, -2.3), yticks=[])
-    right.set_xlim(-0.95, 1.6)
+    top = -2.3 if len(used) > 1 else -0.6
+    left.set(xscale="log", xlim=(1e-17, 3), ylim=(len(SHOWN) - 0.4, top), yticks=[])
+    right.set_xlim(-0.95, 1.75)
     at = {0.0: "0: moved", 1.0: "1: conserved"}
-    corners = [MIDDLE, 1.6, 1.6, MIDDLE], [-0.6, -0.6, len(SHOWN), len(SHOWN)]
+    corners = [MIDDLE, 1.75, 1.75, MIDDLE], [-0.6, -0.6, len(SHOWN), len(SHOWN)]
     right.fill(*corners, color=SHADE, linewidth=0, zorder=0)
     words = f"above {MIDDLE}:\ncounted as\nconserved"
     QUIET.name(right, 1.03, len(SHOWN) - 2, words, size=SMALL, ha="left")
@@ -76,13 +78,12 @@ def draw_practice(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             y = row + 0.18 * (lane - 1.5)
             if points["asymptotic"].mean() < 1 - MOST_CHANGING:
                 of_method.line(right, NOT_ASYMPTOTIC, y, markersize=6)
-                at[NOT_ASYMPTOTIC] = "not asymptotic"
+                at[NOT_ASYMPTOTIC] = "changing"
                 continue
             points = points["value"].dropna()
             right.hlines(y, points.min(), points.max(), of_method.color, linewidth=1.2)
             of_method.line(right, points.median(), y, markersize=6)
-    used = {method: look for method, look in OPTIMIZERS.items() if method in set(fitted["method"])}
-    for lane, (method, of_method) in enumerate(used.items()):
+    for lane, (method, of_method) in enumerate(used.items() if len(used) > 1 else ()):
         x, y = (-0.6, 0.4)[lane % 2], (-1.9, -1.25)[lane // 2]
         of_method.line(right, x, y, markersize=6)
         of_method.name(right, x + 0.07, y, method, ha="left")
@@ -110,7 +111,7 @@ FIGURES = [
         " possible rate. Right is the drift's exponent between the two smallest learning rates; we"
         f" count exponents above {MIDDLE} as conserved. It is drawn where it no longer changes:"
         f" between the next two learning rates it differs by less than {SAME_ORDER}. Otherwise the"
-        " mark is left, at *not asymptotic*. Blue quantities are conserved, orange ones controls. D"
+        " mark is left, at *changing*. Blue quantities are conserved, orange ones controls. D"
         " compares outgoing and incoming weights of neurons. With weight decay λ, D exp(2λT) is"
         " compared (T: time).",
     ),

@@ -47,7 +47,7 @@ def test_a_run_has_the_rows_of_its_study_and_the_same_bytes_wherever_it_was_stop
     assert (broken.folder / "run.log").read_text().count("goes on") == len(stops)
 
 
-ONE_BY_ONE = ("breaking_bn", "norm_finetuning")
+ONE_BY_ONE = ("breaking_bn", "norm_finetuning", "vgg_size")
 """Studies of networks that are trained one after another."""
 PLAIN = {"pretraining": {"steps": [0.1]}}
 """With nothing to choose on others."""

@@ -49,6 +49,9 @@ OWN_TABLES = {
     ("rank-fig10", "same-path-on-random-pixels"),
     ("rank-or-size", "rank-4-is-enough"),
     ("invariants-in-practice", "practice-adam"),
+    ("rank-vgg", "aligned-gradients-untrainable"),
+    ("rank-vgg", "norm-does-not-vanish"),
+    ("rank-vgg", "size-lets-vgg-learn"),
 }
 """Claims that fail on a table of their own, in the tests of their paper."""
 

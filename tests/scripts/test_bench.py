@@ -27,6 +27,7 @@ PLAIN = {
     "rank_or_size",
     "small_copies",
     "stability",
+    "vgg_size",
 }
 """Studies that are written as the baseline is."""
 

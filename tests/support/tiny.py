@@ -29,6 +29,7 @@ TINY = {
     "small_copies": {"width": 4, "channels": 2, "samples": 6, "depths": [2, 3], "steps": 2},
     "stability": {"depths": [4, 6], "rates": [0.1], "width": 4, "samples": 6, "steps": 8}
     | {"descent_steps": 3},
+    "vgg_size": {"multiplier": 0.03, "image_size": 8, "samples": 8, "learning_rates": [0.03]},
     "symmetry": {"depth": 4, "width": 6, "dimension": 4, "horizon": 3}
     | {"starts": 20, "steps": 8, "ridge": 0.05},
 }

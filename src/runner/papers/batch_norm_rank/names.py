@@ -160,6 +160,7 @@ CONDITIONS = {
     "depth == depth.min()": "the depth is the smallest",
     "depth == depth.max()": "the depth is the largest",
     "fit_of_batch_norm > 0.5": "with batch norm the learned fraction is above 0.5",
+    "alignment > 0.9": "the alignment of gradients before training is above 0.9",
     "M >= 1000": "pre-training has at least 1,000 minibatches",
     "M >= 1000 and epochs >= 50": "pre-training has at least 1,000 minibatches and training at"
     " least 50 epochs",
@@ -168,6 +169,7 @@ CONDITIONS = {
 
 UNMET = {
     "fit_of_batch_norm > 0.5": "with batch norm the learned fraction is at most 0.5",
+    "alignment > 0.9": "the alignment of gradients before training is at most 0.9",
     "M >= 1000": "pre-training has fewer than 1,000 minibatches",
     "M >= 1000 and epochs >= 50": "pre-training has fewer than 1,000 minibatches or training fewer"
     " than 50 epochs",

@@ -1,0 +1,88 @@
+"""Draw the figure of study `vgg_size`, and the preview of one run."""
+
+from functools import partial
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from runner.papers.batch_norm_rank.learning import chance_level, with_divergence
+from runner.papers.batch_norm_rank.names import NAMES
+from runner.results.curves import curves
+from runner.results.drawing import Drawing, Finding
+from runner.results.looks import Name, name_of
+from runner.results.rows import Tables, spread
+from runner.results.style import level, name_ends, panel, sheet
+
+
+def draw_vgg(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Draw the training accuracy of each initialization by epoch.
+
+    The names have rank, r and size of the last layer before training. Returns the picture, and a
+    table with median and range of each initialization and epoch.
+    """
+    before = tables["before"].groupby("method")[["rank", "rank_bound", "size"]].median()
+    drawn = spread(with_divergence(tables["training"]), ["method", "epoch"], ["train_accuracy"])
+    picture, ((axes,),) = sheet(1, 1, right=2.3)
+
+    def named(method: str) -> Name:
+        own, name = before.loc[method], name_of(NAMES["method"], method)
+        words = f"rank {own['rank']:.0f}, r {own['rank_bound']:.2f},\nsize {own['size']:.2g}"
+        return Name(f"{name.drawn}:\n{words}", name.look)
+
+    ends = curves(axes, drawn, "epoch", "train_accuracy", "method", named, replicates="range")
+    axes.set(ylim=(0, 1.03), xlim=(0, 1.03 * drawn["epoch"].max()))
+    level(axes, chance_level(tables), "chance", at=0.4, above=False)
+    name_ends(axes, ends)
+    panel(axes, "", "training accuracy", "epoch")
+    measures = ["rank", "rank_bound", "size", "alignment", "first_gradient", "last_gradient"]
+    return picture, drawn.merge(spread(tables["before"], ["method"], measures), on="method")
+
+
+def say_size(tables: Tables, says: str) -> str:
+    """Return the headline with the last median accuracies of two initializations of one rank."""
+    rows = with_divergence(tables["training"])
+    last = rows[rows["epoch"] == rows["epoch"].max()]
+    unit, he = (
+        last.loc[last["method"] == method, "train_accuracy"].median()
+        for method in ("unit_scale", "he")
+    )
+    return says.format(unit=f"{unit:.2f}", he=f"{he:.2f}")
+
+
+SAYS = {
+    "holds": "VGG-19 learns without batch norm if its layers begin at size 1 (accuracy {unit}), and"
+    " less with He's weights of equal rank ({he})",
+    "fails": "Layers of size 1 do not make VGG-19 trainable without batch norm (accuracy {unit},"
+    " He's weights {he})",
+    "undecided": "It is undecided whether layers of size 1 make VGG-19 trainable without batch norm"
+    " (accuracy {unit}, He's weights {he})",
+}
+"""The headline by the verdict of the claim `size-lets-vgg-learn`."""
+
+overview = draw_vgg
+
+TITLE = "training accuracy of VGG-19 without batch norm"
+
+CAPTION = "Training accuracy by epoch. Lines are medians, bands the range of the replicates."
+"""Title and caption of the preview."""
+
+HEADLINE = ["rank", "rank_bound", "size", "train_accuracy"]
+
+FIGURES = [
+    Drawing(
+        "rank-vgg",
+        draw_vgg,
+        whose="ours, with the networks of figure 10",
+        findings=[
+            Finding(partial(say_size, says=says), **{verdict: ["size-lets-vgg-learn"]})
+            for verdict, says in SAYS.items()
+        ],
+        marks="lines: medians, bands: range",
+        unread=("selection",),
+        caption="The picture shows the training accuracy of VGG-19 without batch norm by epoch."
+        " Plain: PyTorch's initialization. He: He's weights and zero biases. Unit size: the same"
+        " weights, each layer divided by a number, so that its root mean square is 1; rank, r and"
+        " the directions of the last layer do not change. Names give rank, r and root mean square"
+        " of the last layer before training. Lines are medians, bands the range.",
+    ),
+]

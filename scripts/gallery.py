@@ -80,6 +80,7 @@ rate is chosen on two replicates instead of one.
 
 HOURS_AT_PAPER = {
     ("norm-finetuning",): 43_000.0,
+    ("norm-active",): 0.3,
     ("bottleneck-rates",): 2.5,
     ("rank-scale",): 14.0,
     ("rank-or-size",): 4.0,

@@ -31,6 +31,11 @@ ALTERATIONS: dict[str, Callable[[pd.Series], pd.Series]] = {
 ROWS = pd.read_csv(Path(__file__).with_name("altered_tables.csv"), keep_default_na=False)
 
 OWN_TABLES = {
+    ("norm-active", "found-at-twice"),
+    ("norm-active", "not-found-at-square"),
+    ("norm-active", "active-decides"),
+    ("norm-active", "as-good-as-dense"),
+    ("norm-active", "axes-decide"),
     ("constructions", "wide-full-rank"),
     ("fig5", "sparse-exact"),
     ("bottleneck-recipes", "slope-is-rank-trained"),

@@ -20,6 +20,7 @@ SMALL = {"example20": {"L": 16}, "linear": {"L": 2}}
 
 PLAIN = {
     "bn_only",
+    "norm_active",
     "norm_classifier",
     "norm_finetuning",
     "practical_layers",

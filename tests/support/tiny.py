@@ -4,6 +4,7 @@ from dataclasses import fields
 
 from runner.core.catalogue import configs
 from runner.core.studies import StudyConfig
+from runner.papers.norm_tuning.norm_active.config import OF_SCALES, OF_WEIGHTS, WITH_HIDDEN
 
 TINY = {
     "bn_only": {"target_width": 2, "train_samples": 400, "test_samples": 60, "batch_size": 20},
@@ -18,6 +19,8 @@ TINY = {
     "low_rank_training": {"width": 4, "channels": 2, "samples": 6, "epochs": 2},
     "norm_finetuning": {"width": 2, "learning_rates": [0.1], "batch_size": 16},
     "norm_classifier": {"target_width": 3, "steps": 3},
+    "norm_active": {"target_width": 2, "steps": 5, "test_samples": 60, "batch_size": 20}
+    | {"selection_replicates": 2, "learning_rates": [0.1, 0.2]},
     "norm_layers": {"target_width": 3, "batch_sizes": [4], "samples": 20},
     "practical_layers": {"width": 2, "samples": 16, "learning_rates": [0.5, 0.25]},
     "rank_chain": {"widths": [4, 6], "skips": [0.5, 1.0], "layers": 40, "chains": 4, "draws": 6},
@@ -120,6 +123,11 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
         {"measure": "input_rank", "engine": "rotated", "burn_in": 5},
         *({"measure": measure} for measure in ("spectrum", "product", "expansion")),
         {"engine": "direct", "law": "rademacher", "centred": True, "dtype": "float32"},
+    ],
+    "norm_active": [
+        {"arms": list(OF_WEIGHTS + OF_SCALES), "ratio": 2, "shift_rates": [0.0, 0.1]},
+        {"arms": list(WITH_HIDDEN), "shift_rates": [0.01, 0.1]},
+        {"optimizer": "sgd", "schedule": "constant"},
     ],
     "symmetry": each("symmetry", "recipe"),
     "rank_collapse": [

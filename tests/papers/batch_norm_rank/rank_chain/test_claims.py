@@ -129,3 +129,17 @@ def test_each_gamma_is_judged_by_its_own_layers():
         ]
         tables = {"products": pd.DataFrame(rows)}
         assert verdicts("rank-lemma3", tables)["matrix-converges"] == expected
+
+
+def test_a_rate_is_not_measured_where_networks_are_at_rounding():
+    """Networks fall at the predicted rate, some faster than others, until float64 rounds them."""
+    generator, last = np.random.default_rng(0), 6000
+    rows = []
+    for replicate, rate in enumerate(0.01 * (1 + 0.3 * generator.standard_normal(512))):
+        for layer in range(100, last + 1, 100):
+            row = {"width": 16, "skip": 0.1, "law": "gaussian", "replicate": replicate}
+            fallen = {"layer": layer, "log_ratio": max(-36.0, -rate * layer), "step_length": 1.0}
+            rows.append(row | fallen | {"gap": 0.01, "gap_se": 1e-5})
+    table = judged("rank-lemma3", {"products": pd.DataFrame(rows)}, "rate-is-lyapunov-gap")
+    row = table.loc["rate-is-lyapunov-gap"]
+    assert row["low"] < 1 < row["high"]

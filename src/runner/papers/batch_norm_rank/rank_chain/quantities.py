@@ -39,8 +39,12 @@ COLUMNS = {"soft rank": "soft_rank", "r": "rank_bound", "‖M‖²": "frobenius"
 LAYERS = {"layer": 50}
 """Smallest number of layers from which a rate per layer is measured."""
 
-ROUNDING = -30.0
-"""Smallest log(σ₂ / σ₁) from which a rate is measured; float64 rounds to about -36."""
+ROUNDING = -34.0
+"""Smallest log(σ₂ / σ₁) that is no rounding error; float64 rounds to about -36."""
+
+AT_ROUNDING = 0.05
+"""Largest fraction of networks below ROUNDING at a layer from which a rate is measured. Where many
+networks no longer fall, their mean falls too slowly."""
 
 EXACT = 1e-9
 """Smallest error of a mean r. Means of networks of rank one differ by less, from rounding."""
@@ -268,8 +272,8 @@ def _falls(tables: Tables) -> Iterator[pd.DataFrame]:
     NoRows if all layers are below rounding.
     """
     for (law, γ), rows in tables["products"].groupby(["law", "skip"]):
-        mean = rows.groupby("layer")["log_ratio"].mean()
-        usable = nonempty(mean[mean > ROUNDING], "layer before rounding").index
+        lowest = rows.groupby("layer")["log_ratio"].quantile(AT_ROUNDING)
+        usable = nonempty(lowest[lowest > ROUNDING], "layer before rounding").index
         at = rows.pivot(index="replicate", columns="layer", values="log_ratio")
         start, quarter, half, end = (usable[(len(usable) - 1) * k // 4] for k in (0, 1, 2, 4))
         parts = {"rate": (quarter, end), "first": (start, half), "second": (half, end)}

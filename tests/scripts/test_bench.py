@@ -20,6 +20,7 @@ SMALL = {"example20": {"L": 16}, "linear": {"L": 2}}
 
 PLAIN = {
     "bn_only",
+    "fits_by_rank",
     "norm_active",
     "norm_classifier",
     "norm_finetuning",

@@ -13,6 +13,7 @@ TINY = {
     "breaking_bn": {"multiplier": 0.02, "image_size": 2, "samples": 8, "methods": ["batch_norm"]},
     "constructions": {"target_width": 3, "points": 5, "block": 2},
     "example20": {"depths": [8, 12], "exponents": [0.6, 0.8], "grid": 2},
+    "fits_by_rank": {"samples": [4], "depth": 7, "width": 4, "steps": 8},
     "invariances": {"width": 4, "channels": 2, "samples": 4, "learning_rates": [0.5, 0.25]},
     "pretraining": {"depth": 6, "width": 4, "samples": 8, "learning_rates": [0.03]},
     "linear": {"depths": [2, 3], "width": 2, "rank": 1, "iterations": 5},

@@ -127,9 +127,10 @@ def draw_pictures(reference: Path, folder: Path) -> None:
 
 
 def caption_of(reference: Path, name: str, scale: str) -> str:
-    """Return the caption of a figure as a line of Markdown, from its stored tables."""
+    """Return the caption of a figure as paragraphs of Markdown, from its stored tables."""
     text = KeptFigure.of(reference / scale / name).caption()
-    return re.sub(r"([*_|<])", r"\\\1", " ".join(text.split()))
+    texts = (" ".join(text.split()) for text in text.split("\n\n"))
+    return "\n\n".join(re.sub(r"([*_|<])", r"\\\1", text) for text in texts)
 
 
 def captioned(reference: Path) -> str:

@@ -199,7 +199,7 @@ def judge_all(reference: Path) -> None:
         )
         if is_changed:
             _replace(folder / "claims.csv", claims.to_csv(index=False))
-        _replace(folder / "caption.txt", figure.caption(tables))
+        _replace(folder / "caption.txt", figure.caption(tables, claims))
     _replace(reference / RULES, rules().to_csv(index=False))
     numbers = pd.concat(frames or [NO_NUMBERS])
     if any_changed or len(numbers) != len(all_numbers):  # fewer: a figure is gone

@@ -11,6 +11,8 @@ import pytest
 from matplotlib.collections import FillBetweenPolyCollection
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+from overlaps import overlaps
 from reference import JUDGED, NO_NUMBERS, ignore_rounding, numbers_judged
 from repository import REPOSITORY
 
@@ -82,8 +84,7 @@ def check_header(figure: KeptFigure, tables: dict) -> None:
     assert not re.search(r"\bnan\b|\binf\b", above.finding)
     lines = in_two(above.finding)
     picture = Figure(figsize=(WIDTH, 2), dpi=100)
-    counts_and_marks = "".join(words for words, _ in above.counts)
-    for line in [*lines, above.what, counts_and_marks]:
+    for line in [*lines, *in_two(above.what, SMALL, "normal")]:
         size = {"size": LARGE, "weight": "bold"} if line in lines else {"size": SMALL}
         text = picture.text(0.1 / WIDTH, 0.5, line, **size)
         assert text.get_window_extent().x1 < 100 * WIDTH, line
@@ -147,6 +148,8 @@ def test_the_caption_of_a_figure_explains_bars_and_bands(folder, tmp_path, monke
         assert mark in caption, f"what are the {mark}?"
     if folder.parent.name == "quick":
         pictures[0].canvas.draw()
+        assert not overlaps(pictures[0])
+        assert "headline" not in " ".join(text.get_text() for text in pictures[0].findobj(Text))
 
 
 ALONE = """

@@ -51,8 +51,9 @@ def test_a_caption_has_what_where_and_with_which_overrides():
     text = caption(
         "paper B, figure 1: the rank", "Bars are ranges", "rank_collapse", TABLES, "quick", ["L=3"]
     )
-    assert text.startswith("Paper B, figure 1: the rank. Drawn with L=3. Bars are ranges. Data: d")
-    assert text.endswith("scale: quick.\n")
+    explained, settings = text.split("\n\n")
+    assert explained == "Paper B, figure 1: the rank. Drawn with L=3. Bars are ranges."
+    assert settings.startswith("Data: d") and settings.endswith("scale: quick.\n")
     assert max(map(len, text.splitlines())) <= 100
 
 

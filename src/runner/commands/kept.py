@@ -61,11 +61,15 @@ class KeptFigure(Figure):
         return read_csv(self.folder / "claims.csv", keep_default_na=False)
 
     def header(self, tables: Tables | None = None, judged: pd.DataFrame | None = None) -> Header:
-        """Return the three lines above the picture.
+        """Return the two lines above the picture.
 
         judged: the judged claims; None: the stored claims.
         """
         return super().header(tables, self.claims() if judged is None else judged)
+
+    def caption(self, tables: Tables | None = None, judged: pd.DataFrame | None = None) -> str:
+        """Return the caption. judged: the judged claims; None: the stored claims."""
+        return super().caption(tables, self.claims() if judged is None else judged)
 
     def picture(self, end: str = "png") -> Path:
         """Draw the picture unless there is an up-to-date one; return its path.

@@ -84,7 +84,7 @@ def describe(
     lines = [
         f"{figure}, scale={scale}{largest}: {kept.headline}",
         *verdict_lines(kept.claims(), kept.folder / "claims.csv", scale),
-        fill(caption, 100),
+        *(fill(text, 100) for text in caption.split("\n\n")),
         *(f"also kept: {command('show', figure, f'scale={s}')}" for s in scales if s != scale),
         *([ELSEWHERE] if INSTALLED else []),
         str(picture),

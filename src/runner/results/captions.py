@@ -47,8 +47,12 @@ def caption(
     scale: str | None = None,
     overrides: Sequence[str] = (),
     drawn: Tables | None = None,
+    verdicts: str = "",
 ) -> str:
-    """Return the caption of a figure, in lines of at most 100 characters.
+    """Return the caption of a figure: two paragraphs, in lines of at most 100 characters.
+
+    The first says what is drawn. The second has the settings: data, sizes, seed, scale, and how
+    many claims hold.
 
     - headline: what the figure shows;
     - description: its panels and marks, as text or as a function of the tables;
@@ -56,7 +60,8 @@ def caption(
     - tables: the tables of the figure;
     - scale: the scale of the runs, such as `quick`; None: it is not mentioned;
     - overrides: the parameters `key=value` that the user typed;
-    - drawn: the tables with only the drawn rows, whose data and sizes are named; None: `tables`.
+    - drawn: the tables with only the drawn rows, whose data and sizes are named; None: `tables`;
+    - verdicts: a phrase with the numbers of claims that hold, fail and are undecided.
     """
     try:
         words = description if isinstance(description, str) else description(Present(tables))
@@ -65,9 +70,11 @@ def caption(
     changed = f"drawn with {', '.join(overrides)}" if overrides else ""
     shown = tables if drawn is None else drawn
     data = "; ".join([*facts(study, shown), *([f"scale: {scale}"] if scale else [])])
-    parts = (headline, changed, words, columns_named(words, tables, study), data)
-    text = " ".join(filter(None, map(_sentence, parts))).replace(" %", "\u00a0%")
-    return fill(text, 100, break_on_hyphens=False) + "\n"
+    explained = (headline, changed, words)
+    settings = (columns_named(words, tables, study), data, verdicts)
+    texts = [" ".join(filter(None, map(_sentence, some))) for some in (explained, settings)]
+    lines = [fill(text, 100, break_on_hyphens=False) for text in texts if text]
+    return "\n\n".join(lines).replace(" %", "\u00a0%") + "\n"
 
 
 def columns_named(words: str, tables: Tables, study: str) -> str:

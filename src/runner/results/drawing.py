@@ -39,7 +39,7 @@ from runner.core.errors import InputError
 from runner.results.captions import Caption, dataset_in, repeated
 from runner.results.labels import names_of, upper
 from runner.results.rows import NoRows, Present, Tables
-from runner.results.style import GREY, sheet
+from runner.results.style import sheet
 from runner.results.verdicts import MARKS
 
 Draw = Callable[[Tables], tuple[MplFigure, pd.DataFrame]]
@@ -49,7 +49,7 @@ Shows = Mapping[str, Iterable[str]]
 """The values that are drawn, for example methods, by column."""
 
 KINDS = {"paper": "claims: ", "ours": "additional: ", "illustration": "loose bounds: "}
-"""What a header writes before the counts of each kind of claim."""
+"""What a caption writes before the counts of each kind of claim."""
 
 DOT = "  ·  "
 
@@ -91,20 +91,16 @@ class Finding:
 
 @dataclass(frozen=True)
 class Header:
-    """The three lines of text above a picture: what it is, what was found, and counts of claims."""
+    """The two lines of text above a picture: what it is, and what was found."""
 
     what: str
-    """Paper, figure, data, whose procedure, and number of replicates."""
+    """Paper, figure, data, whose procedure, number of replicates, and what the marks are."""
     finding: str
     """The sentence of a `Finding`. Without one, what the picture shows."""
-    counts: tuple[tuple[str, str], ...]
-    """Pairs of a text and its color. They say how many claims hold, fail and are undecided, and
-    what the marks are."""
 
     def as_json(self) -> bytes:
-        """Return the three lines as JSON, without colors: the content of `<figure>.header.json`."""
-        words = asdict(self) | {"counts": "".join(text for text, _ in self.counts)}
-        return json.dumps(words, indent=1, ensure_ascii=False).encode()
+        """Return the two lines as JSON, the content of `<figure>.header.json`."""
+        return json.dumps(asdict(self), indent=1, ensure_ascii=False).encode()
 
 
 @dataclass(frozen=True)
@@ -165,11 +161,9 @@ class Drawing:
         finding = next(filter(None, sentences), "") if judges(scale) else ""
         changed = f"with {', '.join(overrides)}" if overrides else ""
         shown = self.shown(tables)
-        what = filter(None, (source, dataset_in(shown), self.whose, changed, repeated(shown)))
-        counts = [*_counts(judged)]
-        if self.marks:
-            counts.append(((DOT if counts else "") + self.marks, GREY))
-        return Header(upper(DOT.join(what)), upper(finding or drawn or source), tuple(counts))
+        what = (source, dataset_in(shown), self.whose, changed, repeated(shown), self.marks)
+        line = DOT.join(filter(None, what))
+        return Header(upper(line), upper(finding or drawn or source))
 
     def description(self, tables: Tables, study: str) -> str:
         """Return the description of panels and marks, followed by the values that are not drawn.
@@ -225,16 +219,23 @@ def _listed(column: str, values: Iterable[str], study: str) -> str:
     return (f"{named} " if not repeats else "") + ", ".join(texts)
 
 
-def _counts(judged: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """Yield the counts of the paper's claims, of additional claims, and of loose bounds."""
-    before = ""
+def counted(judged: pd.DataFrame) -> str:
+    """Return how many claims have each verdict: `claims: 3 hold, 1 fails; additional: 1 holds`.
+
+    Claims of the paper, additional claims and loose bounds are counted apart. Without claims the
+    text is empty. judged: the result of `claims.judge`.
+    """
+    parts = []
     for kind, label in KINDS.items():
         counts = judged.loc[judged["kind"] == kind, "verdict"].value_counts()
-        for verdict, (sign, plural, color) in MARKS.items():
-            if count := counts.get(verdict, 0):
-                yield before + label, GREY
-                yield f"{sign} {count} {verdict if count == 1 else plural}", color
-                before, label = DOT, ""
+        words = [
+            f"{count} {verdict if count == 1 else plural}"
+            for verdict, (_, plural, _) in MARKS.items()
+            if (count := counts.get(verdict, 0))
+        ]
+        if words:
+            parts.append(label + ", ".join(words))
+    return "; ".join(parts)
 
 
 def drawing_of(name: str, study: str) -> Drawing:

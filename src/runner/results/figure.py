@@ -29,7 +29,7 @@ from runner.core.errors import InputError
 from runner.core.shell import command
 from runner.results import claims
 from runner.results.captions import caption
-from runner.results.drawing import DOT, Drawing, Header, draw, drawing_of
+from runner.results.drawing import DOT, Drawing, Header, counted, draw, drawing_of
 from runner.results.finishing import fit, found, place, save, shrink
 from runner.results.labels import names_module, names_of
 from runner.results.looks import looks_of
@@ -153,7 +153,7 @@ class Figure:
         return judged.replace({"verdict": too_small})
 
     def header(self, tables: Tables | None = None, judged: pd.DataFrame | None = None) -> Header:
-        """Return the three lines above the picture.
+        """Return the two lines above the picture.
 
         judged: the result of `judge` for these tables; None: judge now.
         """
@@ -162,13 +162,17 @@ class Figure:
         headline = self.headline or self.name
         return self.drawing.header(headline, tables, judged, self.scale, self.overrides)
 
-    def caption(self, tables: Tables | None = None) -> str:
-        """Return the caption, the text below the picture in a paper."""
+    def caption(self, tables: Tables | None = None, judged: pd.DataFrame | None = None) -> str:
+        """Return the caption, the text below the picture in a paper.
+
+        judged: the result of `judge` for these tables; None: judge now.
+        """
         drawing, tables = self.drawing, self.tables() if tables is None else tables
+        judged = self.judge(tables) if judged is None else judged
         read = {name: rows for name, rows in tables.items() if name not in drawing.unread}
         about = (self.study, read, self.scale, self.overrides, drawing.shown(read))
         words = partial(drawing.description, study=self.study)
-        return caption(self.headline or self.name, words, *about)
+        return caption(self.headline or self.name, words, *about, verdicts=counted(judged))
 
     def draw(
         self,
@@ -249,7 +253,7 @@ class Figure:
                 ) from error
             settle(picture)
             if isinstance(picture, Picture) and form.has_header:
-                picture.add_header(header.what, header.finding, header.counts)
+                picture.add_header(header.what, header.finding)
             elif isinstance(picture, Picture):
                 if form.size:
                     fit(picture)
@@ -292,7 +296,7 @@ class Figure:
         """
         tables = self.tables() if tables is None else tables
         judged = self.judge(tables)
-        header, caption = self.header(tables, judged), self.caption(tables)
+        header, caption = self.header(tables, judged), self.caption(tables, judged)
         folder = self.stem.parent
         try:
             picture, numbers = self.drawn(tables, header)

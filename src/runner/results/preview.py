@@ -19,7 +19,6 @@ from runner.results.drawing import DOT, Draw, draw, upper
 from runner.results.labels import names_of
 from runner.results.rows import Tables
 from runner.results.style import (
-    GREY,
     PALETTE,
     Look,
     Picture,
@@ -66,9 +65,9 @@ def preview(run: Run) -> tuple[bytes, pd.DataFrame]:
         whole_ticks(picture)
         if isinstance(picture, Picture):
             source = _titles(study)[0]
-            above = DOT.join(filter(None, (source or study, dataset_in(tables))))
             drawn = statistic(tables, summary)
-            picture.add_header(upper(above), title(run), [(drawn, GREY)])
+            above = DOT.join(filter(None, (source or study, dataset_in(tables), drawn)))
+            picture.add_header(upper(above), title(run))
         return as_bytes(picture), summary
 
 

@@ -32,7 +32,6 @@ from matplotlib.colors import LinearSegmentedColormap, is_color_like, to_hex
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.offsetbox import AnnotationBbox, HPacker, TextArea
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator, NullLocator, ScalarFormatter
 from matplotlib.transforms import Bbox
@@ -69,7 +68,7 @@ from runner.results.looks import (  # colors and looks are offered here, too
 
 log = logging.getLogger("runner")
 
-WIDTH, HEAD = 8.4, 1.35
+WIDTH, HEAD = 8.4, 1.1
 """Width of a sheet, largest height of its header."""
 WIDTHS = {"column": 3.25, "page": 6.75}
 """Widths of a printed column and of a printed page, as in ICML's proceedings."""
@@ -285,25 +284,19 @@ class Picture(Figure):
         """Return the PNG that a notebook shows."""
         return as_bytes(self)
 
-    def add_header(self, what: str, finding: str, counts: Sequence[tuple[str, str]]) -> None:
-        """Write a header of three lines above the body.
+    def add_header(self, what: str, finding: str) -> None:
+        """Write a header of two lines above the body. A line that is too long is broken into two.
 
-        what: the first line: paper, figure, data and procedure. finding: a bold sentence. counts:
-        pairs of a text and its color, which make up the last line. The first two are broken into
-        two lines if they are too long.
+        what: the first line: paper, figure, data, procedure and marks. finding: a bold sentence.
         """
         total, left = self.get_figheight(), 0.1 / self.get_figwidth()
         lines, first = in_two(finding), in_two(what, SMALL, "normal")
-        heights = np.cumsum([0.1, 0.3, 0.24 * len(lines) + 0.03])
-        layout: Any = {"xycoords": "figure fraction", "frameon": False, "box_alignment": (0, 0)}
-        words = [TextArea(text, textprops={"color": ink, "size": SMALL}) for text, ink in counts]
-        line = HPacker(children=[*words], pad=0, sep=0)
+        heights = np.cumsum([0.14, 0.24 * len(lines) + 0.03])
         y = (total - self.room + heights) / total
-        self.add_artist(AnnotationBbox(line, (left, y[0]), pad=0, **layout))
         bold: Any = {"size": LARGE, "weight": "bold", "linespacing": 1.25}
-        self.text(left, y[1], "\n".join(lines), **bold)
-        self.text(left, y[2], "\n".join(first), color=GREY, size=SMALL)
-        self.head = heights[2] + 0.06 + 0.18 * len(first)
+        self.text(left, y[0], "\n".join(lines), **bold)
+        self.text(left, y[1], "\n".join(first), color=GREY, size=SMALL)
+        self.head = heights[1] + 0.06 + 0.18 * len(first)
 
 
 DATED = {"png": "Software", "pdf": "CreationDate", "svg": "Date"}
@@ -324,7 +317,8 @@ def as_bytes(picture: Figure, end: str = "png", **options: Any) -> bytes:
 def in_two(text: str, size: float = LARGE, weight: str = "bold") -> list[str]:
     """Return a sentence as a list: one line or, if it is too long, two lines of similar length.
 
-    A break after a comma or semicolon is preferred. No break separates a number from its %, or the
+    A break at a dot between two parts of a header, or after a comma or semicolon is preferred. No
+    break separates a number from its %, or the
     two sides of an equation. size: the font size in points. weight: of the font.
     """
     longest = WIDTH - 0.25
@@ -344,11 +338,12 @@ def in_two(text: str, size: float = LARGE, weight: str = "bold") -> list[str]:
 
     def cost(two: tuple[str, str]) -> tuple[bool, float]:
         width = max(map(inches, two))
-        return width > longest, width - (two[0][-1] in ",;:")
+        is_between = two[1].startswith("· ")
+        return width > longest, width - (two[0][-1] in ",;:") - 3 * is_between
 
-    places = re.finditer(r"(?<!=) (?![=%])", text)
+    places = re.finditer(r"(?<![=·]) (?![=%])", text)
     breaks = [(text[: at.start()], text[at.end() :]) for at in places]
-    return [*min(breaks, key=cost)]
+    return [part.removeprefix("· ") for part in min(breaks, key=cost)]
 
 
 def canvas(height: float) -> Picture:
@@ -527,6 +522,20 @@ def rail(axes: Axes, end: float, far: float, text="≈ 0", *, lanes=1, log=True,
         return np.where((values - end) * (far - end) >= 0, values, lane_at[lane])
 
     return place
+
+
+def key(axes: Axes, names: Mapping[str, Look], **place: Any) -> None:
+    """Write a key with a sample of each look, as it is drawn, before its name.
+
+    place: options for `Axes.legend`, such as `loc` and `title`.
+    """
+    for look in names.values():
+        look.line(axes, [], [])
+    options = {"fontsize": SMALL, "title_fontsize": SMALL, "borderaxespad": 0.2}
+    options |= {"handlelength": 1.8, "alignment": "left"}
+    drawn = axes.legend(axes.lines[-len(names) :], [*names], **options | place)
+    for text, look in zip(drawn.get_texts(), names.values(), strict=True):
+        text.set_color(look.ink)
 
 
 def name_ends(axes: Axes, ends: Sequence[tuple[float, str, Look]]) -> None:

@@ -322,7 +322,7 @@ def draw(plot: SweepPlot) -> style.Picture:
         grid[0, -1].legend(title=title, alignment="left", handlelength=2.2, **position)
     paper, colon, _ = catalogue_headline("study", plot.study).partition(": ")
     source = f"{paper}{DOT}study {plot.study}" if colon else f"Study {plot.study}"
-    picture.add_header(source, plot.headline, [(DOT.join(plot.notes), style.GREY)])
+    picture.add_header(DOT.join((source, *plot.notes)), plot.headline)
     return picture
 
 

@@ -19,7 +19,7 @@ from runner.results.evidence import ERROR
 from runner.results.labels import names_in
 from runner.results.looks import name_of
 from runner.results.rows import Tables, last_epoch, nonempty, select, spread
-from runner.results.style import PLAIN, QUIET, level, name_ends, panel, sheet, ticks
+from runner.results.style import PLAIN, QUIET, key, level, name_ends, panel, sheet, ticks
 
 COLUMNS = ["train_accuracy", "test_accuracy", "rank", "rank_bound", "gradient_alignment"]
 
@@ -112,7 +112,7 @@ def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.75, right=1.15, sharex=True)
     _lines(left, "a", drawn, "train_accuracy", chance, text="")
     if "vanilla_100x" in set(drawn["method"]):
-        METHODS["vanilla_100x"].note(left, 0.04, 0.39, "broken: plain, 100 ×\nlearning rate")
+        key(left, {"plain, 100 ×\nlearning rate": METHODS["vanilla_100x"]}, loc=(0.02, 0.34))
     without = drawn[drawn["method"] != "batch_norm"]["train_accuracy_high"]
     if without.max() < NEAR_CHANCE * chance:
         QUIET.note(left, 0.04, 0.08, "without batch norm\nall are at chance")
@@ -124,15 +124,16 @@ def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         METHODS["batch_norm"].name_at(left, x, y.to_numpy(), name, at, (0, -25))
     ticks(left.yaxis, [0.1, 0.2, 0.5, 1])
     with or_empty(middle):
-        for method, text, y, wide in (
-            ("vanilla", "wide: images", 0.95, {"marker": "", "linewidth": 4.4}),
-            ("vanilla_random_pixels", "dotted: random pixels", 0.88, {}),
+        names = {}
+        for method, text, wide in (
+            ("vanilla", "images", {"marker": "", "linewidth": 4.4}),
+            ("vanilla_random_pixels", "random pixels", {}),
         ):
             look = METHODS[method]
             for _, rows in select(training, method=method).groupby("replicate"):
                 look.line(middle, rows["epoch"], rows["train_accuracy"], **wide)
-            look.note(middle, 0.03, y, text)
-        QUIET.note(middle, 0.03, 0.81, "a line: a network")
+            names[text] = replace(look, marker="", width=wide.get("linewidth", look.width))
+        key(middle, names, title="a line: a network on", loc="upper left")
         low, high = middle.get_ylim()
         middle.set_ylim(top=high + 0.4 * (high - low))
         middle.yaxis.get_major_locator().set_params(nbins=5)

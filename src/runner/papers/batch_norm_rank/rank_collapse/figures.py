@@ -17,9 +17,11 @@ from runner.results.looks import Name, name_of, own_look
 from runner.results.rows import Tables, last_epoch, nonempty, select, spread
 from runner.results.style import (
     DASHED,
-    PLAIN,
+    INK,
     QUIET,
     SHADE,
+    Look,
+    key,
     level,
     name_ends,
     panel,
@@ -154,7 +156,16 @@ def draw_by_layer(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     layer.
     """
     picture, (panels,) = sheet(1, 2, sharey=True, gap=1.2, right=1.1)
-    PLAIN.note(panels[1], 0.04, 0.15, "thick: single\nprecision\nbroken: double")
+    layers = tables["metrics"].groupby("dtype")["layer"].max()
+    texts = {"float32": "single precision", "float64": "double precision"}
+    strokes = {
+        f"{texts[kind]},\n{layers[kind]:,} layers": Look(
+            INK, "", stroke.get("linestyle", "-"), stroke["linewidth"]
+        )
+        for kind, stroke in STROKES.items()
+        if kind in layers
+    }
+    key(panels[1], strokes, loc="lower left")
     for axes, letter, name in zip(panels, "ab", ("linear", "ReLU"), strict=True):
         ends, root = _by_layer(axes, tables["metrics"], name.lower(), "matrix_rank", "range")
         level(axes, *root, above=False)
@@ -355,7 +366,7 @@ FIGURES = [
         marks="lines: medians, bands: range",
         caption="(a) shows the rank by layer of linear networks before training, with and"
         " without (plain) batch norm. (b) shows ReLU networks. Lines are medians: thick ones in"
-        " single, broken ones in double precision. Bands are the range in single precision.",
+        " single, dashed ones in double precision. Bands are the range in single precision.",
         shows={"normalization": choices.NORMALIZATIONS.only("none", "batch")},
     ),
     Drawing(

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from runner.papers.batch_norm_rank.looks import ROOT
 from runner.papers.batch_norm_rank.rank_chain.figures.parts import (
+    BRANCH,
     BY_WIDTH,
     TWO,
     doubling,
@@ -30,6 +31,8 @@ from runner.results.looks import Name
 from runner.results.rows import Tables, nonempty, select, spread
 from runner.results.style import (
     DASHED,
+    GREY,
+    INK,
     QUIET,
     Look,
     level,
@@ -166,11 +169,12 @@ def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         name_ends(axes, names)
     for gap in products.groupby("skip")["gap"].first():
         GAP.line(left, [0, end], [1, np.exp(-gap * end)], zorder=4)
-    key = "γ: weight of the branch\ndotted: rate predicted\nby Lyapunov exponents"
-    key += "\nthick: Gaussian weights\nthin: uniform weights"
-    GAP.note(left, 0.04, 0.18, key, path_effects=None)
+    kinds = {"Gaussian weights": Look(INK, ""), "uniform weights": Look(INK, "", DASHED, 1.4)}
+    kinds |= {"rate predicted by\nLyapunov exponents": GAP}
+    style.key(left, kinds, title=BRANCH, loc="lower left")
     panel(left, "a", "σ₂/σ₁ of the activations H", "layer")
     panel(right, "b", "change of H / ‖H‖ in a layer", "layer")
+    level(right, 0, "0 if H / ‖H‖ converges")
     return picture, medians
 
 
@@ -214,7 +218,8 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     drawn = smallest.assign(x=smallest["predicted"] / unit, y=smallest["change"] / unit)
     draw(left, drawn, "x", "y", linestyle="", markeredgewidth=0.8)
     ROOT.line(left, *2 * [[drawn["x"].min(), drawn["x"].max()]], zorder=1)
-    ROOT.name(left, drawn["x"].median() - 0.15, drawn["x"].median() + 0.15, "equal", ha="right")
+    at = 0.6 * drawn["x"].min() + 0.4 * drawn["x"].max()
+    ROOT.name(left, at - 0.15, at + 0.15, "equal", ha="right")
     with or_empty(right):
         rest = remainders(tables)
         right.set(xscale="log", yscale="log")
@@ -229,17 +234,18 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             style.guide(right, gammas, promised)
             QUIET.name_at(right, gammas, promised, text, at, away, size=style.SMALL)
         right.set_ylim(top=2.5 * max(promised[-1], rest["remainder"].max()))
-        QUIET.note(right, 0.04, 0.93, "solid: Gaussian weights\nbroken: uniform")
+        laws = {"Gaussian weights": Look(GREY, width=1.8, size=8)}
+        laws |= {"uniform weights": Look(GREY, "o", DASHED, 1.8, True, 3.5)}
+        style.key(right, laws, loc="upper left")
         ticks(right.xaxis, gammas)
         ticks(right.yaxis, [1e-4, 1e-3, 1e-2, 0.1, 1], ["0.0001", "0.001", "0.01", "0.1", "1"])
         name_ends(right, ends)
-    words = "a dot: a matrix M = HHᵀ/N\nwhite dot: the same M,\nuniform weights\nd: width"
-    ROOT.note(left, 0.04, 0.87, words)
+    ROOT.note(left, 0.04, 0.9, "a dot: a matrix M = HHᵀ/N,\na white dot: uniform weights")
     promised = r"predicted by Lemma 7: $\delta_F(M)$ / d²"
     panel(left, "a", "change of ‖M‖² / (γd)², measured", promised)
     least = expansions["skip"].min()
     right.set_ylabel(f"error − error at γ = {least:g}")
-    panel(right, "b", "error of the prediction / (γd)²", "weight γ of the branch")
+    panel(right, "b", "error of the prediction / (γd)²", "residual weight γ")
     columns = ["width", "law", "replicate", "skip", "predicted", "change", "change_se"]
     return picture, expansions[columns]
 
@@ -289,10 +295,10 @@ def draw_live(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for axes in (left, right):
         axes.set_ylim(1.8, top)
     ROOT.line(left, [2, top], [2, top], zorder=1, scalex=False)
-    ROOT.name_at(left, [2, top], [2, top], "all k survive", 0.8 * top, (-7, 6))
+    ROOT.name_at(left, [2, top], [2, top], "all k survive", (2 * top) ** 0.5, (-7, 6))
     STAR.note(left, 0.04, 0.9, "dots: k*, where\none more direction\nbegins to shrink")
     lines_by_gamma(right, stars, "crossing", TWO)
-    key_of_gamma(right, stars, 0.94)
+    key_of_gamma(right, stars, loc="upper left")
     name_power(right, shown["width"], 0.5, "√d", 40, (6, -10))
     panel(left, "a", "soft rank of deep layers", "rank k of the input")
     panel(right, "b", "surviving directions k*", "width d")
@@ -324,7 +330,7 @@ FIGURES = [
         caption="(a) shows the ratio σ₂/σ₁ of the two largest singular values by layer, without"
         " batch norm and with skip connections. (b) shows by layer how far the matrix of"
         " activations, scaled to norm one, moves. Lines are medians, bands the middle"
-        " half. Solid lines have Gaussian weights, thin broken lines uniform weights."
+        " half. Solid lines have Gaussian weights, thin dashed lines uniform weights."
         " Dotted lines have the rate predicted by the Lyapunov exponents.",
         shows={"law": ["gaussian", "uniform"]},
     ),

@@ -13,10 +13,9 @@ from runner.papers.batch_norm_rank.rank_chain.tables import averages, gamma
 from runner.results import style
 from runner.results.captions import Caption
 from runner.results.curves import curves
-from runner.results.evidence import slopes
 from runner.results.looks import Name
-from runner.results.rows import Tables, nonempty
-from runner.results.style import DASHED, QUIET, Look
+from runner.results.rows import Tables
+from runner.results.style import DASHED, Look
 
 NUMBERS = ["law", "skip", "tau", "width", "layers", "regularity", "regularity_se", "frobenius"]
 NUMBERS += ["frobenius_se", "soft_rank", "soft_rank_se", "soft_rank_sd"]
@@ -41,7 +40,7 @@ TWO = {
 }
 """Looks by gamma in pictures where at most two lines coincide."""
 
-BRANCH = "γ: weight of the branch"
+BRANCH = "γ: residual weight"
 """Note in pictures with lines by gamma."""
 
 BY_WIDTH = ("#8cc9ee", style.BLUE, style.NAVY)
@@ -100,27 +99,15 @@ def name_line(axes: Axes, rows: pd.DataFrame, column: str, look: Look, text: str
         look.name_at(axes, rows["width"], rows[column], text, _within(at, rows["width"]), away)
 
 
-def key_of_gamma(axes: Axes, rows: pd.DataFrame, y: float) -> None:
-    """Write from the height y downwards which line of TWO has which gamma, and the meaning of γ."""
-    skips = sorted(set(rows["skip"]), reverse=True)
-    for line, skip in enumerate(skips):
-        words = f"{'solid' if skip >= 1 else 'broken'}: {gamma(skip)}"
-        words += " (no skip)" if skip == inf else ""
-        TWO.get(skip, OTHER).note(axes, 0.04, y - 0.07 * line, words)
-    QUIET.note(axes, 0.04, y - 0.07 * len(skips), BRANCH)
-
-
-def key_of_looks(axes: Axes, names: dict[str, Look], **place) -> None:
-    """Write a key with the sign of each look, as it is drawn, before its name.
+def key_of_gamma(axes: Axes, rows: pd.DataFrame, **place) -> None:
+    """Write which line of TWO has which gamma, and the meaning of γ.
 
     place: options for `Axes.legend`.
     """
-    for name, look in names.items():
-        look.line(axes, [], [], label=name)
-    options = {"fontsize": style.SMALL, "borderaxespad": 0.2, "handlelength": 1.8} | place
-    key = axes.legend(**options)
-    for text, look in zip(key.get_texts(), names.values(), strict=True):
-        text.set_color(look.ink)
+    skips = sorted(set(rows["skip"]), reverse=True)
+    texts = {skip: gamma(skip) + (" (no skip)" if skip == inf else "") for skip in skips}
+    names = {texts[skip]: TWO.get(skip, OTHER) for skip in skips}
+    style.key(axes, names, title=BRANCH, **place)
 
 
 def exponents(rows: pd.DataFrame, by: list[str], x: str, y: str) -> pd.Series:

@@ -20,7 +20,6 @@ from runner.papers.batch_norm_rank.rank_chain.figures.parts import (
     doubling,
     exponents,
     key_of_gamma,
-    key_of_looks,
     lines_by_gamma,
     name_line,
     name_power,
@@ -192,16 +191,16 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     name_line(left, bound, "bound", QUIET, "bound of\nTheorem 14", 24, (6, -13))
     left.set_ylim(top=1.5 * metrics["soft_rank"].max())
     if in_lemma_5(metrics).any():
-        SMALL_SKIPS["gaussian"].note(left, 0.04, 0.94, "light: with skips")
-    LAWS["uniform"].note(left, 0.04, 0.88, "dark: without skips")
-    QUIET.note(left, 0.04, 0.82, "distributions overlap")
+        SMALL_SKIPS["gaussian"].note(left, 0.04, 0.94, "with skips")
+    LAWS["uniform"].note(left, 0.04, 0.88, "without skips")
+    QUIET.note(left, 0.04, 0.82, "(three distributions)")
     with or_empty(right):
         relative = _relative_to_gaussian(metrics)
         _by_law(right, relative, apart=True)
         right.set_ylim(0.985, None)
         plain, small = relative[relative["skip"] == inf], relative[in_lemma_5(relative)]
         if len(small):
-            words = "with skips: weight γ of the branch\n1/(8d) or 1/(16d), mean of both"
+            words = "with skips of residual weight γ\n(mean of 1/(8d) and 1/(16d)):"
             SMALL_SKIPS["gaussian"].note(right, 0.99, 0.93, words, ha="right")
             looks = {}
             for law in ("gaussian", "rademacher", "uniform"):
@@ -211,7 +210,7 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
                 if len(widths) == 1:
                     look, words = replace(look, dashes=""), f"{name}, d = {widths[0]}"
                 looks |= {words: look} if len(widths) else {}
-            key_of_looks(right, looks, loc="upper right", bbox_to_anchor=(1, 0.88))
+            style.key(right, looks, loc="upper right", bbox_to_anchor=(1, 0.88))
         for law, at, away in (
             ("gaussian", 40, (0, -11)),
             ("uniform", 11, (0, -11)),
@@ -290,7 +289,7 @@ def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     ticks(right.xaxis, sorted(set(products["L"])))
     ticks(right.yaxis, [1, 1e-2, 1e-4], ["1", "0.01", "0.0001"])
     QUIET.note(left, 0.04, 0.65, "τ: threshold of\nthe soft rank")
-    QUIET.note(right, 0.42, 0.6, "γ: weight of\nthe branch")
+    QUIET.note(right, 0.42, 0.6, "γ: residual\nweight")
     panel(left, "a", "soft rank / bound", "width d")
     panel(middle, "b", "r, lower bound of rank", "width d")
     panel(right, "c", "σ₂/σ₁, no batch norm", "depth L")
@@ -336,7 +335,7 @@ def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             lines_by_gamma(axes, rows, column, TWO)
             name_line(axes, rows[rows["skip"] == inf], column, TWO[inf], text, *position)
         axes.axhline(height, color=ROOT.color, linestyle=DASHED, linewidth=ROOT.width, zorder=1)
-    key_of_gamma(left, over, 0.42)
+    key_of_gamma(left, over, loc="center left")
     ROOT.name(left, 0.98, 1.03, "√d", transform=left.get_yaxis_transform(), ha="right")
     left.set_ylim(bottom=left.get_ylim()[0] - 0.05)
     ROOT.name(right, 0.98, 0.504, "1/2", transform=right.get_yaxis_transform(), ha="right")

@@ -82,7 +82,6 @@ HOURS_AT_PAPER = {
     ("norm-finetuning",): 43_000.0,
     ("norm-active",): 0.3,
     ("bottleneck-rates",): 2.5,
-    ("rank-scale",): 14.0,
     ("rank-or-size",): 4.0,
 }
 """Estimated hours on one core, for figures without similar results: steps times seconds per

@@ -180,7 +180,7 @@ CHOSEN = {"norm-schedules": "the last five replicates choose rates", "norm-start
 
 
 CHEAP = {
-    *("bottleneck-symmetry", "norm-budget", "rank-wide", "rank-starts", "rank-scale", "rank-fig7"),
+    *("bottleneck-symmetry", "norm-budget", "rank-wide", "rank-starts", "rank-fig12", "rank-fig7"),
 }
 """Of studies with several figures the one that `make test` has, if it is not the first."""
 

@@ -51,7 +51,6 @@ OWN_TABLES = {
     ("bottleneck-rates", "divergent-networks-are-left"),
     ("rank-fig7", "centring-redundant"),
     ("rank-fig7", "centring-changes-no-path"),
-    ("rank-fig10", "same-path-on-random-pixels"),
     ("rank-or-size", "rank-4-is-enough"),
     ("invariants-in-practice", "practice-adam"),
     ("rank-vgg", "aligned-gradients-untrainable"),

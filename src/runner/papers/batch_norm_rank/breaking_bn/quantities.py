@@ -16,7 +16,6 @@ fraction is 0 at chance level and 1 for a perfect fit. The column `fit_of_batch_
 fraction, at the last epoch, of the network with batch norm in the same replicate.
 """
 
-import numpy as np
 import pandas as pd
 
 from runner.papers.batch_norm_rank.breaking_bn.tables import LABELS, paths
@@ -148,30 +147,3 @@ def alignment_before(tables: Tables, one: str, other: str) -> pd.Series:
     """
     aligned = (_of(tables, method, "gradient_alignment").loc[0] for method in (one, other))
     return next(aligned) - next(aligned)
-
-
-@quantity(
-    "distance of log accuracies, plain networks: images to random pixels / between two replicates",
-    unit="ratio",
-)
-def distance_of_paths(tables: Tables) -> pd.Series:
-    """Return how far the accuracies on images and on random pixels are apart, for each replicate.
-
-    The networks have no batch norm. The distance of two networks is the mean over epochs, from 1
-    on, of |difference of their log training accuracies|. Accuracies below 1e-4 count as 1e-4. The
-    numerator is the distance of the replicate's network on images from its network on random
-    pixels. The denominator is the mean distance of the network on images from the networks on
-    images of all other replicates.
-
-    The two networks of a replicate share initialization and order of the data. Networks of
-    different replicates share neither. The distance of two replicates enters two denominators, so
-    the sign test over replicates is approximate. Raises NoRows if a method was not run.
-    """
-    images, noise = (
-        np.log(_of(tables, method, "train_accuracy").drop(index=0).clip(lower=1e-4))
-        for method in ("vanilla", "vanilla_random_pixels")
-    )
-    distances = {
-        r: images.drop(columns=r).sub(images[r], axis=0).abs().mean().mean() for r in images
-    }
-    return (images - noise).abs().mean() / pd.Series(distances)

@@ -3,8 +3,8 @@
 The paper's sentences about the rank are judged by the rank. Its experiments show r, the lower bound
 (4) of the rank, which may change the other way, so each such sentence has a second claim about r.
 
-Most rules use runs by the protocol of the authors' code. One uses the text of Section 4, and the
-correlations with speed use all protocols.
+Most rules use runs by the protocol of the authors' code. The correlations with speed use all
+protocols.
 """
 
 from runner.papers.batch_norm_rank.pretraining.quantities import (
@@ -13,16 +13,14 @@ from runner.papers.batch_norm_rank.pretraining.quantities import (
     correlation_with_rank,
     doublings,
     doublings_of_rank,
-    loss_ratio,
     order_kept,
     raised,
     slowed_less,
 )
 from runner.papers.batch_norm_rank.pretraining.tables import ENOUGH, LONG
-from runner.results.claims import Claim, ours
+from runner.results.claims import Claim
 
 SECTION = "paper B, Section 4"
-CONTROL = f"supplementary to {SECTION}"
 
 RANK = "rank of the last layer before training"
 
@@ -225,53 +223,10 @@ ALL_INITIALIZATIONS = [
     ),
 ]
 
-CONTROLS = [
-    ours(
-        "rank-beyond-scale",
-        "deep plain networks learn faster after 75 steps of pre-training as in the authors' code"
-        " than from random weights of the same size",
-        f"{CONTROL}, figure 6",
-        ahead("M = 75", "scale_matched", "training loss").above(0),
-    ),
-    ours(
-        "rank-beyond-scale-by-the-text",
-        "deep plain networks learn faster after 75 steps of pre-training as the paper describes"
-        " it than from random weights of the same size",
-        f"{CONTROL}, its text",
-        ahead("M = 75", "scale_matched", "training loss", "text").above(0),
-    ),
-]
-
-
-def helps_against(name: str, others: str, network: str) -> Claim:
-    """Return the additional claim that the deepest networks learn faster after pre-training.
-
-    name: the claim's name. others: the compared networks, in words. network: the method of the
-    compared networks.
-    """
-    statement = (
-        f"on each dataset of this figure the deepest plain networks learn faster after pre-training"
-        f" than {others}"
-    )
-    rule = loss_ratio(network).given(PRETRAINED).above(1)
-    return ours(name, statement, f"{CONTROL}, figures 4 and 12", rule, needs={"depth": 3})
-
-
-BEYOND_SCALE = [
-    helps_against("helps-against-batch-norm", "networks with batch norm", "batch_norm"),
-    helps_against("helps-against-nothing", "without it", "vanilla"),
-    helps_against(
-        "helps-beyond-scale",
-        "from random weights of the same size in each layer",
-        "scale_matched",
-    ),
-]
-
 CLAIMS = {
     "rank-fig4": LOSS,
     "rank-fig6": FIGURE_6,
     "rank-fig11": OTHER_MEASURES,
     "rank-fig12": LOSS + OTHER_MEASURES,
-    "rank-pretraining": ALL_INITIALIZATIONS + CONTROLS,
-    "rank-scale": BEYOND_SCALE,
+    "rank-pretraining": ALL_INITIALIZATIONS,
 }

@@ -19,7 +19,6 @@ import pandas as pd
 
 from runner.papers.batch_norm_rank.learning import least_lead
 from runner.papers.batch_norm_rank.pretraining.tables import (
-    against_pretraining,
     at_chosen_rates,
     before_training,
     deepest,
@@ -131,24 +130,6 @@ def slowed_less(tables: Tables, network: str, than: str) -> pd.DataFrame:
         return deep - shallow
 
     return _of_network(rise(than) - rise(network), rows, network)
-
-
-@quantity(
-    "mean training loss at the largest depth, {network} / pre-trained networks",
-    each=("dataset",),
-    unit="ratio",
-)
-def loss_ratio(tables: Tables, network: str) -> pd.DataFrame:
-    """Return a network's training loss divided by the pre-trained network's, at the largest depth.
-
-    There is a row for each dataset and replicate. Losses are averaged over all epochs. The column
-    `M` is the number of pre-training minibatches. network: a method without pre-training, such as
-    "vanilla". Raises NoRows if no network of this method or no pre-trained network was run.
-    """
-    rows = against_pretraining(tables)
-    at_end = rows["depth"] == rows.groupby("data")["depth"].transform("max")
-    ratios = nonempty(rows[at_end & (rows["method"] == network)], f"rows: {network}")
-    return ratios.rename(columns={"data": "dataset", "ratio": "value"})
 
 
 def _doublings(tables: Tables, column: str) -> pd.DataFrame:

@@ -53,23 +53,6 @@ def through_training(tables: Tables) -> pd.DataFrame:
     return means.assign(epochs=networks["epoch"].max()).reset_index()
 
 
-def against_pretraining(tables: Tables) -> pd.DataFrame:
-    """Return the ratio of each network's training loss to the loss of the pre-trained network.
-
-    There is a row for each pair of networks of one dataset, depth and replicate, with the column
-    `ratio`. Losses are means over all epochs. The column `M` is the length of the pre-training.
-    Raises NoRows without pre-trained networks.
-    """
-    rows, keys = at_chosen_rates(tables), ["data", "depth", "replicate"]
-    trained = rows[rows["epoch"] > 0].groupby([*keys, *VARIANT], as_index=False)["train_loss"]
-    losses = trained.mean()
-    is_ours = losses["method"] == "pretrained"
-    ours = nonempty(losses[is_ours], "rows: pretrained").drop(columns="method")
-    pairs = losses[~is_ours].merge(ours, on=keys, suffixes=("", "_ours"))
-    ratio = pairs["train_loss"] / pairs["train_loss_ours"]
-    return pairs.assign(ratio=ratio, M=pairs["pretraining_steps_ours"])
-
-
 def before_training(tables: Tables) -> pd.DataFrame:
     """Return the networks before training by SGD, each at its chosen learning rate."""
     rows = at_chosen_rates(tables)

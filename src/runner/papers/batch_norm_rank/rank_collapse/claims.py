@@ -33,7 +33,8 @@ FIGURE_1 = [
     ),
     Claim(
         "vanilla-cannot-learn",
-        "plain networks of more than ten layers are essentially unable to learn",
+        "from PyTorch's initialization, plain networks of more than ten layers are essentially"
+        " unable to learn",
         RIGHT,
         [
             q.learned("vanilla", SHALLOWEST).above(LEARNED),

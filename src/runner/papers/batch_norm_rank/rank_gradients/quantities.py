@@ -24,17 +24,17 @@ def _rows(tables: Tables, network: str, where: str) -> pd.DataFrame:
 
 
 @quantity(
-    "log(first / last gradient norm) / (L − 1) / log √(π / (π − 1)), {network}",
+    "(first / last gradient norm) / (π / (π − 1))^((L − 1) / 2), {network}",
     each=("d",),
     unit="ratio",
     needs={"depth": 3},
 )
-def growth_over_theory(tables: Tables, network: str, where: str) -> pd.DataFrame:
-    """Return the growth of gradients per layer, divided by its theoretical value.
+def factor_over_theory(tables: Tables, network: str, where: str) -> pd.DataFrame:
+    """Return the growth of gradients over all layers, divided by its theoretical value.
 
-    The growth is log(norm in the first hidden layer / norm in the last hidden layer) / (L - 1). Its
-    theoretical value is log sqrt(pi / (pi - 1)), from `theory.RELU_GRADIENT_GROWTH`. There is a row
-    for each width, depth and replicate.
+    The growth is the norm in the first hidden layer / the norm in the last hidden layer. Its
+    theoretical value is `theory.RELU_GRADIENT_GROWTH` to the power L - 1. There is a row for each
+    width, depth and replicate.
 
     network: such as "ReLU, batch norm". where: a condition on d, L and N, as for `DataFrame.query`.
     Raises NoRows if no network meets the condition.
@@ -42,8 +42,7 @@ def growth_over_theory(tables: Tables, network: str, where: str) -> pd.DataFrame
     from runner.papers.batch_norm_rank.theory import RELU_GRADIENT_GROWTH  # late import of torch
 
     rows = _rows(tables, network, where)
-    per_layer = np.log(rows["ratio"]) / (rows["L"] - 1)
-    return rows.assign(value=per_layer / np.log(RELU_GRADIENT_GROWTH))
+    return rows.assign(value=rows["ratio"] / RELU_GRADIENT_GROWTH ** (rows["L"] - 1))
 
 
 @quantity(

@@ -95,6 +95,7 @@ def draw_by_depth(
         axes.set_ylim(0, 1.03)
         place_of = scale_losses([axes], group[first]) if "loss" in first else np.asarray
         ends = lines_by_epoch(axes, group, first, place_of, bands=False)
+        _note_ranks(axes, drawn[drawn["depth"] == depth], above="loss" in first)
     converged = set(group[first])
     ends = [
         (y, text + (f":\nend {y:.2f}" if y in converged else ""), rows) for y, text, rows in ends
@@ -124,6 +125,19 @@ def draw_by_depth(
         words += f"{DOT}↑ ↓: median of epoch {trained['epoch'].min():.0f}" if has_arrows else ""
         QUIET.note(rows[-1, 0], 0.012, 0.08 * inch, words, transform=picture.transFigure)
     return picture, drawn
+
+
+def _note_ranks(axes: Axes, rows: pd.DataFrame, above: bool) -> None:
+    """Write rank and r before training of pre-trained and plain networks into a corner of a panel.
+
+    rows: the networks of one depth. above: whether the corner is the upper one.
+    """
+    start = rows[(rows["epoch"] == 0) & rows["method"].isin(["pretrained", "vanilla"])]
+    for number, (_, row) in enumerate(start.sort_values("method").iterrows()):
+        words = f"rank {row['rank']:.0f}, r {row['rank_bound']:.1f}"
+        y = (0.98 if above else 0.24) - 0.1 * number
+        drawn_as = look(row["method"], row["pretraining_steps"])
+        drawn_as.note(axes, 0.98, y, words, ha="right", va="top")
 
 
 def _means(tables: Tables, column: str) -> dict[str, str]:
@@ -203,7 +217,8 @@ def caption_by_depth(tables: Tables, first: str) -> str:
     first: the measure in the top row.
     """
     return (
-        f"The top row shows the {MEASURES[first]} by epoch. Rows below show differences to the"
+        f"The top row shows the {MEASURES[first]} by epoch; rank and r are those of the last hidden"
+        " layer before training. Rows below show differences to the"
         " pre-trained network with equal random draws; above 0 pre-training is better. Lines are"
         " medians, bands the range; numbers: median over pairs of epoch means. Learning rate:"
         f" {say_rates(tables)}."

@@ -26,7 +26,7 @@ from runner.results.style import rail, ticks
 MOST = 25.0
 """The largest loss that a panel shows: ten times the loss at chance level."""
 
-COLUMNS = ["train_loss", "train_accuracy", "test_loss", "rank_bound", "mean_rank_bound"]
+COLUMNS = ["train_loss", "train_accuracy", "test_loss", "rank", "rank_bound", "mean_rank_bound"]
 
 
 def by_epoch(tables: Tables) -> pd.DataFrame:

@@ -17,6 +17,7 @@ from reference import JUDGED, NO_NUMBERS, ignore_rounding, numbers_judged
 from repository import REPOSITORY
 
 from runner.commands.kept import KeptFigure, read_csv
+from runner.compose.orders import paper_figure
 from runner.core.catalogue import configs, figure_names, figure_study, paper_folder, part_of
 from runner.core.papers import papers
 from runner.results import figure as results
@@ -137,7 +138,10 @@ def test_a_figure_is_explained_and_its_claims_come_out_as_kept(folder, stored_nu
     ids=scale_and_name,
 )
 def test_the_caption_of_a_figure_explains_bars_and_bands(folder, tmp_path, monkeypatch):
-    """It is rendered at scale quick; files of pictures, which take longer, are written below."""
+    """No text lies on another, and none speaks of text outside the picture.
+
+    Files of pictures, which take longer, are written below.
+    """
     pictures = []
     monkeypatch.setattr(results, "save", lambda picture, path: pictures.append(picture))
     figure = KeptFigure.of(folder, tmp_path)
@@ -146,10 +150,18 @@ def test_the_caption_of_a_figure_explains_bars_and_bands(folder, tmp_path, monke
     for mark in marks_in(pictures[0]):
         caption = figure.path("caption.txt").read_text().lower()
         assert mark in caption, f"what are the {mark}?"
-    if folder.parent.name == "quick":
-        pictures[0].canvas.draw()
-        assert not overlaps(pictures[0])
-        assert "headline" not in " ".join(text.get_text() for text in pictures[0].findobj(Text))
+    pictures[0].canvas.draw()
+    assert not overlaps(pictures[0])
+    assert "headline" not in " ".join(text.get_text() for text in pictures[0].findobj(Text))
+
+
+@pytest.mark.more
+def test_no_text_lies_on_another_at_scale_smoke(smoke_figures):
+    for name in figure_names():
+        words = ["scale=smoke", f"outputs={smoke_figures.outputs}"]
+        picture, _ = paper_figure(name, words).drawn()
+        picture.canvas.draw()
+        assert not overlaps(picture), name
 
 
 ALONE = """

@@ -91,6 +91,7 @@ def _norms(axes: Axes, networks: pd.DataFrame, all_depths: pd.Series) -> None:
         if depth - named >= (last - shallow) / 6:  # closer labels would overlap
             text = f"{words}{len(rows)}/{(networks['depth'] == depth).sum()}"
             near = {"textcoords": "offset points", "size": SMALL, "xytext": (0, 6), "va": "bottom"}
+            near |= {"ha": "right", "xytext": (10, 6)} if words else {}  # away from the next label
             PLAIN.name(axes, depth, 0, text, **near)  # few networks that fit are near zero
             words, named = "", depth
 

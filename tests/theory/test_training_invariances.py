@@ -252,6 +252,25 @@ def test_the_rate_at_which_relu_layers_change_is_lemma_4s(slope):
     assert expected.abs().max() > 1e-3
 
 
+@pytest.mark.parametrize("c", [1.0, 10.0, 100.0])
+def test_the_asymmetric_example_of_lemma_4_grows_with_the_square_of_the_asymmetry(c):
+    """Neuron i is active and j is not. The incoming weights of j are c times larger, its outgoing
+    ones c times smaller. Then (65), the rate of the incoming Gram matrix, is c² times (67).
+    """
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64)
+    W = torch.tensor([[1.0, 1.0], [-c, -c]], dtype=torch.float64, requires_grad=True)
+    V = torch.tensor([1.0, 1.0 / c], dtype=torch.float64, requires_grad=True)
+    f = V @ torch.relu(W @ x)
+    dW, dV = torch.autograd.grad(torch.nn.functional.softplus(-f), (W, V))
+    incoming = -(dW[0] @ W[1] + W[0] @ dW[1])  # the rate of ⟨w_i, w_j⟩
+    outgoing = -(dV[0] * V[1] + V[0] * dV[1])  # the rate of v_i v_j
+    assert float((incoming / outgoing).detach().abs()) == pytest.approx(c**2)
+    difference = theory.noninvariance_rate(
+        (W @ x)[None], (W @ x > 0)[None].double(), -torch.sigmoid(-f) * V[None]
+    )
+    torch.testing.assert_close(difference[0, 1], outgoing - incoming)
+
+
 @pytest.mark.parametrize("slope", [LINEAR, 0.0])
 def test_with_one_example_the_gram_matrix_changes_by_rank_two(slope):
     """Remark 1: d(W W^T)/dt = -(b z^T + z b^T); D, two such differences, by rank four at most."""

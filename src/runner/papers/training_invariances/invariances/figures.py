@@ -289,6 +289,8 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     if hollow:
         note += f"\nhollow: initial size {max(hollow):.1g}"
     QUIET.note(right, 0, 1.005, note, va="bottom")
+    if changing := int(drawn["order"].isna().sum()):
+        counted += f"not drawn: {changing} quantities whose order still changes\n"
     corner = 0.1 / picture.get_size_inches()
     QUIET.note(axes, *corner, counted + FREE_BLOCK, va="bottom", transform=picture.transFigure)
     return picture, drawn[[*SERIES, "statement", "order", "relative"]]

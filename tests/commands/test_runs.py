@@ -64,14 +64,32 @@ def test_the_list_shows_the_runs_that_are_meant(runs, words, number, counts):
 
 
 def test_the_list_is_sorted_by_a_number_and_shows_it(runs):
-    words = ("list", "--study", "bn_only", "--columns", "test_mse", "--sort", "test_mse")
-    code, shown, _ = runs(*words)
-    numbers = [float(line.split()[-1]) for line in shown.splitlines()[1:] if " complete " in line]
-    assert code == 0 and len(numbers) == 3 and numbers == sorted(numbers)
-    assert listed(runs(*words, "-n", "1")[1]) == listed(shown)[:1]
+    first, *_ = methods = [
+        f"test_mse ({method})"
+        for method in (
+            "γ and β trained",
+            "construction from the target",
+            "dense network",
+            "construction from the dense network",
+        )
+    ]
+    words = ("list", "--study", "bn_only", "--columns", "test_mse")
+    code, shown, _ = runs(*words, "--sort", first)
+    header = shown.splitlines()[0]
+    assert code == 0 and all(method in header for method in methods)
+    assert "\ntest_mse: median over replicates" in shown
+    rows = json.loads(runs(*words, "--sort", first, "--json")[1])
+    numbers = [row["numbers"][first] for row in rows]
+    assert len(numbers) == 3 and numbers == sorted(numbers)
+    assert [len(row["numbers"]) for row in rows if "methods" in row["knobs"]] == [1]
+    assert listed(runs(*words, "--sort", first, "-n", "1")[1]) == listed(shown)[:1]
+    assert runs(*words, "--sort", "test_mse")[0] == 2
+    assert f"choose from --sort '{first}'" in runs(*words, "--sort", "test_mse")[2]
     assert "did you mean 'test_mse'" in runs("list", "--columns", "test_mes")[2]
-    both = runs("list", "--study", "bn_only", "--columns", "test_mse,max_abs_error")[1]
+    one = ("--study", "bn_only", "--where", "methods=sgd")
+    both = runs("list", *one, "--columns", "test_mse,max_abs_error")[1]
     assert both.split("\n")[0].split()[-2:] == ["test_mse", "max_abs_error"]
+    assert "numbers" not in json.loads(runs("list", "--json")[1])[0]
 
 
 def test_numbers_are_sorted_as_numbers(tmp_path, monkeypatch, capsys):

@@ -14,7 +14,7 @@ from runner.compose.launching import announced, launch, plan
 from runner.core.errors import InputError, RunFailed, show_traceback
 from runner.core.progress import log_to_terminal
 from runner.core.shell import command
-from runner.results import preview
+from runner.results.reported import report
 
 log = logging.getLogger("runner")
 
@@ -90,17 +90,17 @@ def carry_out(order: orders.Order, redraw: bool = True) -> int:
             continue
         state = "drawn" if redraw or not figure.is_current() else "unchanged"
         try:
-            report = figure.make() if state == "drawn" else f"{figure.name}: unchanged"
+            text = figure.make() if state == "drawn" else f"{figure.name}: unchanged"
         except Exception as error:  # of any kind: all other figures are drawn nevertheless
             if len(figures) == 1 and isinstance(error, InputError):
                 raise
             show_traceback()
-            report = f"{type(error).__name__}: {error} (its traceback: hydra.verbose=true)"
-            failures.append(f"{figure.name} is not drawn: {report}")
+            text = f"{type(error).__name__}: {error} (its traceback: hydra.verbose=true)"
+            failures.append(f"{figure.name} is not drawn: {text}")
             continue
         drawn.append(figure)
         if len(figures) == 1:
-            print(report)
+            print(text)
         else:
             log.info("[%d/%d] %s: %s", len(drawn), len(figures), figure.name, state)
     runs = [job.run for job in order.jobs]
@@ -110,7 +110,7 @@ def carry_out(order: orders.Order, redraw: bool = True) -> int:
         took = f" in {time.monotonic() - start:.0f} s"
         print(sweep_plot.summary(drawn) + took if figures else sweep_plot.ending(runs))
     elif not figures and runs[0].is_complete():
-        print(preview.report(runs[0]))
+        print(report(runs[0]))
     if failures:
         raise RunFailed("\n".join(failures))
     return 0

@@ -3,6 +3,7 @@
 import argparse
 import json
 import math
+import re
 import shutil
 import sys
 from collections import Counter
@@ -13,15 +14,13 @@ from typing import Any
 import pandas as pd
 
 from runner.commands import export as exporting
-from runner.compose.composing import hydra_ready, overrides_of
-from runner.compose.orders import compose_order
 from runner.core.catalogue import natural_order, rows_of, studies
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at
 from runner.core.shell import command
-from runner.results import sweep_plot, table_diff
 from runner.results.parts import meeting
-from runner.results.preview import report, with_names
+from runner.results.reported import report
+from runner.results.rows import with_names
 from runner.runs import cleaning
 from runner.runs.files import write_atomically
 from runner.runs.folder_names import old_of
@@ -80,12 +79,20 @@ def list_runs(options: argparse.Namespace, outputs: Path) -> int:
         raise InputError(f"-n {options.n}: at least 1")
     infos = find(outputs)
     runs = _chosen(options, infos)
-    numbers = {name: _numbers(name, runs) for name in _separated(options.columns)}
+    numbers, said = dict[str, dict[Path, float]](), list[str]()
+    for name in _separated(options.columns):
+        columns, note = _numbers(name, runs)
+        numbers |= columns
+        said.append(note)
     if options.sort:
         runs = sorted(runs, key=_order(options.sort, runs))
     runs = runs[: options.n]
     if options.json:
-        print(json.dumps([facts(info) for info in runs], indent=1))
+        listed = [facts(info) for info in runs]
+        for line, info in zip(listed if numbers else [], runs, strict=False):
+            of_run = {name: of[info.folder] for name, of in numbers.items() if info.folder in of}
+            line["numbers"] = {name: x if math.isfinite(x) else None for name, x in of_run.items()}
+        print(json.dumps(listed, indent=1))
     elif not runs:
         print(_none(infos, outputs))
     else:
@@ -98,7 +105,7 @@ def list_runs(options: argparse.Namespace, outputs: Path) -> int:
             name: [f"{of[run.folder]:.4g}" if run.folder in of else "" for run in runs]
             for name, of in numbers.items()
         }
-        print(f"{_table(runs, **texts)}\n\n{_count(runs)}: {counts}{note}")
+        print(f"{_table(runs, **texts)}\n\n{_count(runs)}: {counts}{note}", *said, sep="\n")
         _print_old(runs)
     return 0
 
@@ -108,38 +115,52 @@ def _separated(lists: Sequence[str]) -> list[str]:
     return [name.strip() for names in lists for name in names.split(",")]
 
 
-def _numbers(name: str, infos: Sequence[RunInfo]) -> dict[Path, float]:
-    """Return a measured number of each complete run, by the run's folder.
+def _numbers(name: str, infos: Sequence[RunInfo]) -> tuple[dict[str, dict[Path, float]], str]:
+    """Return a measured number of each complete run, by column and the run's folder, and a note.
 
-    The number is the median over the run's last rows. name: the measurement. Raises InputError if
-    no run measures it.
+    The numbers are medians at the end of the run. If runs have several methods, each method has a
+    column, `test_mse (SGD)`. The note says what the medians are over. name: the measurement. Raises
+    InputError if no run measures it.
     """
+    from runner.results.sweep_plot import Sweep  # late: it imports matplotlib
+
     by_study: dict[str, list[Run]] = {}
     for info in infos:
         if info.status == "complete":
             by_study.setdefault(info.study, []).append(info.run)
-    known, values = set[str](), dict[Path, float]()
+    known, values, parts = set[str](), dict[str, dict[Path, float]](), dict[str, None]()
     for runs in by_study.values():
-        sweep = sweep_plot.Sweep(runs)
+        sweep, folder_of = Sweep(runs), {run.key: run.folder for run in runs}
         known |= (numbers := sweep.numbers(set())).keys()
         if name in numbers:
-            medians = sweep.points([name], [], []).groupby("run")["value"].median()
-            values |= {run.folder: medians[run.key] for run in runs}
+            points = sweep.points([name], [], [])
+            parts |= dict.fromkeys(filter(None, points["at"].unique()))
+            for line, rows in points.groupby("line", sort=False):
+                column = f"{name} ({line})" if points["line"].nunique() > 1 else name
+                medians = rows.groupby("run")["value"].median()
+                of_line = {folder_of[key]: float(value) for key, value in medians.items()}
+                values[column] = values.get(column, {}) | of_line
     if known and not values:
         raise InputError(f"no run measures {name}: {nearest(name, known)}")
-    return values
+    return values, ", ".join([f"{name}: median over replicates", *parts])
 
 
 def _order(name: str, infos: Sequence[RunInfo]) -> Callable[[RunInfo], tuple[int, Any]]:
     """Return a key for `sorted`: numbers, then texts in natural order, then unknown values.
 
-    name: a column of the list, a parameter or a measurement, by which the runs are sorted.
+    name: a column of the list, a parameter or a measurement, by which the runs are sorted; of a
+    measurement of several methods, the name of a column: `test_mse (SGD)`. Raises InputError if it
+    is unknown which of them is meant.
     """
     rows = listing(infos)
     if name in rows:
         values = dict(zip(rows["folder"].map(Path), rows[name], strict=True))
     else:
-        values = _numbers(name, infos)
+        columns, _ = _numbers(re.sub(r" \(.*\)$", "", name), infos)
+        if columns and name not in columns:
+            listed = ", ".join(f"--sort '{column}'" for column in columns)
+            raise InputError(f"--sort {name}: runs have several methods, so choose from {listed}")
+        values = columns.get(name, {})
 
     def key(info: RunInfo) -> tuple[int, Any]:
         value = values.get(info.folder)
@@ -162,6 +183,9 @@ def show(options: argparse.Namespace, outputs: Path) -> int:
     if info.config is None:
         unread = f"{info.folder}: its config.yaml cannot be read"
         raise InputError(about_old(info.folder) or unread)
+    from runner.compose.composing import hydra_ready, overrides_of  # late: Hydra takes a while
+    from runner.compose.orders import compose_order
+
     print(report(info.run) if info.status == "complete" else f"{info.run}\n{info.folder}")
     about = info.run.provenance()
     print(f"status: {info.status}\ncommand: {about.get('command')}")
@@ -210,6 +234,8 @@ def diff(options: argparse.Namespace, outputs: Path) -> int:
     The status is 1 if numbers differ by more than rounding, or cannot be compared. Otherwise it is
     0. options: `options.words` names the two runs. Raises InputError if it does not.
     """
+    from runner.results import table_diff  # late: seldom needed
+
     if len(options.words) != 2:
         words = " ".join(options.words)
         raise InputError(f"runs diff needs two runs, not {len(options.words)}: {words}")
@@ -283,7 +309,9 @@ def export(options: argparse.Namespace, outputs: Path) -> int:
         print(f"{left} of {len(asked)} runs are not complete: left out", file=sys.stderr)
     study, columns = runs[0].config.study, _separated(options.columns)
     if options.summary:
-        name, rows = "", sweep_plot.Sweep(runs).table()
+        from runner.results.sweep_plot import Sweep  # late: it imports matplotlib
+
+        name, rows = "", Sweep(runs).table()
     else:
         name, rows = exporting.joined(runs, options.table)
     for condition in of_rows:
@@ -319,6 +347,8 @@ def plot(options: argparse.Namespace, outputs: Path) -> int:
     instead. Raises InputError if the file's ending is unknown, if it cannot be written, or if the
     complete runs are of several studies or none.
     """
+    from runner.results import sweep_plot  # late: it imports matplotlib
+
     if options.out and options.out.suffix not in (ends := (".png", ".pdf", ".svg")):
         raise InputError(f"--out {options.out}: its name must end in {', '.join(ends)}")
     of_rows: list[str] = []

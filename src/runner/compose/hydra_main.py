@@ -25,7 +25,7 @@ from runner.compose.hydra_errors import check_flag, check_once
 from runner.core.catalogue import CONF, own_conf_folders, rows_of
 from runner.core.errors import InputError, nearest
 from runner.core.studies import column_types
-from runner.results.preview import report
+from runner.results.reported import report
 from runner.runs.jobs import Job, complete
 from runner.runs.run import Run
 

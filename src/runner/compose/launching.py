@@ -139,7 +139,7 @@ def wanted(order: Order) -> list[Attempt]:
         module_of(study)
         names_of(study)
     if settings.tracker:
-        from runner.runs import trackers  # late: it imports torch
+        from runner.runs import trackers  # late: most runs have none
 
         trackers.require(settings.tracker)
     require_images(jobs)

@@ -16,7 +16,6 @@ from omegaconf import DictConfig, OmegaConf
 
 from runner.compose.composing import Composer, choices_of, hydra_ready, with_quoted_paths
 from runner.compose.hydra_errors import check_figure, check_files, check_once, check_words
-from runner.compose.several import check_several
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig
@@ -183,7 +182,12 @@ def _figure(
     figure = Figure(name, settings.scale, changes, runs, settings.folder(), settings.style)
     figure.require_style()  # before anything is computed
     typed = {re.split(r"[=@.]", word.lstrip("+~"))[0] for word in changes}
-    check_several(figure, typed, lambda several: _presets(composer, name, settings.scale, several))
+    if typed:
+        from runner.compose.several import check_several  # late: seldom needed
+
+        check_several(
+            figure, typed, lambda several: _presets(composer, name, settings.scale, several)
+        )
     return figure
 
 

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import fields
 from functools import partial
 from string import ascii_lowercase
@@ -17,7 +16,7 @@ from runner.core.studies import column_types
 from runner.results.captions import caption, dataset_in, repeated
 from runner.results.drawing import DOT, Draw, draw, upper
 from runner.results.labels import names_of
-from runner.results.rows import Tables
+from runner.results.rows import Tables, with_names
 from runner.results.style import (
     PALETTE,
     Look,
@@ -29,7 +28,6 @@ from runner.results.style import (
     settle,
     sheet,
 )
-from runner.runs.files import write_atomically
 from runner.runs.run import Run, load
 
 MOST_ROWS = 40
@@ -156,36 +154,13 @@ def printed(table: pd.DataFrame, study: str) -> str:
     return rows.to_string(index=False, na_rep="", float_format="{:.4g}".format)
 
 
-def with_names(table: pd.DataFrame, study: str) -> pd.DataFrame:
-    """Return a table in which printed names replace the names of the study's columns and values."""
-    names = names_of(study)
-    rows = table.copy()
-    for column in table.select_dtypes(exclude=["number", "bool"]):
-        values = table[column]
-        rows[column] = [names.value(column, v) if isinstance(v, str) else v for v in values]
-    return rows.rename(columns=names.column)
+def summary_of(run: Run, summary: pd.DataFrame) -> str:
+    """Return the printed summary of a run, and which statistic it has.
 
-
-def report(run: Run) -> str:
-    """Draw the preview of a complete run as `overview.png` in its folder; return a report as text.
-
-    The caption is in `overview.txt`. The report has the summary and the paths of the run's files.
-    If the folder cannot be written, there is no picture. Raises InputError if the run is missing or
-    damaged.
+    summary: the table that `preview` returns.
     """
-    png, summary = preview(run)
-    with suppress(OSError):  # a complete run on a disk that is read only
-        write_atomically(run.folder / "overview.png", png)
-        write_atomically(run.folder / "overview.txt", described(run).encode())
-    study = run.config.study
     drawn = statistic(load([run]), summary)
-    lines = [printed(summary, study), *filter(None, [drawn]), ""]
-    lines += [
-        str(run),
-        f"{run.folder}: overview.png, overview.txt, config.yaml, run.log, provenance.json",
-    ]
-    lines += [f"  {name}.csv  {table['rows']} rows" for name, table in run.result["tables"].items()]
-    return "\n".join(lines)
+    return "\n".join([printed(summary, run.config.study), *filter(None, [drawn])])
 
 
 MOST_SERIES = 6

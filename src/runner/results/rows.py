@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from runner.results.labels import names_of
+
 Tables = Mapping[str, pd.DataFrame]
 """The tables of a figure's runs by name, for example `tables["metrics"]`."""
 
@@ -87,3 +89,13 @@ def spread(rows: pd.DataFrame, keys: list[str], columns: Sequence[str]) -> pd.Da
 def times(rows: pd.DataFrame) -> pd.Series | int:
     """Return for each row how many seeds it unites."""
     return rows[SEEDS].str.count(r"\+") + 1 if SEEDS in rows else 1
+
+
+def with_names(table: pd.DataFrame, study: str) -> pd.DataFrame:
+    """Return a table in which printed names replace the names of the study's columns and values."""
+    names = names_of(study)
+    rows = table.copy()
+    for column in table.select_dtypes(exclude=["number", "bool"]):
+        values = table[column]
+        rows[column] = [names.value(column, v) if isinstance(v, str) else v for v in values]
+    return rows.rename(columns=names.column)

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors.torch import save_file
@@ -21,7 +21,6 @@ from torch import Tensor
 
 from runner.core import input_files, progress
 from runner.core.catalogue import module_of, rows_of
-from runner.core.choices import names_images
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
 from runner.core.progress import Progress
@@ -31,13 +30,15 @@ from runner.core.studies import Context, Measured, TrainingConfig
 from runner.core.user_functions import function_at
 from runner.data.datasets import Dataset, load
 from runner.networks import own_calls
-from runner.runs import files, lock, machine, provenance, trackers
+from runner.runs import files, lock, machine, provenance
 from runner.runs.checkpoint import Checkpoint
-from runner.runs.cleaning import remove_old
 from runner.runs.files import write_atomically
 from runner.runs.folder_names import MARK, before, old_of
 from runner.runs.run import CHECKPOINT, RESULT, WEIGHTS, Run, read_provenance
 from runner.runs.tables import TableWriter, rows_in, sha256_of
+
+if TYPE_CHECKING:
+    from runner.runs.trackers import Tracking
 
 KEPT = "kept weights/"
 """The prefix of the weights' names in a checkpoint, which also has the state of the study."""
@@ -67,11 +68,14 @@ def execute(run: Run, settings: Settings, turn: int = 0, n_jobs: int = 1) -> Non
     device, folder = machine.device(settings.device, turn, n_jobs), run.folder
     if not run.is_wanted(settings):
         return
-    trackers.require(settings.tracker)
+    if settings.tracker:
+        from runner.runs import trackers  # late: most runs have none
+
+        trackers.require(settings.tracker)
     require_writable(settings.folder(), folder)
     with lock.held(folder, settings.wait, str(run)) as require_lock:
         if old_of(folder) and run.is_complete():  # a process was killed just before it could end
-            remove_old(folder)
+            _remove_old(folder)
             settings = replace(settings, force=False)
         if not run.is_wanted(settings):
             return
@@ -87,7 +91,15 @@ def execute(run: Run, settings: Settings, turn: int = 0, n_jobs: int = 1) -> Non
         with _logged_to(folder):
             _Attempt(run, settings, device, require_lock).carry_out(n_jobs)
         require_lock()
-        remove_old(folder)
+        if old_of(folder):
+            _remove_old(folder)
+
+
+def _remove_old(folder: Path) -> None:
+    """Remove the old numbers of a run, as `cleaning.remove_old` does."""
+    from runner.runs.cleaning import remove_old  # late: most runs have no old numbers
+
+    remove_old(folder)
 
 
 def _set_aside(folder: Path) -> None:
@@ -144,8 +156,11 @@ class _Attempt:
         self.began, self.cpu_began = time.monotonic(), time.process_time()
         self.started = _now()
         self.weights: dict[str, Tensor] = {}
-        settings = self.settings
-        self.tracking = trackers.Tracking(self.run, settings.tracker, settings.folder())
+        self.tracking: Tracking | None = None
+        if name := self.settings.tracker:
+            from runner.runs import trackers  # late: most runs have none
+
+            self.tracking = trackers.Tracking(self.run, name, self.settings.folder())
 
     def carry_out(self, n_jobs: int) -> None:
         """Compute the run and write its result. If it fails, write the error."""
@@ -161,7 +176,8 @@ class _Attempt:
                     "typed": [*run.typed],
                     "note": self.settings.note,
                 }
-                self.tracking.start(self.about)
+                if self.tracking:
+                    self.tracking.start(self.about)
                 with machine.usual_torch(), own_calls.run_of(run.config.seed):
                     self._begin()
                     self._compute()
@@ -188,7 +204,8 @@ class _Attempt:
                 f"  traceback: {self.folder / 'error.txt'}"
             ) from error
         finally:
-            self.tracking.end(self.status)
+            if self.tracking:
+                self.tracking.end(self.status)
 
     def _begin(self) -> None:
         """Continue from the last usable checkpoint, or start from the beginning."""
@@ -209,7 +226,7 @@ class _Attempt:
         self.began = self.saved - self.start.seconds
         self.cpu_began = time.process_time() - self.start.cpu_seconds
         self.tables = TableWriter(self.folder, self.start.tables)
-        for table in self.start.tables if self.settings.tracker else ():
+        for table in self.start.tables if self.tracking else ():
             for row in rows_in(self.folder / f"{table}.csv", rows_of(config.study)[table]):
                 self.tracking.row(row)
         self._mark("running")
@@ -224,7 +241,8 @@ class _Attempt:
             for row in self.study.run(config, Context(self.device, self.start.state, *lent)):
                 self.require_lock()
                 self.tables.write(row)
-                self.tracking.row(row)
+                if self.tracking:
+                    self.tracking.row(row)
             written = self.tables.flush()
         finally:
             self.tables.close()
@@ -286,7 +304,7 @@ class _Attempt:
     def _load_data(self, name: str, seed: int, checksums: list[str] | None = None) -> Dataset:
         """Return the dataset, and add the checksums of its files to the provenance."""
         folder = self.settings.data_folder
-        if names_images(name):
+        if name == self.run.config.own_images():
             from runner.data import own_images  # late: most runs need none
 
             data = own_images.load(name, folder, checksums)

@@ -39,7 +39,8 @@ WEIGHTS = "weights.safetensors"
 """The trained weights, with `keep_weights=true`: `batch/width=64/replicate=0/W1`, ..."""
 
 WRITTEN = {RESULT, CHECKPOINT, WEIGHTS, "config.yaml", "provenance.json", "run.log", "error.txt"}
-WRITTEN |= {"overview.png", "overview.txt", MARK}
+OVERVIEW = "overview.json"
+WRITTEN |= {"overview.png", "overview.txt", OVERVIEW, MARK}
 """The files that a run writes in addition to its tables."""
 
 LONGEST_KEY = 120

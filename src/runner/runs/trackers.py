@@ -143,25 +143,25 @@ class WeightsAndBiases:
 TRACKERS = {"tensorboard": TensorBoard, "mlflow": MLflow, "wandb": WeightsAndBiases}
 
 
-def require(name: str | None) -> None:
+def require(name: str) -> None:
     """Raise InputError if a tracker's package is not installed.
 
-    name: the tracker's name, also the name of its package; None: nothing is required. A folder of
-    this name, which wandb creates, does not count as the package.
+    name: the tracker's name, also the name of its package. A folder of this name, which wandb
+    creates, does not count as the package.
     """
-    if name and not getattr(find_spec(name), "origin", None):
+    if not getattr(find_spec(name), "origin", None):
         hint = f"pip install 'theory-runner[{name}]' installs it."
         raise InputError(f"tracker={name} is not installed here.\n{hint}")
 
 
 class Tracking:
-    """Gives the rows of a run to its tracker, if the run has one.
+    """Gives the rows of a run to its tracker.
 
     If the tracker fails, the run continues without it. A tracker writes into
-    `<outputs>/tracking/<name>/<study>/<run>`. name: the name of the tracker; None: no tracker.
+    `<outputs>/tracking/<name>/<study>/<run>`. name: the name of the tracker.
     """
 
-    def __init__(self, run: Run, name: str | None, outputs: Path) -> None:
+    def __init__(self, run: Run, name: str, outputs: Path) -> None:
         self.run, self.name = run, name
         self.tracker: TensorBoard | MLflow | WeightsAndBiases | None = None
         self.folder = outputs.resolve() / f"tracking/{name}/{run.config.study}/{run.folder.name}"
@@ -169,17 +169,16 @@ class Tracking:
         self.records: Counter[tuple[str, str]] = Counter()
 
     def start(self, provenance: Facts) -> None:
-        """Start the tracker for a new attempt at the run. Without a tracker, do nothing.
+        """Start the tracker for a new attempt at the run.
 
         Files of an earlier attempt in the tracker's folder are deleted. provenance: commit,
         command, versions and device, which the tracker records. If the tracker fails, the run
         continues without it.
         """
-        if self.name:
-            os.environ.update({**ENVIRONMENT, **os.environ})
-            shutil.rmtree(self.folder, ignore_errors=True)
-            begin = TRACKERS[self.name]
-            self.tracker = self._survive(begin, self.folder, self.parameters, provenance)
+        os.environ.update({**ENVIRONMENT, **os.environ})
+        shutil.rmtree(self.folder, ignore_errors=True)
+        begin = TRACKERS[self.name]
+        self.tracker = self._survive(begin, self.folder, self.parameters, provenance)
 
     def row(self, row: Row) -> None:
         """Give the numbers in a row to the tracker, each under the name of its series."""

@@ -33,6 +33,7 @@ INSTEAD = {
     r"\bin turns\b": "alternating",
     r"(?<!convergence )order of the drift": "convergence order in the step size",
     r"no more slowly": "equally fast",
+    r"\b[Rr]ais(e|es|ed|ing) the rank\b(?! of the input)": "raises r; increases the rank",
     r"(?<!time )(?<!it )\bis not known\b": "unknown: choose from ...",
     r"[nN]ormalis|\b(?<!Randomly )[iI]nitialis|[sS]tandardis|[rR]andomis": "z: normalization",
 }

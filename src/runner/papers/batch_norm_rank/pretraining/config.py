@@ -64,7 +64,8 @@ SETTINGS = {**SETTINGS, "ours": {**SETTINGS["text"], "steps": [0.02, 0.05, 0.1, 
 class Pretraining(TrainedMLPs):
     """Parameters of study `pretraining`, figures 4, 6, 11 and 12 of paper B.
 
-    The study raises the rank before training, and compares the networks with batch norm.
+    The study raises r, the lower bound of the rank, before training, and compares the networks with
+    batch norm.
     """
 
     study: ClassVar[str] = "pretraining"

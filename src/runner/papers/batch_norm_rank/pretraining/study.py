@@ -1,5 +1,6 @@
-"""Study `pretraining`: raising the rank before training, compared with batch norm (paper B, Section
-4, figures 4, 6, 11, 12).
+"""Study `pretraining`: raising r before training, compared with batch norm.
+
+It is the protocol of paper B, Section 4, figures 4, 6, 11 and 12.
 
 ReLU networks of one shape start from the same random draws. Pre-training raises r, the lower bound
 (4) of the rank of a hidden representation, on M minibatches without labels. SGD then trains the

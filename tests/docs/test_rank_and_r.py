@@ -1,0 +1,30 @@
+"""Page B defines the rank and r once each, and calls neither by the name of the other."""
+
+import re
+
+import pytest
+from repository import REPOSITORY
+
+from runner.results.claims import claims_of
+
+PAGE = (REPOSITORY / "docs" / "paper-b.md").read_text()
+OF_R = {"raises-r", "few-steps-raise-r", "r-stays", "r-order-stays", "asymmetric-start-lowers-r"}
+
+
+@pytest.mark.parametrize("word", ["rank", "r"])
+def test_the_page_defines_the_word_once_and_before_its_first_table(word):
+    assert len(re.findall(rf"\*\*{word}\*\*", PAGE)) == 1
+    assert PAGE.index(f"**{word}**") < PAGE.index("\n| ")
+
+
+@pytest.mark.parametrize("figure", ["rank-fig4", "rank-fig6", "rank-fig12"])
+def test_claims_about_r_name_r_and_claims_about_the_rank_do_not(figure):
+    claims = {claim.name: claim for claim in claims_of(figure, "pretraining")}
+    about = {name for name, claim in claims.items() if re.search(r"\br\b", claim.statement)}
+    assert about == OF_R & {*claims}
+    for name, claim in claims.items():
+        if name in about:
+            assert "lower bound of the rank" in claim.statement
+        elif "rank" in name:
+            assert re.search(r"\brank(s|\b)", claim.printed), name
+            assert not re.search(r"\bmean r\b|\br of\b", claim.printed), name

@@ -210,7 +210,10 @@ FIGURES = [
         draw_pretraining,
         whose="ours, following the authors' code",
         unread=("pretraining",),
-        findings=[Finding(say_spread)],
+        findings=[
+            Finding(say_spread, when={"r-and-speed": verdict})
+            for verdict in ("holds", "fails", "undecided")
+        ],
         marks="large marks: medians, dots: networks",
         caption="The final training accuracy is shown (a) against r before training, the lower"
         " bound of the last hidden layer's rank, and (b) against this rank. A large mark is the"

@@ -6,6 +6,7 @@ import html
 import io
 import os
 import re
+from collections.abc import Sequence
 from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from unittest.mock import patch
@@ -62,6 +63,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """
     if page.file.src_uri == "results.md":
         markdown += REPORT + _pictures()
+    if page.file.src_uri == "index.md":
+        markdown = markdown.replace("## Install", f"{_findings()}\n\n## Install", 1)
     markdown = markdown.replace("](../README.md", "](index.md")
     markdown = markdown.replace("](../CONTRIBUTING.md", "](contributing.md")
     markdown = re.sub(r"\]\(((?:\.\./)?notebooks/\w+)\.ipynb", r"](\1.md", markdown)
@@ -85,6 +88,13 @@ def _seen_from_docs(name: str) -> str:
     return (REPOSITORY / name).read_text().replace("](docs/", "](")
 
 
+def _findings() -> str:
+    """The README's table of the papers, its links as seen from docs/."""
+    _, _, rest = (REPOSITORY / "README.md").read_text().partition("<!-- findings: begin -->")
+    table = rest.partition("<!-- findings: end -->")[0].strip()
+    return f"## What we found\n\n{table}".replace("](docs/", "](")
+
+
 def _pictures() -> str:
     """Every picture of the reference, or where they are with their captions."""
     text = "\n## The pictures\n"
@@ -103,9 +113,41 @@ def _command_line() -> str:
     text = f"# All keys\n\n```text\n{help_text.text([], about)}\n```\n\n## Subcommands\n"
     for name in SUBCOMMANDS:
         text += f"\n### {name}\n\n```text\n{_help_of_subcommand(name)}\n```\n"
+    text += "\n## Settings\n\nThey do not change the numbers; every study has them.\n\n"
+    first, *_ = configs()
+    text += _described(
+        help_text.of_study(first, [help_text.ALL]).split("\nSettings ")[1], "setting"
+    )
     text += "\n## Studies\n"
     for name in configs():
-        text += f"\n### {name}\n\n```text\n{help_text.of_study(name, [help_text.ALL])}\n```\n"
+        listed, *others = _parameters(name)
+        text += f"\n### {name}\n\n{listed.splitlines()[2]}\n\n{_described(listed, name, others)}"
+    return text
+
+
+def _parameters(study: str) -> list[str]:
+    """The help on a study's parameters, then with each choice that gives effect to others."""
+
+    def listed(*words: str) -> str:
+        return help_text.of_study(study, [help_text.ALL, *words]).split("\nSettings ")[0]
+
+    choices = re.search(r"^Other parameters apply with (.*): add", listed(), re.MULTILINE)
+    return [listed(), *map(listed, choices[1].split(", ") if choices else [])]
+
+
+KEY = re.compile(r"^  (\w+): (.*)\n      (.*)$", re.MULTILINE)
+"""A key in the help: its name, its type and default, its meaning."""
+
+
+def _described(listed: str, where: str, others: Sequence[str] = ()) -> str:
+    """The keys of help texts as a description list. Each has an anchor: `<where>-<name>`."""
+    found: dict[str, list[str]] = {}
+    for name, *about in KEY.findall("\n".join([listed, *others])):
+        found.setdefault(name, about)
+    text = ""
+    for name, about in found.items():
+        facts, meaning = (re.sub(r"([*_|$])", r"\\\1", html.escape(part)) for part in about)
+        text += f"`{name}`{{ #{where}-{name} }}\n:   {meaning}<br><small>{facts}</small>\n\n"
     return text
 
 

@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import re
+from dataclasses import fields
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlparse
@@ -19,7 +20,8 @@ pytest.importorskip("latex2mathml")
 from mkdocs.commands.build import build  # noqa: E402
 from mkdocs.config import load_config  # noqa: E402
 
-from runner.core.catalogue import configs  # noqa: E402
+from runner.core.catalogue import config_of, configs  # noqa: E402
+from runner.core.settings import Settings  # noqa: E402
 
 DOCS = REPOSITORY / "docs"
 MADE_LATER = {"report/index.html"}
@@ -113,7 +115,11 @@ def test_the_code_on_a_page_runs(code, tmp_path, monkeypatch):
 
 def test_every_study_has_its_keys_on_a_page(site):
     text = (site / "command-line.html").read_text()
-    assert all(f"usage: runner study={study} [key=value ...]" in text for study in configs())
+    anchors = {
+        *(f"{study}-{item.name}" for study in configs() for item in fields(config_of(study))),
+        *(f"setting-{item.name}" for item in fields(Settings)),
+    }
+    assert all(f'id="{anchor}"' in text for anchor in anchors)
     assert "runner report [-h]" in text
 
 

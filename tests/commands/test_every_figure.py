@@ -150,7 +150,7 @@ def test_the_caption_of_a_figure_explains_bars_and_bands(folder, tmp_path, monke
     for mark in marks_in(pictures[0]):
         caption = figure.path("caption.txt").read_text().lower()
         assert mark in caption, f"what are the {mark}?"
-    pictures[0].canvas.draw()
+    pictures[0].draw_without_rendering()
     assert not overlaps(pictures[0])
     assert "headline" not in " ".join(text.get_text() for text in pictures[0].findobj(Text))
 

@@ -376,7 +376,7 @@ def by_depth(figure: str, claim: str, first: str, *columns: str) -> Drawing:
         whose="following the authors' code",
         unread=("pretraining",),
         findings=findings,
-        marks="lines: medians, bands: range, frame: the headline",
+        marks="lines: medians, bands: range, frame: largest depth",
         caption=partial(caption_by_depth, first=first),
         shows={"method": ["vanilla", "pretrained", "batch_norm"]},
     )

@@ -15,6 +15,8 @@ from runner.data.own_images import load
 from runner.papers.batch_norm_rank.learning import chance_level
 from runner.runs import run as stored
 from runner.runs.execution import execute
+from runner.runs.inventory import find
+from runner.runs.query import differing, fits, values_of
 from runner.runs.run import functions_of, run_name
 
 N = 30
@@ -239,3 +241,29 @@ def test_sweeps_and_hydra_s_flags_know_files(tmp_path, monkeypatch, capsys):
     catalogue.forget()
     assert run([*WORDS, "data=a.npz", "--cfg", "job"], monkeypatch) == 0
     assert "data: a.npz" in capsys.readouterr().out
+
+
+def test_two_files_of_one_name_are_told_apart_in_lists_and_plots(tmp_path, monkeypatch, capsys):
+    for number in (0, 1):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        saved(folder / "a.npz", images=IMAGES + number)
+        settings, config = composed(*WORDS, "train=false", f"data={folder}/a.npz")
+        execute(stored.Run(config, tmp_path / "outputs"), settings)
+    runs = [info.run for info in find(tmp_path / "outputs")]
+    digits = {run.config.checksums[0][:4] for run in runs}
+    assert differing(runs) == ["data"]
+    assert {*values_of(runs, "data")} == {f"a.npz#{four}" for four in digits}
+    assert values_of(runs[:1], "data") == ["a.npz"], "one file needs no digits"
+    assert run(["runs", "list", f"outputs={tmp_path}/outputs"], monkeypatch) == 0
+    shown = capsys.readouterr().out
+    assert len(digits) == 2 and all(f"a.npz#{four}" in shown for four in digits)
+
+
+def test_a_whole_number_chooses_no_neighbor():
+    rows = pd.DataFrame({"seed": [2**53, 2**53 + 1, 2**53 + 2, 2**62 + 1]})
+    assert fits(rows, f"seed={2**53 + 1}").tolist() == [False, True, False, False]
+    assert fits(rows, f"seed=[{2**62 + 1},{2**53}]").tolist() == [True, False, False, True]
+    numbers = pd.DataFrame({"rate": [1e5, 0.1], "hash": ["39765891", "1e5"]})
+    assert fits(numbers, "rate=1e5").tolist() == [True, False]
+    assert fits(numbers, "hash=39765891").tolist() == [True, False]

@@ -17,6 +17,9 @@ from runner.runs.inventory import short_hash
 from runner.runs.query import differing
 from runner.runs.run import Run, load
 
+MOST_DECIMALS = 12
+"""How many decimals a mean has in LaTeX at most. A smaller deviation is rounding."""
+
 MOST_COLUMNS = 12
 """How many columns of a LaTeX table fit a page."""
 
@@ -233,7 +236,8 @@ def mean_in_tex(mean: float, deviation: float) -> str:
     """Return a mean with as many digits as its standard deviation justifies: `$13.6 \\pm 0.2$`.
 
     The deviation has one digit, or two if the first is 1. Without a deviation (nan), the mean has
-    four digits. Large and small numbers have a power of ten: `$(4.4 \\pm 0.3) \\times 10^{-16}$`.
+    four digits; with the deviation 0, or one below rounding, it has twelve. Large and small numbers
+    have a power of ten: `$(4.4 \\pm 0.3) \\times 10^{-16}$`.
     """
     if math.isnan(deviation):
         return str(number_in_tex(float(mean)))
@@ -242,9 +246,9 @@ def mean_in_tex(mean: float, deviation: float) -> str:
     power = 0 if -4 < power < 5 else power
     mean, deviation = mean / 10.0**power, deviation / 10.0**power
     digits = f"{deviation:.1e}".partition("e")
-    decimals = (digits[0][0] == "1") - int(digits[2]) if deviation else 3
-    if decimals > 6 or not deviation:
-        pair = f"{number_in_tex(mean)} \\pm {number_in_tex(deviation, 1)}".replace("$", "")
+    decimals = (digits[0][0] == "1") - int(digits[2])
+    if not deviation or decimals > MOST_DECIMALS:
+        pair = f"{mean:.{MOST_DECIMALS}g} \\pm 0"
     else:
         pair = f"{mean:.{max(decimals, 0)}f} \\pm {deviation:.{max(decimals, 0)}f}"
     return f"$({pair}) \\times 10^{{{power}}}$" if power else f"${pair}$"

@@ -47,10 +47,11 @@ def write(study: str, package: str, folder: Path) -> list[Path]:
     study, package: the names of the new study and of its package. The files are in
     `<package>/<study>/` and `<package>/conf/`; a test is in `tests/`. If there is no
     `pyproject.toml`, it is written, too. Raises InputError if a name cannot be the name of a Python
-    package, or if the study or one of its files exists already.
+    package in ASCII, or if the study or one of its files exists already.
     """
     for name in (study, package):
-        if not name.isidentifier() or keyword.iskeyword(name) or name == "conf":
+        is_name = name.isidentifier() and name.isascii()  # Hydra's arguments are in ASCII
+        if not is_name or keyword.iskeyword(name) or name == "conf":
             raise InputError(
                 f"{name!r} cannot be used as a name here: choose a Python name such as my_study"
             )

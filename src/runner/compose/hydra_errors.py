@@ -83,15 +83,63 @@ def _hint(key: str, equals: str, value: str) -> str:
         if value.count(left) != value.count(right):
             missing = right if value.count(left) > value.count(right) else left
             return f"a bracket {missing} is missing"
-    return f"a text with signs needs quotes, as in \"{key}='a=b'\""
+    kinds = [item.type for keys in _classes() for item in fields(keys) if item.name == key]
+    if kinds and not any("str" in str(kind) for kind in kinds):
+        kind = kinds[0].__name__ if isinstance(kinds[0], type) else kinds[0]
+        return f"{key} is {kind}, as in {key}={EXAMPLES[str(kind).removesuffix(' | None')]}"
+    quoted = "'" + value.strip("'\"") + "'"
+    return f'a text with signs needs quotes, as in "{key}={quoted}"'
+
+
+EXAMPLES = {
+    "int": "1", "float": "0.1", "bool": "true", "list[int]": "[8,16]", "list[float]": "[0.1,1]",
+    "dict[str, Any]": "{key: value}",
+}  # fmt: skip
+"""A value of each type that is no text, as it is typed."""
+
+
+def _classes() -> list[type]:
+    """Return the class of the settings, and of the parameters of each study."""
+    return [Settings, *configs().values()]
+
+
+def check_choices(parsed: Iterable[Override]) -> None:
+    """Raise InputError for a number, a truth value or null where a name of a file is needed."""
+    names = {"study": studies(), "scale": SCALES, "figure": figure_names()}
+    for override in parsed:
+        key, value = override.key_or_group, override.value()
+        is_absent = value is None and key in ("study", "scale")
+        if key in GROUPS and (is_absent or isinstance(value, bool | int | float)):
+            typed = str(override.input_line).partition("=")[2]
+            hint = f": {nearest(typed, names[key])}" if key in names else ": a name is needed"
+            raise InputError(f"{key}={typed} is unknown{hint}")
+
+
+def check_brackets(parsed: Iterable[Override], config: type) -> None:
+    """Raise InputError for a parameter with several values, `8,16`, that needs lists.
+
+    config: the class of the study's parameters.
+    """
+    types = {item.name: str(item.type) for item in fields(config)}
+    for override in parsed:
+        key, swept = override.key_or_group, override.value()
+        values = getattr(swept, "list", []) if override.is_sweep_override() else []
+        if types.get(key, "").startswith("list") and any(
+            isinstance(value, bool | int | float) for value in values
+        ):
+            typed = str(override.input_line).partition("=")[2]
+            lists = ",".join(f"[{part}]" for part in typed.split(","))
+            raise InputError(
+                f"{key}={typed}: a list needs brackets: {key}=[{typed}], or -m {key}={lists} for"
+                " a run of each"
+            )
 
 
 def check_flag(word: str) -> None:
     """Raise InputError for an argument `--key` if `key` is a parameter or a setting."""
     key, equals, value = word.lstrip("-").partition("=")
     name = key.replace("-", "_")
-    classes: list[type] = [Settings, *configs().values()]
-    known = {item.name for keys in classes for item in fields(keys)}
+    known = {item.name for keys in _classes() for item in fields(keys)}
     if word.startswith("--") and name in known:
         raise InputError(f"{word}: keys have no dashes: {name}={value if equals else '...'}")
 
@@ -173,6 +221,8 @@ def _check_file(path: Path, group: str) -> None:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise InputError(f"{path}, line {line}: not in UTF-8: save the file in UTF-8") from error
+    if text.startswith("\ufeff"):
+        raise InputError(f"{path} begins with a byte order mark: save it in UTF-8 without one")
     before, header, _ = text.partition("# @package")
     if header and before.strip():
         raise InputError(f"{path}: the line {header} ... must be the first line")
@@ -217,6 +267,11 @@ def explain(error: Exception) -> str:
         file = re.search(r"In '(size/\w+|[\w/-]+)[^']*': ", text)
         return (f"conf/{file[1]}.yaml: " if file else "") + explain_key(key[1], key[2])
     where = re.search(r"full_key: (\S+)", text)
+    if failed := re.search(r"(\w+) raised while resolving interpolation: (.*)", text):
+        start = f"{where[1]}: " if where else ""
+        return f"{start}its ${{...}} cannot be resolved ({failed[1]}: {failed[2]})"
+    if where and "is not a ListConfig" in text:
+        return f"{where[1]} must be a list: {where[1]}=[...]"
     if where and (value := re.search(r"(Value '.*|.*could not be converted.*)", str(cause))):
         return f"{where[1]}: {value[1]}"
     if where and "is not Optional" in text:
@@ -243,6 +298,7 @@ def _explain_option(group: str, name: str, text: str) -> str:
     if group.startswith("data/"):  # a path, as in data=images/stripes
         group, name = "data", f"{group.removeprefix('data/')}/{name}"
     label = "scale" if group.startswith("size/") else group
+    options = options or [*{"study": studies(), "figure": figure_names()}.get(group, ())]
     more = ", or your own images, as stripes.npz" if group == "data" else ""
     return f"{label}={name} is unknown: {nearest(name, options)}{more}"
 

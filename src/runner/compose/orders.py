@@ -15,7 +15,15 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from runner.compose.composing import Composer, choices_of, hydra_ready, with_quoted_paths
-from runner.compose.hydra_errors import check_figure, check_files, check_once, check_words
+from runner.compose.hydra_errors import (
+    check_brackets,
+    check_choices,
+    check_figure,
+    check_files,
+    check_once,
+    check_words,
+)
+from runner.core.catalogue import config_of
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig
@@ -64,9 +72,12 @@ def compose_order(words: list[str], multirun: bool = False) -> Order:
     typed = with_quoted_paths(words)
     check_once(words)
     check_words(typed, composer.parser)
+    parsed = composer.parse(typed)
+    check_choices(parsed)
     check_figure(words)
     check_files(words)
     composed = composer.common(typed)
+    check_brackets(parsed, config_of(composed.study))
     order = Order([], [], composed)
     if order.searches:
         return order

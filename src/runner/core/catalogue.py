@@ -180,7 +180,7 @@ def _found_studies() -> tuple[dict[str, str], dict[str, str]]:
             try:
                 _require_usable(path, package, known)
                 known[name] = f"{package.name}.{name}"
-            except Exception as error:  # the user's code may raise anything
+            except (Exception, SystemExit) as error:  # the user's code may raise anything
                 failed.setdefault(name, _reason(path, error))
     return known, failed
 
@@ -191,7 +191,7 @@ def _register_methods(package: Package) -> dict[str, str]:
     if package.conf is not None and methods.is_file():
         try:
             importlib.import_module(f"{package.name}.{methods.stem}")
-        except Exception as error:  # the user's code may raise anything
+        except (Exception, SystemExit) as error:  # the user's code may raise anything
             return {str(methods): _reason(methods, error)}
     return {}
 
@@ -211,7 +211,7 @@ def _require_usable(path: Path, package: Package, known: dict[str, str]) -> None
         _config_of(f"{package.name}.{name}")
 
 
-def _reason(path: Path, error: Exception) -> str:
+def _reason(path: Path, error: BaseException) -> str:
     """Return in one line why a file cannot be imported."""
     if isinstance(error, InputError):
         return str(error)

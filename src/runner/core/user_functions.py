@@ -21,7 +21,7 @@ def function_at(path: str) -> Callable[..., Any]:
     module_name, _, name = path.partition(":")
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:  # the user's code may raise anything
+    except (Exception, SystemExit) as error:  # the user's code may raise anything
         why = f"{type(error).__name__}: {error}"
         raise InputError(f"{path}: {module_name} cannot be imported ({why})") from error
     function = getattr(module, name, None)

@@ -26,6 +26,12 @@ from runner.data.datasets import Dataset, Images
 NAMES = ("images", "labels", "test_images", "test_labels")
 """The arrays in an npz file. The last two are optional."""
 
+ALIASES = {
+    "x_train": "images", "y_train": "labels", "x_test": "test_images", "y_test": "test_labels",
+    "train_images": "images", "train_labels": "labels",
+}  # fmt: skip
+"""Other names of these arrays, as Keras and MedMNIST write them."""
+
 CHANNELS = (1, 3, 4)
 """Numbers of channels that are recognized as the last axis: grey, color, color with alpha."""
 
@@ -112,10 +118,16 @@ def _arrays(path: Path) -> Mapping[str, np.ndarray]:
         if kind == ".csv":
             return image_tables.read(path)
         with np.load(path, allow_pickle=False) as file:
-            arrays = {}
-            for key in [name for name in NAMES if name in file.files]:
-                arrays[key] = file[key]
+            arrays, used = {}, {name: ALIASES.get(name, name) for name in file.files}
+            for key, name in [(key, name) for key, name in used.items() if name in NAMES]:
+                if name in arrays:
+                    raise InputError(f"{path} has two arrays with {name}: {key} is one of them")
+                arrays[name] = file[key]
+            if left := [key for key, name in used.items() if name not in NAMES]:
+                log.info("%s: not read: %s", path, ", ".join(left))
             return arrays
+    except InputError:
+        raise
     except DAMAGED as error:
         why = " ".join(str(error).split()) or type(error).__name__
         if "allow_pickle" in why:
@@ -265,7 +277,8 @@ def _pixels(path: Path, key: str, images: np.ndarray) -> Tensor:
     """Return the images as a tensor (n, channels, height, width).
 
     Rows of numbers become images of height 1. Channels are the second axis, or the last axis if
-    only its length is in CHANNELS. Raises InputError for other numbers of axes.
+    only its length is in CHANNELS. Raises InputError for other numbers of axes, and if both may be
+    the channels.
     """
     if images.ndim not in (2, 3, 4):
         raise InputError(
@@ -273,6 +286,12 @@ def _pixels(path: Path, key: str, images: np.ndarray) -> Tensor:
             " channels, height, width) is needed"
         )
     pixels = torch.from_numpy(images)
-    if images.ndim == 4 and images.shape[3] in CHANNELS and images.shape[1] not in CHANNELS:
+    is_last = images.ndim == 4 and images.shape[3] in CHANNELS
+    if is_last and images.shape[1] in CHANNELS:
+        raise InputError(
+            f"{path}: {key} has the shape {images.shape}: the channels may be the second axis or"
+            " the last. Save grey images as (n, height, width), and others with a border"
+        )
+    if is_last:
         return pixels.movedim(3, 1).contiguous()
     return pixels.reshape(len(pixels), *[1] * (4 - images.ndim), *images.shape[1:])

@@ -50,9 +50,9 @@ def _made_of(run: Run) -> str:
 
     The files are those of this package and of the study's paper, by size and time of change.
     """
-    package = package_of(run.config.study)
-    places = (find_spec(package) or find_spec(__name__)).submodule_search_locations or []
-    papers = [Path(place).parent for place in places]
+    package = find_spec(package_of(run.config.study))
+    places = package.submodule_search_locations if package else None
+    papers = [Path(place).parent for place in places or ()]
     files = [file for folder in (Path(__file__).parent, *papers) for file in folder.rglob("*.py")]
     stats = sorted((str(file), (stat := file.stat()).st_size, stat.st_mtime_ns) for file in files)
     parts = [headline("study", run.config.study), run.result["tables"], stats]

@@ -40,9 +40,8 @@ from runner.results.finishing import save
 from runner.results.labels import Names, names_of
 from runner.results.preview import printed
 from runner.runs.files import write_atomically
-from runner.runs.folder_names import shown
 from runner.runs.inventory import find, short_hash
-from runner.runs.query import conditions_for, differing
+from runner.runs.query import conditions_for, differing, values_of
 from runner.runs.run import Run, load
 
 if TYPE_CHECKING:
@@ -151,7 +150,8 @@ class Sweep:
 
         The values are numbers if all are finite numbers, otherwise texts.
         """
-        values = {run.key: shown(getattr(run.config, name)) for run in self.runs}
+        texts = values_of(self.runs, name)
+        values = {run.key: text for run, text in zip(self.runs, texts, strict=True)}
         numbers = pd.to_numeric(pd.Series(values), errors="coerce")
         return numbers if np.isfinite(numbers).all() else pd.Series(values)
 

@@ -226,9 +226,10 @@ class _Attempt:
         self.began = self.saved - self.start.seconds
         self.cpu_began = time.process_time() - self.start.cpu_seconds
         self.tables = TableWriter(self.folder, self.start.tables)
-        for table in self.start.tables if self.tracking else ():
-            for row in rows_in(self.folder / f"{table}.csv", rows_of(config.study)[table]):
-                self.tracking.row(row)
+        if self.tracking:
+            for table in self.start.tables:
+                for row in rows_in(self.folder / f"{table}.csv", rows_of(config.study)[table]):
+                    self.tracking.row(row)
         self._mark("running")
         begins = "goes on:" if self.start.tables or self.start.state else "starts:"
         progress.log.info("%s %s on %s", begins, self.run, device)

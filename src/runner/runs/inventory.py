@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -75,13 +76,18 @@ class RunInfo:
     def knobs(self) -> str:
         """Return the arguments that were typed for the run, as text.
 
-        If they are unknown, the parameters that differ from their defaults are returned. If
+        Four digits of its checksum follow the name of a user's file of images. If the arguments are
+        unknown, the parameters that differ from their defaults are returned. If
         `config.yaml` cannot be read, these come from the folder's name.
         """
-        if typed := read_provenance(self.folder).get("typed"):
-            return " ".join(map(str, typed))
+        text = " ".join(map(str, read_provenance(self.folder).get("typed") or ()))
         if self.config is not None:
-            return knobs(self.config) or "(defaults)"
+            text = text or knobs(self.config) or "(defaults)"
+            if own := self.config.own_images():
+                file, version = re.escape(own), version_of(self.config)
+                text = re.sub(rf"(\bdata=\S*{file})", lambda found: found[0] + version, text)
+        if text:
+            return text
         name = NAME.fullmatch(self.folder.name)
         return name["knobs"] if name else self.folder.name
 
@@ -94,6 +100,15 @@ class RunInfo:
     def run(self) -> Run:
         """Return the run in this folder. Raises InputError as `run_in` does."""
         return run_in(self.folder)
+
+
+def version_of(config: StudyConfig) -> str:
+    """Return four digits that tell a user's file of images from another of its name: `#1a2b`.
+
+    The text is empty if there is no such file.
+    """
+    checksums = getattr(config, "checksums", None)
+    return f"#{checksums[0][:4]}" if config.own_images() and checksums else ""
 
 
 def short_hash(name: str) -> str:

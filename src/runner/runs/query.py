@@ -15,7 +15,7 @@ import yaml
 from runner.core import catalogue
 from runner.core.errors import InputError, nearest
 from runner.runs.folder_names import UNNAMED, old_of, readable, shown
-from runner.runs.inventory import STATUSES, RunInfo, describe, find, short_hash
+from runner.runs.inventory import STATUSES, RunInfo, describe, find, short_hash, version_of
 from runner.runs.run import Run
 
 
@@ -123,7 +123,8 @@ def fits(rows: pd.DataFrame, condition: str) -> pd.Series:
             for read in (yaml.safe_load, partial(yaml.load, Loader=yaml.BaseLoader)):  # and texts
                 value = read(pair[2])
                 values += value if isinstance(value, list) else [value]
-            for text in [text for text in values if isinstance(text, str)]:
+            whole = {str(value) for value in values if isinstance(value, int)}
+            for text in [text for text in values if isinstance(text, str) and text not in whole]:
                 with suppress(ValueError):  # YAML reads 1e5 as a text
                     values.append(float(text))
             test = f"{pair[1]}.isin(@values)"
@@ -146,7 +147,20 @@ def fits(rows: pd.DataFrame, condition: str) -> pd.Series:
 def differing(runs: Sequence[Run]) -> list[str]:
     """Return the names of the parameters that are not equal in all of these runs of one study."""
     names = [name for name in vars(runs[0].config) if name not in UNNAMED]
-    return [name for name in names if len({str(getattr(run.config, name)) for run in runs}) > 1]
+    return [name for name in names if len(set(values_of(runs, name))) > 1]
+
+
+def values_of(runs: Sequence[Run], name: str) -> list[str]:
+    """Return the value of a parameter in each run, as text.
+
+    If runs have several files of images of one name, the text has four digits of the checksum, too:
+    `stripes.npz#1a2b`.
+    """
+    texts = [shown(getattr(run.config, name)) for run in runs]
+    if name == "data":
+        files = [text + version_of(run.config) for text, run in zip(texts, runs, strict=True)]
+        texts = files if len(set(files)) > len(set(texts)) else texts
+    return texts
 
 
 def conditions_for(runs: Sequence[Run], infos: Iterable[RunInfo]) -> list[str]:

@@ -13,8 +13,9 @@ from runner.papers.batch_norm_rank.rank_chain.tables import averages, gamma
 from runner.results import style
 from runner.results.captions import Caption
 from runner.results.curves import curves
+from runner.results.evidence import slopes
 from runner.results.looks import Name
-from runner.results.rows import Tables
+from runner.results.rows import Tables, nonempty
 from runner.results.style import DASHED, Look
 
 NUMBERS = ["law", "skip", "tau", "width", "layers", "regularity", "regularity_se", "frobenius"]

@@ -16,7 +16,6 @@ from runner.results.style import (
     GREY,
     PALE,
     SMALL,
-    frame,
     panel,
     sheet,
     ticks,
@@ -29,7 +28,7 @@ ACROSS = 2
 """Number of panels in a row."""
 
 COMPARED = ("norm", "random_weights")
-"""Trained parts that the headline compares; their rows have a frame."""
+"""Trained parts that are compared: in the largest random ResNet their medians are written."""
 
 MORE = {
     "holds": "In a random ResNet {trained:,} trained γ and β reach a test accuracy of {norm:.2f},"
@@ -40,10 +39,10 @@ MORE = {
 """Headlines by the verdict of the claim that γ and β reach a higher accuracy."""
 
 
-def _said_of(rows: pd.DataFrame) -> tuple[str, int, int]:
+def _largest_random(rows: pd.DataFrame) -> tuple[str, int, int]:
     """Return initialization, number of layers and width of the largest random ResNet.
 
-    The headline is about this network. The numbers are 0 if no ResNet is random.
+    The numbers are 0 if no ResNet is random.
     """
     rows = rows[rows["start"] == "random"]
     if rows.empty:
@@ -60,7 +59,7 @@ def say_norm(tables: Tables, words: str) -> str:
     `{random_weights}`. Raises NoRows if no random ResNet was trained.
     """
     rows = ends(tables)
-    _, L, d = _said_of(rows)
+    _, L, d = _largest_random(rows)
     rows = rows[(rows["L"] == L) & (rows["d"] == d)]
     trained = int(select(rows, arm="norm")["trained"].iloc[0])
     return words.format(trained=trained, **rows.groupby("arm")["right"].median())
@@ -86,7 +85,7 @@ def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         axes.remove()
     low, high = np.floor(10 * shown["right"].min()) / 10, np.ceil(10 * shown["right"].max()) / 10
     panels[0, 0].set_xlim(low - 0.02, high + 0.02)
-    headline = _said_of(shown)
+    largest = _largest_random(shown)
     numbered = zip(panels.flat, ascii_lowercase, networks, strict=False)
     for number, (axes, letter, ((start, L, d), part)) in enumerate(numbered):
         here = arms[number // ACROSS]
@@ -95,14 +94,14 @@ def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         for y, arm in enumerate(here):
             ends, look = part[part["arm"] == arm], ARMS[arm].look
             look.each(axes, ends["right"], y - np.linspace(0.23, 0.36, len(ends)), alpha=0.8)
-            look.line(axes, [ends["right"].median()] if len(ends) else [], [y + 0.08][: len(ends)])
+            median = ends["right"].median()
+            look.line(axes, [median] if len(ends) else [], [y + 0.08][: len(ends)])
+            if (start, L, d) == largest and arm in COMPARED and len(ends):
+                beside_it: dict = {"textcoords": "offset points", "xytext": (9, 0), "va": "center"}
+                look.name(axes, median, y + 0.08, f"{median:.2f}", ha="left", **beside_it)
             trained = f"{ends['trained'].iloc[0]:,.0f}" if len(ends) else "not run"
             axes.text(1.03, y, trained, color=GREY, **beside)
         axes.text(1.03, len(here) - 0.25, "parameters\ntrained", color=GREY, **beside)
-        if (start, L, d) == headline and set(COMPARED) <= set(here):
-            rows_of = sorted(here.index(arm) for arm in COMPARED)
-            ends_at = rows_of[0] - 0.45, rows_of[-1] + 0.45
-            frame(axes, 0.005, 0.995, *ends_at, axes.get_yaxis_transform())
         title = f"{L} layers × {d} channels, {name_of(STARTS, start).drawn}"
         panel(axes, letter, title, "test accuracy")
         axes.tick_params(labelbottom=True)
@@ -134,11 +133,11 @@ FIGURES = [
             Finding(partial(say_norm, words=words), when={"norm-beats-random-weights": verdict})
             for verdict, words in MORE.items()
         ],
-        marks="large marks: medians, dots: replicates, frame: the headline",
+        marks="large marks: medians, dots: replicates",
         caption="The figure shows the test accuracy if SGD trains only one part of a ResNet, at"
         " the best learning rate of a grid (chosen on a separate replicate). Pre-trained"
         " networks know half of the classes; now each learns the other half with a new last"
-        " layer. Dots are replicates, large marks medians; frames mark the two compared rows.",
+        " layer. Dots are replicates, large marks medians.",
         shows={"arm": [*ARMS, "pretraining"]},  # pre-training is where the others begin
     ),
 ]

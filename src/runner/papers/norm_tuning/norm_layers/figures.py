@@ -14,11 +14,14 @@ from runner.results.drawing import Drawing, Finding
 from runner.results.rows import Tables, nonempty, select, spread
 from runner.results.style import (
     DASHED,
+    DOTTED,
+    GREY,
     NAVY,
     QUIET,
     SKY,
     SMALL,
     Look,
+    key,
     level,
     name_ends,
     panel,
@@ -111,7 +114,11 @@ def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             look.name(axes, 1.0, 2.5 * TOP, "↑ above 10⁶ %", **place)
         level(axes, 1.0)
         if letter == "a":
-            QUIET.note(axes, 0.04, 0.93, "dotted: predicting\nthe mean")
+            key(
+                axes,
+                {"predicting\nthe mean": Look(GREY, "", DOTTED, QUIET.width)},
+                loc="upper left",
+            )
         ticks(axes.yaxis, PERCENT, list(PERCENT.values()))
         axes.set_ylim(top=5 * TOP)
         ticks(axes.xaxis, sorted(metrics["target_width"].unique()))

@@ -81,7 +81,8 @@ rate is chosen on two replicates instead of one.
 HOURS_AT_PAPER = {
     ("norm-finetuning",): 43_000.0,
     ("norm-active",): 0.3,
-    ("bottleneck-rates",): 2.5,
+    ("bottleneck-ranks",): 0.7,
+    ("bottleneck-rates",): 3.0,
     ("rank-or-size",): 4.0,
 }
 """Estimated hours on one core, for figures without similar results: steps times seconds per

@@ -1,5 +1,6 @@
 """What the pictures of paper D show is what their tables have."""
 
+import math
 import re
 
 import pandas as pd
@@ -89,7 +90,8 @@ def test_losses_below_the_best_solution_are_on_a_rail_and_no_line_leaves_the_pan
 
 
 def test_each_line_of_a_depth_or_a_rate_has_its_own_marker_which_stands_next_to_its_name():
-    picture, _ = draw_rates(kept_tables("bottleneck-rates", "quick"))
+    tables = kept_tables("bottleneck-rates", "quick")
+    picture, _ = draw_rates(tables)
     for axes, symbol in ((picture.axes[0], "L"), (picture.axes[3], "c")):
         named = [text for text in axes.texts if text.get_text().startswith(f"{symbol} = ")]
         heights = [text.get_position()[1] for text in named]
@@ -101,21 +103,25 @@ def test_each_line_of_a_depth_or_a_rate_has_its_own_marker_which_stands_next_to_
         looks = {(line.get_marker(), line.get_color()) for line in lines if line not in keys}
         shown = {line.get_ydata()[0]: (line.get_marker(), line.get_color()) for line in keys}
         assert looks == {*shown.values()}
-        assert len(named) == 5 == len({shown[height] for height in heights})
+        column = {"L": "depth", "c": "rate"}[symbol]
+        expected = {*tables["metrics"][column]} - {0}
+        assert {*sizes} == expected and len({shown[height] for height in heights}) == len(sizes)
 
 
 def test_no_median_of_fewer_than_three_networks_is_drawn():
     tables = kept_tables("bottleneck-rates", "quick")
-    rows = tables["metrics"].query("task == 'figure-1' and depth == 30 and rate == 0.2")
-    assert (rows["train_cost"] < 0.1).sum() == 1
+    rows = tables["metrics"]
+    lost = rows.eval("task == 'figure-1' and depth == 18 and rate == 0.1 and replicate > 1")
+    tables["metrics"] = rows.assign(train_cost=rows["train_cost"].mask(lost, 1.0))
     curves = [line for line in draw_rates(tables)[0].axes[1].lines if len(line.get_xdata()) > 1]
-    ends = {curve.get_color(): curve.get_xydata()[-1] for curve in curves}
-    assert sum(x == 0.2 and y > 0 for x, y in ends.values()) == 4
+    heights = [dict(zip(*curve.get_data(), strict=True))[0.1] for curve in curves]
+    assert len(heights) == rows["depth"].nunique()
+    assert sum(map(math.isfinite, heights)) == len(heights) - 1
 
 
 def test_labels_of_learning_rates_do_not_overlap():
     metrics = kept_tables("bottleneck-rates", "quick")["metrics"]
-    rates, close = sorted(metrics["rate"].unique()), (0, 0.02, 0.05, 0.1, 0.15, 0.2)
+    rates, close = sorted(metrics["rate"].unique()), (0, 0.05, 0.1, 0.15, 0.2)
     rates = metrics["rate"].map(dict(zip(rates, close, strict=True)))
     picture, _ = draw_rates({"metrics": metrics.assign(rate=rates)})
     picture.draw_without_rendering()
@@ -132,7 +138,7 @@ def test_lines_of_depths_and_of_rates_share_neither_color_nor_marker():
         for get in (lambda line: line.get_color(), lambda line: line.get_marker())
     ]
     depths, depth_marks, rates, rate_marks = looks
-    assert len(depths) == len(depth_marks) == 5
+    assert len(depths) == len(depth_marks) == 3
     assert not depths & rates
     assert depth_marks & rate_marks == {"o"}, "the mark of networks before gradient descent"
 

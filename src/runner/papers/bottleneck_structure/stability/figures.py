@@ -146,14 +146,9 @@ def _by_rate(axes: Axes, rows: pd.DataFrame, column: str) -> dict[str, Look]:
     looks = _lines(axes, shifted, "rate", column, rows["depth"])
     axes.set(xscale="log", xlim=(first / 1.5, 1.3 * rates[-1]))
     ticks(axes.xaxis, [first, *rates], ["before", *labels])
-    _round_ticks(axes)
-    return looks
-
-
-def _round_ticks(axes: Axes) -> None:
-    """Put ticks at round numbers on the y-axis of a panel about figure 1's task."""
     low, high = axes.get_ylim()
     ticks(axes.yaxis, [y for y in HEIGHTS if low <= y <= high])
+    return looks
 
 
 def _by_depth(axes: Axes, rows: pd.DataFrame, rates: pd.Series) -> None:
@@ -194,7 +189,6 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         QUIET.note(b, 0.04, 0.03, words, va="bottom")
     with or_empty(c):
         _by_depth(c, _fitting(tables, "scratch"), metrics["rate"])
-        _round_ticks(c)
     with or_empty(d):
         rows = select(metrics, task="example-20")
         _by_depth(d, rows, metrics["rate"])

@@ -1,0 +1,91 @@
+"""Every number in the tables of a paper's page is computed from a stored table.
+
+A page joins with a module of its own in `tests/support`, whose TABLES has for each table, by the
+first cell of its heading, a function that returns the numbers of each row. Pages that have not
+joined are checked by `test_stored_numbers.py` alone.
+"""
+
+import re
+
+import pytest
+import tables_of_paper_c
+from repository import REPOSITORY
+from written_numbers import NUMBER, rounds_to
+
+JOINED = {"paper-c.md": tables_of_paper_c.TABLES}
+
+NO_NUMBERS = {"paper-c.md": {"layer", "place", "statement"}}
+"""Tables without measured numbers: layers and their invariants, errors in the paper; and the table
+of statements, which has a test of its own."""
+
+TABLE = re.compile(r"(?m)^\| .*\|\n\|[ :|-]+\|\n(?:\|.*\|\n)+")
+POWER = re.compile(r"10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
+DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+
+
+def cells(line: str) -> list[str]:
+    """Return the cells of a row of a table. A bar inside of code or with a backslash is text."""
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+
+
+def numbers(row: list[str]) -> list[str]:
+    """Return the numbers in a row as they are written, without those of its first cell."""
+    text = POWER.sub(lambda found: "1e" + found[1].translate(DIGITS), " ; ".join(row[1:]))
+    return re.findall(NUMBER, text)
+
+
+def tables_of(page: str) -> dict[str, list[list[str]]]:
+    """Return the rows of each table of a page by the first cell of its heading."""
+    text = (REPOSITORY / "docs" / page).read_text()
+    found = [[cells(line) for line in table.splitlines()] for table in TABLE.findall(text)]
+    headings = [rows[0][0] for rows in found]
+    assert len(set(headings)) == len(headings), headings
+    return {rows[0][0]: rows[2:] for rows in found}
+
+
+@pytest.mark.parametrize("page", JOINED)
+def test_every_table_of_a_page_has_a_source(page):
+    assert {*tables_of(page)} - NO_NUMBERS[page] == {*JOINED[page]}
+
+
+@pytest.mark.parametrize(
+    ("page", "heading"), [(page, heading) for page, of in JOINED.items() for heading in of]
+)
+def test_the_numbers_of_a_table_are_those_of_the_stored_tables(page, heading):
+    rows, stored = tables_of(page)[heading], JOINED[page][heading]()
+    assert len(rows) == len(stored)
+    for row, values in zip(rows, stored, strict=True):
+        written = numbers(row)
+        assert len(written) == len(values), (row, values)
+        wrong = [
+            (text, value)
+            for text, value in zip(written, values, strict=True)
+            if not rounds_to(value, text)
+        ]
+        assert not wrong, (row[0], wrong)
+
+
+@pytest.mark.parametrize("start", tables_of_paper_c.STATEMENTS)
+def test_a_statement_that_is_measured_and_not_judged_has_the_stored_numbers(start):
+    (row,) = [each for each in tables_of("paper-c.md")["statement"] if each[0].startswith(start)]
+    written, stored = numbers(row[1:3]), tables_of_paper_c.STATEMENTS[start]()
+    assert len(written) == len(stored) and all(map(rounds_to, stored, written)), stored
+
+
+def test_another_number_another_row_and_an_unknown_table_are_noticed(tmp_path, monkeypatch):
+    """The test can fail: in a page with one digit changed, and in one with a table more."""
+    page = "paper-c.md"
+    text = (REPOSITORY / "docs" / page).read_text()
+    heading, line = "drift divided by initial size, depth 6", "| D of two linear layers"
+    assert text.count(line) == 1
+    (row,) = [each for each in text.splitlines() if each.startswith(line)]
+    changed = row.replace(numbers(cells(row))[0], "5.9e-5")
+    assert changed != row
+    (tmp_path / "docs").mkdir()
+    monkeypatch.setitem(globals(), "REPOSITORY", tmp_path)
+    (tmp_path / "docs" / page).write_text(text.replace(row, changed))
+    with pytest.raises(AssertionError, match="D of two linear layers"):
+        test_the_numbers_of_a_table_are_those_of_the_stored_tables(page, heading)
+    (tmp_path / "docs" / page).write_text(text + "\n\n| new | n |\n| --- | --- |\n| a | 3 |\n")
+    with pytest.raises(AssertionError):
+        test_every_table_of_a_page_has_a_source(page)

@@ -267,7 +267,9 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         of_statement = drawn[drawn["statement"] == statement]
         spread = row + np.linspace(-0.22, 0.22, len(of_statement))
         stroke = {"markersize": 11, "markeredgewidth": 2.6, "color": look.ink}
-        shown = pd.Series(position(of_statement["order"].clip(lower=LEAST_ORDER)))
+        order = of_statement["order"].to_numpy()
+        place = position(order.clip(min=LEAST_ORDER))
+        shown = pd.Series(np.where(np.isnan(order), np.nan, place))
         for side, values in ((axes, shown), (right, of_statement["relative"])):
             look.each(side, values, spread, alpha=0.25)
             side.plot(values.median(), row, "|", **stroke)
@@ -289,8 +291,6 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     if hollow:
         note += f"\nhollow: initial size {max(hollow):.1g}"
     QUIET.note(right, 0, 1.005, note, va="bottom")
-    if changing := int(drawn["order"].isna().sum()):
-        counted += f"not drawn: {changing} quantities whose order still changes\n"
     corner = 0.1 / picture.get_size_inches()
     QUIET.note(axes, *corner, counted + FREE_BLOCK, va="bottom", transform=picture.transFigure)
     return picture, drawn[[*SERIES, "statement", "order", "relative"]]
@@ -535,8 +535,9 @@ FIGURES = [
             )
         ],
         caption="Left is each drift's convergence order: 0 if gradient flow moves the quantity, 1"
-        " if finite steps move it, 4 with Runge–Kutta steps. Right is the drift at the smallest"
-        " learning rate. Blue quantities are invariants, orange ones controls. Graphs are partly"
+        " if finite steps move it, 4 with Runge–Kutta steps. Orders that still change are not"
+        " drawn. Right is the drift at the smallest learning rate. Blue quantities are invariants,"
+        " orange ones controls. Graphs are partly"
         f" frozen. {D} compares adjacent layers.",
         shows={"data": ["gaussian", "digits"]},
     ),

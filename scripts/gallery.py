@@ -83,7 +83,8 @@ HOURS_AT_PAPER = {
     ("norm-active",): 0.3,
     ("bottleneck-ranks",): 0.7,
     ("bottleneck-rates",): 3.0,
-    ("rank-or-size",): 4.0,
+    ("rank-or-size",): 8.0,
+    ("rank-vgg",): 5.0,
 }
 """Estimated hours on one core, for figures without similar results: steps times seconds per
 step."""

@@ -133,7 +133,7 @@ def test_what_is_not_kept_has_its_command_and_hours(tmp_path):
         about = {"runs": [*runs, {"run": name, "cpu_seconds": 720}]}
         (tmp_path / "medium" / name / "provenance.json").write_text(json.dumps(about))
     rows = not_computed(tmp_path).splitlines()
-    assert "| `make rank-or-size SCALE=paper` | 4 |" in rows
+    assert "| `make rank-or-size SCALE=paper` | 8 |" in rows
     (convolutional,) = [row for row in rows if "`make rank-fig7 SCALE=paper`" in row]
     assert "rank-fig10" in convolutional and "rank-fig5" not in convolutional, "5 is kept"
     assert convolutional.endswith("| 370 |"), ".9 hours, 412.5 times"

@@ -26,10 +26,13 @@ def draw_vgg(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
     def named(method: str) -> Name:
         own, name = before.loc[method], name_of(NAMES["method"], method)
-        words = f"rank {own['rank']:.0f}, r {own['rank_bound']:.2f},\nsize {own['size']:.2g}"
+        words = f"rank {own['rank']:.0f}, r {own['rank_bound']:.2f},\nsize {own['size']:.1g}"
         return Name(f"{name.drawn}:\n{words}", name.look)
 
-    ends = curves(axes, drawn, "epoch", "train_accuracy", "method", named, replicates="range")
+    ends = curves(
+        axes, drawn, "epoch", "train_accuracy", "method", named, replicates="range", marker=""
+    )
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set(ylim=(0, 1.03), xlim=(0, 1.03 * drawn["epoch"].max()))
     level(axes, chance_level(tables), "chance", at=0.4, above=False)
     name_ends(axes, ends)
@@ -50,14 +53,30 @@ def say_size(tables: Tables, says: str) -> str:
 
 
 SAYS = {
-    "holds": "VGG-19 learns without batch norm if its layers begin at size 1 (accuracy {unit}), and"
-    " less with He's weights of equal rank ({he})",
+    "holds": "VGG-19 learns without batch norm if its layers begin at size 1 (accuracy {unit});"
+    " He's weights of equal rank reach {he}",
     "fails": "Layers of size 1 do not make VGG-19 trainable without batch norm (accuracy {unit},"
     " He's weights {he})",
     "undecided": "It is undecided whether layers of size 1 make VGG-19 trainable without batch norm"
     " (accuracy {unit}, He's weights {he})",
 }
 """The headline by the verdict of the claim `size-lets-vgg-learn`."""
+
+
+def caption(tables: Tables) -> str:
+    """Return the caption: the initializations, and their learning rates."""
+    rates = tables["training"].groupby("method")["learning_rate"].unique()
+    names = {m: name_of(NAMES["method"], m).printed.replace("\n", " ") for m in rates.index}
+    words = (f"{', '.join(f'{r:g}' for r in of)} ({names[m]})" for m, of in rates.items())
+    return (
+        "The training accuracy of VGG-19 without batch norm is shown by epoch. Plain: PyTorch's"
+        " initialization. He: He's weights and zero biases. Unit size: the same weights, each layer"
+        " divided by a number, so that its root mean square is 1; rank, r and the directions of the"
+        " last layer do not change. Names give rank, r and root mean square (size) of the last"
+        " layer before training. Lines are medians, bands the range. Learning rates, which another"
+        f" replicate chose: {', '.join(words)}."
+    )
+
 
 overview = draw_vgg
 
@@ -79,10 +98,6 @@ FIGURES = [
         ],
         marks="lines: medians, bands: range",
         unread=("selection",),
-        caption="The picture shows the training accuracy of VGG-19 without batch norm by epoch."
-        " Plain: PyTorch's initialization. He: He's weights and zero biases. Unit size: the same"
-        " weights, each layer divided by a number, so that its root mean square is 1; rank, r and"
-        " the directions of the last layer do not change. Names give rank, r and root mean square"
-        " of the last layer before training. Lines are medians, bands the range.",
+        caption=caption,
     ),
 ]

@@ -17,9 +17,10 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from repository import REPOSITORY
+from samples import samples
 
 from runner.commands.kept import KeptFigure
-from runner.core.catalogue import configs, figure_study, rows_of
+from runner.core.catalogue import configs, figure_study, paper_folder, rows_of
 from runner.results.claims import claims_of, judge
 from runner.results.drawing import draw, drawing_of
 from runner.results.preview import overview_of
@@ -138,11 +139,15 @@ def require_picture(drawing, left: TableSet) -> Figure:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_an_overridden_figure_says_what_is_absent_and_what_it_does_not_draw(name):
+def test_an_overridden_figure_says_what_is_absent(name):
+    for left in cuts(name, kept(name)):
+        require_all_panels(name, left)
+
+
+@pytest.mark.parametrize("name", samples(FIGURES, figure_study))
+def test_a_figure_without_rows_says_so_and_names_what_it_does_not_draw(name):
     """No row is left out without a word, and none ends the drawing."""
     drawing, tables = drawing_of(name, figure_study(name)), kept(name)
-    for left in cuts(name, tables):
-        require_all_panels(name, left)
     for left in ({}, {table: rows.iloc[:0] for table, rows in tables.items()}):
         assert set(require_words(name, left)["verdict"]) <= {"undecided"}
     picture = require_picture(drawing, left)
@@ -175,26 +180,31 @@ def require_unknown_name(name: str, column: str) -> None:
     assert column in words and UNKNOWN in words
 
 
-@pytest.mark.parametrize("study", sorted(configs()))
-def test_figures_of_diverged_runs_and_previews_of_cut_ones_are_drawn(study):
+DIVERGED = [
+    (study, *how)
+    for number, study in enumerate(sorted(configs()))
+    for how in [(nan, False), (inf, True)][:: 1 - 2 * (number % 2)]
+]
+"""All numbers of a study, or those of the end; first the one or the other."""
+
+
+@pytest.mark.parametrize(
+    ("study", "number", "late"), samples(DIVERGED, lambda study, number, late: study)
+)
+def test_figures_of_diverged_runs_are_drawn(study, number, late):
     name = FIGURE_OF[study]
-    tables = kept(name)
-    for number, late in ((nan, False), (inf, True)):
-        left = diverged(study, tables, number, late)
-        require_words(name, left)
-        require_picture(drawing_of(name, study), left)
-    run = {table: rows[rows["run"].isin(rows["run"].iloc[:1])] for table, rows in tables.items()}
-    for left in cuts(name, run):
-        require_picture(overview_of(study, run), left)
+    left = diverged(study, kept(name), number, late)
+    require_words(name, left)
+    require_picture(drawing_of(name, study), left)
 
 
-@pytest.mark.more
-@pytest.mark.parametrize("study", sorted(configs()))
-def test_previews_of_runs_with_more_cuts_are_drawn(study):
+@pytest.mark.parametrize("study", samples(sorted(configs()), paper_folder))
+def test_previews_of_runs_with_cuts_are_drawn(study):
     tables = kept(FIGURE_OF[study])
     run = {table: rows[rows["run"].isin(rows["run"].iloc[:1])] for table, rows in tables.items()}
-    for left in cuts(FIGURE_OF[study], run, more=True):
-        require_picture(overview_of(study, run), left)
+    for more in (False, True):
+        for left in cuts(FIGURE_OF[study], run, more):
+            require_picture(overview_of(study, run), left)
 
 
 def test_what_a_figure_will_not_draw_is_said_before_it_is_computed(command):

@@ -15,6 +15,7 @@ from matplotlib.text import Text
 from overlaps import overlaps
 from reference import JUDGED, NO_NUMBERS, ignore_rounding, numbers_judged
 from repository import REPOSITORY
+from samples import samples
 
 from runner.commands.kept import KeptFigure, read_csv
 from runner.compose.orders import paper_figure
@@ -23,10 +24,12 @@ from runner.core.papers import papers
 from runner.results import figure as results
 from runner.results.claims import COLUMNS, claims_of
 from runner.results.drawing import upper
+from runner.results.quantities import Quantity
 from runner.results.style import LARGE, SMALL, WIDTH, in_two
 
 REFERENCE = REPOSITORY / "outputs" / "reference"
-KEPT = sorted(path.parent for path in REFERENCE.glob("*/*/claims.csv"))
+KEPT = sorted((path.parent for path in REFERENCE.glob("*/*/claims.csv")), reverse=True)
+"""First those of scale quick."""
 
 
 def scale_and_name(folder: Path) -> str:
@@ -118,32 +121,23 @@ def test_stored_numbers_are_of_kept_figures(stored_numbers):
     assert {*stored_numbers} <= {(folder.parent.name, folder.name) for folder in KEPT}
 
 
-@pytest.mark.parametrize("folder", KEPT, ids=scale_and_name)
-def test_a_figure_is_explained_and_its_claims_come_out_as_kept(folder, stored_numbers):
-    figure = KeptFigure.of(folder)
-    tables = figure.tables()
-    check_header(figure, tables)
-    now = without_dust(pd.read_csv(StringIO(figure.judge(tables).to_csv(index=False))))
-    then = without_dust(pd.read_csv(folder / "claims.csv")[list(COLUMNS)])
-    pd.testing.assert_frame_equal(now, then, rtol=1e-9, atol=1e-14)
-    stored = stored_numbers.get((folder.parent.name, folder.name), NO_NUMBERS)
-    _, changed = ignore_rounding(numbers_judged(folder, tables), stored)
-    assert not changed
-    caption = figure.caption(tables)
-    assert len(caption) > 200 and "seed" in caption
-    assert caption == (folder / "caption.txt").read_text()
-    require_well_written(caption)
+@pytest.fixture
+def measured_once(monkeypatch):
+    """A quantity is measured once, for its verdict and for the number that is stored of it."""
+    measure, known = Quantity.measure, {}
+
+    def remembered(quantity, tables):
+        if id(quantity) not in known:
+            known[id(quantity)] = measure(quantity, tables)
+        return known[id(quantity)].copy()
+
+    monkeypatch.setattr(Quantity, "measure", remembered)
 
 
-@pytest.mark.parametrize(
-    "folder",
-    [
-        pytest.param(folder, marks=() if folder.parent.name == "quick" else pytest.mark.more)
-        for folder in KEPT
-    ],
-    ids=scale_and_name,
-)
-def test_the_caption_of_a_figure_explains_bars_and_bands(folder, tmp_path, monkeypatch):
+@pytest.mark.parametrize("folder", samples(KEPT, lambda folder: folder.name, scale_and_name))
+def test_a_figure_is_drawn_and_explained_and_its_claims_come_out_as_kept(
+    folder, stored_numbers, measured_once, tmp_path, monkeypatch
+):
     """No text lies on another, and none speaks of text outside the picture.
 
     Files of pictures, which take longer, are written below.
@@ -151,23 +145,25 @@ def test_the_caption_of_a_figure_explains_bars_and_bands(folder, tmp_path, monke
     pictures = []
     monkeypatch.setattr(results, "save", lambda picture, path: pictures.append(picture))
     figure = KeptFigure.of(folder, tmp_path)
-    figure.save()
+    tables = figure.tables()
+    judged = figure.save(tables)
+    now = without_dust(pd.read_csv(StringIO(judged.to_csv(index=False))))
+    then = without_dust(pd.read_csv(folder / "claims.csv")[list(COLUMNS)])
+    pd.testing.assert_frame_equal(now, then, rtol=1e-9, atol=1e-14)
+    stored = stored_numbers.get((folder.parent.name, folder.name), NO_NUMBERS)
+    _, changed = ignore_rounding(numbers_judged(folder, tables), stored)
+    assert not changed
+    check_header(figure, tables)
     assert len(pd.read_csv(figure.path("csv")))
+    caption = figure.path("caption.txt").read_text()
+    assert len(caption) > 200 and "seed" in caption
+    assert caption == (folder / "caption.txt").read_text()
+    require_well_written(caption)
     for mark in marks_in(pictures[0]):
-        caption = figure.path("caption.txt").read_text().lower()
-        assert mark in caption, f"what are the {mark}?"
+        assert mark in caption.lower(), f"what are the {mark}?"
     pictures[0].draw_without_rendering()
     assert not overlaps(pictures[0])
     assert "headline" not in " ".join(text.get_text() for text in pictures[0].findobj(Text))
-
-
-@pytest.mark.more
-def test_no_text_lies_on_another_at_scale_smoke(smoke_figures):
-    for name in figure_names():
-        words = ["scale=smoke", f"outputs={smoke_figures.outputs}"]
-        picture, _ = paper_figure(name, words).drawn()
-        picture.canvas.draw()
-        assert not overlaps(picture), name
 
 
 ALONE = """

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from in_process import run
 
 RUN = ["study=example20", "scale=smoke"]
 FIGURE = "bottleneck-example20"
@@ -18,7 +19,7 @@ COMMANDS = (
     ["runs", "export", "metrics"],
     ["runs", "plot", "--x", "depth"],
     ["runs", "clean"],
-    ["claims"],
+    ["claims", FIGURE],
     ["compare", FIGURE, "scale=smoke"],
     RUN,
     [f"figure={FIGURE}", "scale=smoke"],
@@ -35,10 +36,9 @@ for words in json.loads(sys.argv[1]):
 
 
 @pytest.mark.long
-def test_what_computes_nothing_imports_no_torch(tmp_path):
+def test_what_computes_nothing_imports_no_torch(tmp_path, monkeypatch):
     where = f"outputs={tmp_path}"
-    compute = [sys.executable, "-m", "runner", f"figure={FIGURE}", "scale=smoke", where]
-    subprocess.run(compute, check=True, capture_output=True)
+    assert run([f"figure={FIGURE}", "scale=smoke", where], monkeypatch) == 0
     commands = [[*words, where] for words in COMMANDS]
     code = [sys.executable, "-c", WITHOUT, json.dumps(commands)]
     done = subprocess.run(code, capture_output=True, text=True, cwd=tmp_path)

@@ -26,7 +26,9 @@ def first(tables, column):
 
 @pytest.mark.parametrize(
     "path",
-    samples(KEPT, lambda path: path.parts[-2], lambda path: "-".join(path.parts[-3:-1])),
+    samples(
+        KEPT, lambda path: figure_study(path.parts[-2]), lambda path: "-".join(path.parts[-3:-1])
+    ),
 )
 def test_a_claim_holds_neither_with_one_replicate_nor_with_one_size(path):
     scale, name = path.parts[-3:-1]

@@ -7,28 +7,37 @@ import numpy as np
 import pandas as pd
 import pytest
 from in_memory import kept_tables
+from samples import samples
 
 from runner.core.catalogue import rows_of
 from runner.core.studies import Row
 from runner.results.table_diff import ROWS, compare, distances, fault
 
 KEPT = {
-    ("fig4", "metrics"): "bn_only",
-    ("constructions", "metrics"): "constructions",
-    ("what-grows", "lowrank"): "invariances",
-    ("rank-fig3a", "metrics"): "rank_chain",
-    ("rank-lemma7", "expansions"): "rank_chain",
-    ("bottleneck-fig2", "networks"): "symmetry",
-    ("bottleneck-fig1", "theorems"): "bottleneck",
-    ("rank-fig11", "training"): "pretraining",
+    "fig4/metrics": "bn_only",
+    "constructions/metrics": "constructions",
+    "what-grows/lowrank": "invariances",
+    "rank-fig3a/metrics": "rank_chain",
+    "rank-lemma7/expansions": "rank_chain",
+    "bottleneck-fig2/networks": "symmetry",
+    "bottleneck-fig1/theorems": "bottleneck",
+    "rank-fig11/training": "pretraining",
 }
 """Kept tables by figure and name: with and without replicates, errors, truth values."""
 
 
-@pytest.fixture(scope="module", params=KEPT, ids="-".join)
+def content(place: str) -> tuple[bool, bool, bool]:
+    """Say whether a table has replicates, errors, and truth values."""
+    row_class = rows_of(KEPT[place])[place.partition("/")[2]]
+    columns = {field.name: field.type for field in fields(row_class)}
+    has_errors = any(column.endswith("_se") for column in columns)
+    return "replicate" in row_class.keys, has_errors, bool in columns.values()
+
+
+@pytest.fixture(scope="module", params=samples(KEPT, content))
 def kept(request):
     """A kept table and its row class."""
-    figure, name = request.param
+    figure, name = request.param.split("/")
     row_class = rows_of(KEPT[request.param])[name]
     columns = ["run", *(field.name for field in fields(row_class))]
     return kept_tables(figure)[name][columns], row_class

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from samples import samples
 from some_runs import TINY, described
 from stopped import interrupted
 
@@ -225,7 +226,9 @@ def state_of(run: Run, fresh: Run) -> str:
     return "half" if (run.folder / "config.yaml").exists() else "not begun"
 
 
-@pytest.mark.parametrize("following", [{}, {"force": True}, {"stale": "recompute"}], ids=str)
+@pytest.mark.parametrize(
+    "following", samples([{}, {"force": True}, {"stale": "recompute"}], lambda _: "wishes", str)
+)
 def test_a_kill_at_any_step_loses_neither_the_old_numbers_nor_the_new(
     run, fresh, tmp_path, following, capsys
 ):

@@ -7,12 +7,13 @@ import pandas as pd
 import pytest
 import torch
 from safetensors.torch import load_file
+from samples import samples
 from stopped import bytes_of, compute_with_stops, interrupted
 from tiny import tiny
 from torch.nn.functional import cross_entropy
 
 from runner.commands.runs import main as runs_command
-from runner.core.catalogue import configs
+from runner.core.catalogue import configs, paper_folder
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.studies import TrainingConfig
@@ -24,6 +25,8 @@ from runner.runs.execution import execute
 from runner.runs.run import WEIGHTS, Run, kept_notes
 
 TRAINING = [name for name, each in configs().items() if issubclass(each, TrainingConfig)]
+CHEAP = ("bn_only", "rank_collapse", "bottleneck", "low_rank_training")
+"""The study of each paper that `make test` has."""
 MEASURE = f"{__name__}:sizes"
 SEVERAL = {"learning_rates": [0.03, 0.1], "selection_replicates": 1, "epochs": 2}
 
@@ -40,7 +43,9 @@ def settings(run: Run, **wishes) -> Settings:
     return Settings(outputs=str(run.folder.parents[2]), device="cpu", **wishes)
 
 
-@pytest.mark.parametrize("study", TRAINING)
+@pytest.mark.parametrize(
+    "study", samples(sorted(TRAINING, key=lambda name: name not in CHEAP), paper_folder)
+)
 def test_they_are_the_same_wherever_the_run_was_stopped_and_change_no_table(
     study, tmp_path, monkeypatch
 ):

@@ -47,6 +47,8 @@ from runner.results.claims import distinct
 from runner.runs.provenance import REFERENCE
 
 SMALL = "bottleneck-example20"
+SOME = (SMALL, "conserved", "fig4", "fig5", "rank-fig3b", "rank-fig7")
+"""Figures of all papers, stored at different scales."""
 COUNTS = f"✓{NBSP}1 · *additional* ✗{NBSP}1"
 """Of the claims below: one of the paper's holds, one of ours fails."""
 
@@ -100,25 +102,29 @@ def test_the_tables_have_a_row_for_every_figure(reference):
 CELL = r'<td .*?src="figures/([^"]*)\.png" alt="([^"]*)".*?<b>.*?</b> (.*?)\.<br>\n(.*?)</td>'
 
 
-def test_picture_verdicts_and_headline_of_the_gallery_are_of_one_scale():
+def test_picture_verdicts_and_headline_of_the_gallery_are_of_one_scale(tmp_path):
     """Of the largest scale that is kept of each figure."""
-    page = index(REFERENCE)
+    for folder in (path.parent for path in REFERENCE.glob("*/*/claims.csv")):
+        if folder.name in SOME:
+            (tmp_path / folder.parent.name).mkdir(exist_ok=True)
+            (tmp_path / folder.parent.name / folder.name).symlink_to(folder)
+    page = index(tmp_path)
     cells = re.findall(CELL, html.unescape(page), re.S)
-    kept = {path.name for path in REFERENCE.glob("*/*") if path.name in figure_names()}
-    assert len(cells) == len(kept)
-    total = sum((each.counts["paper"] for each in results_of(REFERENCE)), Counter())
+    kept = {path.name for path in tmp_path.glob("*/*")}
+    assert len(cells) == len(kept) == len(SOME)
+    total = sum((each.counts["paper"] for each in results_of(tmp_path)), Counter())
     holds, fail, rest = (total[verdict] for verdict in VERDICTS)
     assert f"{holds} hold, {fail} fail and {rest} are" in page
     said = f"Of {total.total()} statements {holds} hold, {fail} fail, and {rest} are undecided."
-    assert totals(REFERENCE) == said
+    assert totals(tmp_path) == said
     for picture, words, found, below in cells:
         name = max((each for each in kept if picture.startswith(each)), key=len)
-        scales = [s for s in ("paper", "medium", "quick") if (REFERENCE / s / name).exists()]
+        scales = [s for s in ("paper", "medium", "quick") if (tmp_path / s / name).exists()]
         typed = f" SCALE={scales[0]}" * (scales[0] != "quick")
         assert picture == name + f"-{scales[0]}" * (scales[0] != "quick")
         assert f"Scale <code>{scales[0]}</code>, <code>make {name}{typed}</code>: " in below
-        assert words.endswith(f": {found}") and found == finding(REFERENCE / scales[0] / name)
-        claims = pd.read_csv(REFERENCE / scales[0] / name / "claims.csv")
+        assert words.endswith(f": {found}") and found == finding(tmp_path / scales[0] / name)
+        claims = pd.read_csv(tmp_path / scales[0] / name / "claims.csv")
         own = distinct(claims)["verdict"].value_counts()
         signs = re.findall(r"([✓✗?])\s(\d+)", below)
         for verdict, sign in VERDICTS.items():

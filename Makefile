@@ -14,6 +14,7 @@ INSTALLED := .venv/.installed
 DEVELOPED := .venv/.developed
 INSTALL := .venv/bin/python -m pip install --quiet --constraint constraints.txt
 RUN := .venv/bin/python -m runner
+PYTEST := .venv/bin/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 FIGURES := $(basename $(notdir $(wildcard conf/figure/*.yaml)))
 LAUNCHER := $(if $(filter-out 1,$(strip $(JOBS))),hydra/launcher=joblib hydra.launcher.n_jobs=$(strip $(JOBS)))
 
@@ -81,13 +82,13 @@ compare: $(INSTALLED) ## say where your results differ from outputs/reference by
 	$(RUN) compare scale=$(strip $(SCALE)) outputs=$(strip $(OUTPUTS))
 
 test: $(DEVELOPED) ## run the tests: every kind of check once
-	.venv/bin/python -m pytest -n 3 --dist worksteal -m 'not more'
+	$(PYTEST) -m 'not more'
 
 test-more: $(DEVELOPED) ### run the tests that repeat a check of `make test` on more samples
-	.venv/bin/python -m pytest -n 3 --dist worksteal -m more
+	$(PYTEST) -m more
 
 test-quick: $(DEVELOPED) ### run the quick tests: formulas, engines, claims, wrong input, layers, pages
-	.venv/bin/python -m pytest -n 3 --dist worksteal -m 'not long and not more' $(addprefix tests/,core data networks training theory \
+	$(PYTEST) -m 'not long and not more' $(addprefix tests/,core data networks training theory \
 	  papers results compose/test_composing.py commands/test_wrong_input.py test_architecture.py docs/test_prose.py docs/test_words.py)
 
 lint: $(DEVELOPED) ### check style with ruff, types with mypy, and the import layers with import-linter

@@ -23,19 +23,8 @@ compileall.compile_dir(REPOSITORY / "src", quiet=1)  # hundreds of processes imp
 
 
 def pytest_collection_modifyitems(items):
-    """The longest tests first, so that no worker is left with one when all else is done; last those
-    that read what one of them has made.
-    """
-    items.sort(key=lambda item: "smoke_figures" in getattr(item, "fixturenames", ()))
+    """The longest tests first, so that no worker is left with one when all else is done."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
-
-
-@pytest.fixture(scope="session")
-def smoke_figures(tmp_path_factory):
-    """All figures at scale smoke, as `make figures` has made them for all tests."""
-    import smoke_figures
-
-    return smoke_figures.make(tmp_path_factory)
 
 
 @pytest.fixture

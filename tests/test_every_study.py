@@ -97,8 +97,8 @@ NOT_HERE = ("fashion_mnist", "cifar10", "random_pixels")
 """Images that are not embedded, or too many for a moment."""
 SECONDS = 0.2
 """What an example may take before it is stopped."""
-EXAMPLES = int(os.environ.get("EXAMPLES", "4"))
-"""Of each study; `make test-more` has four times as many."""
+EXAMPLES = int(os.environ.get("EXAMPLES", "2"))
+"""Of each study; `make test-more` has eight times as many."""
 
 
 def values(hint: typing.Any, choices: tuple[str, ...] | None) -> st.SearchStrategy:
@@ -156,7 +156,7 @@ def impatient(monkeypatch):
     )
 
 
-@pytest.mark.parametrize("examples", [EXAMPLES, pytest.param(4 * EXAMPLES, marks=pytest.mark.more)])
+@pytest.mark.parametrize("examples", [EXAMPLES, pytest.param(8 * EXAMPLES, marks=pytest.mark.more)])
 @pytest.mark.parametrize("study", sorted(configs()))
 def test_any_parameters_end_in_rows_or_in_one_or_two_lines(study, examples, impatient):
     """No traceback, and nothing that computes for long without a sign of it."""

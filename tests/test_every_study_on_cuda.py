@@ -16,7 +16,7 @@ from samples import samples
 from stopped import compute_with_stops
 from tiny import RUNS, named, tiny
 
-from runner.core.catalogue import module_of
+from runner.core.catalogue import module_of, paper_folder
 from runner.runs.run import Run
 
 
@@ -56,7 +56,7 @@ def test_what_cuda_allows_is_allowed():
 
 
 @pytest.mark.parametrize(
-    ("study", "changes"), samples(RUNS, lambda study, changes: study), ids=named
+    ("study", "changes"), samples(RUNS, lambda study, changes: paper_folder(study)), ids=named
 )
 def test_a_run_on_cuda_has_the_numbers_of_one_on_the_cpu(study, changes, tmp_path, monkeypatch):
     config = tiny(study, **changes)
@@ -89,7 +89,11 @@ LONGER = [
 """Settings, and others in which as much is measured after more steps."""
 
 
-@pytest.mark.parametrize(("study", "changes", "longer"), LONGER, ids=named)
+@pytest.mark.parametrize(
+    ("study", "changes", "longer"),
+    samples(LONGER, lambda study, *_: paper_folder(study)),
+    ids=named,
+)
 def test_a_step_never_waits_for_the_device(study, changes, longer):
     """The host reads numbers to measure, and not once more when there are more steps."""
     counts = []

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from in_process import run
+from samples import samples
 
 from runner.commands import report
 from runner.core import catalogue
@@ -105,7 +106,9 @@ PARTS_OF_RUNS = ("papers", "data", "networks", "training")
 """Packages that are no framework."""
 
 
-@pytest.mark.parametrize("words", ["study=rank_collapse depth=32", "figure=rank-fig3b"])
+@pytest.mark.parametrize(
+    "words", samples(["figure=rank-fig3b", "study=rank_collapse depth=32"], lambda _: "command")
+)
 def test_a_command_passes_few_modules_and_one_paper(words, tmp_path):
     command = [sys.executable, "-c", ENTERED, *words.split(), "scale=smoke", "device=cpu"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)

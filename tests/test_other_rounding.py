@@ -19,7 +19,7 @@ from samples import samples
 
 import runner
 from runner.commands.kept import KeptFigure, kept_folders
-from runner.core.catalogue import figure_names, figure_study, rows_of
+from runner.core.catalogue import figure_names, figure_study, paper_folder, rows_of
 from runner.core.settings import Settings
 from runner.results.figure import Figure
 from runner.results.rows import Tables
@@ -47,6 +47,11 @@ printed digit of a limit, but no verdict."""
 
 DUST = re.compile(r"-?\d(\.\d+)?e-(1[0-9]|2\d)")
 """What rounding leaves of zero."""
+
+
+def paper_of(figure: str) -> str:
+    """Return the paper of a figure. `make test` has a figure of each."""
+    return paper_folder(figure_study(figure))
 
 
 def without_dust(text: object) -> str:
@@ -105,7 +110,7 @@ def test_decompositions_have_noise_and_are_decompositions():
     samples(
         KEPT,
         lambda folder: (
-            figure_study(folder.name) if folder in QUICK and folder.name not in LONG else None
+            paper_of(folder.name) if folder in QUICK and folder.name not in LONG else None
         ),
         lambda folder: f"{folder.parent.name}-{folder.name}",
     ),
@@ -137,7 +142,7 @@ def test_names_and_order_of_what_is_drawn_from_stored_tables(folder):
     "name",
     samples(
         figure_names(),
-        lambda name: None if {name, figure_study(name)} & LONG else figure_study(name),
+        lambda name: None if {name, figure_study(name)} & LONG else paper_of(name),
     ),
 )
 def test_figures_at_scale_smoke(name, tmp_path):

@@ -12,6 +12,7 @@ import pytest
 import warm
 from in_process import run as run_here
 from repository import REPOSITORY
+from samples import samples
 
 from runner.__main__ import SUBCOMMANDS
 from runner.core.settings import Settings
@@ -170,7 +171,9 @@ def test_ctrl_c_marks_every_run_of_a_pool(tmp_path):
     assert [json.loads(path.read_text())["status"] for path in paths] == ["interrupted"] * 2
 
 
-@pytest.mark.parametrize("closed", ["2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    "closed", samples(["<&- >&- 2>&-", ">&- 2>&-", "2>&-"], lambda _: "streams")
+)
 def test_a_closed_stream_is_no_fault(closed, tmp_path):
     words = f"study=example20 scale=smoke depths=[4] grid=3 outputs={tmp_path}"
     script = f"{sys.executable} -m runner {words} {closed}"

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 from in_process import run as run_here
+from samples import samples
 
 from runner.core import catalogue
 from runner.core.choices import REGISTERED
@@ -54,6 +55,9 @@ KINDS = {
     "dry run": ("figure=rank-lemma7", "scale=smoke", "--dry-run"),
 }  # fmt: skip
 """A command of each kind, whose printed commands are carried out."""
+
+CONTAINED = {"plain run": None, "sweep": None, "figure": None}
+"""Kinds that another one contains: `make test-more` has them."""
 
 
 @pytest.fixture
@@ -103,7 +107,7 @@ def commands_in(text: str) -> list[str]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", samples(KINDS, lambda kind: CONTAINED.get(kind, kind)))
 def test_what_is_printed_can_be_typed(kind, here, say):
     words = KINDS[kind]
     if kind == "sweep beside others":

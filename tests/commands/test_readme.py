@@ -17,7 +17,7 @@ COMMANDS = [
 ]
 
 SMALL = {
-    "study=rank_collapse": ["train=false"],
+    "study=rank_collapse": ["train=false", "samples=16"],
     "study=bn_only": ["train_samples=2000", "test_samples=200", "replicates=2"],
     "experiment=deep": ["train=false"],
 }

@@ -11,7 +11,7 @@ from samples import samples
 from runner.compose.composing import hydra_ready
 from runner.compose.launching import launch
 from runner.compose.orders import compose_figures, compose_order, paper_figure
-from runner.core.catalogue import figure_names, figure_study, rows_of
+from runner.core.catalogue import figure_names, figure_study, paper_folder, rows_of
 from runner.core.errors import InputError
 from runner.results.claims import claims_of, lacking
 from runner.results.evidence import Always
@@ -179,20 +179,20 @@ BY_BLOCKS = {"sparse-threshold": "twenty blocks of replicates, whatever their nu
 CHOSEN = {"norm-schedules": "the last five replicates choose rates", "norm-start": "likewise"}
 
 
-CHEAP = {
-    *("bottleneck-symmetry", "norm-budget", "rank-wide", "rank-starts", "rank-fig12", "rank-fig7"),
-}
-"""Of studies with several figures the one that `make test` has, if it is not the first."""
+CHEAP = ("beyond-gradient-flow", "bottleneck-theorems", "norm-budget", "rank-starts")
+"""The figure of each paper that `make test` has."""
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
     "name",
-    samples(sorted(figure_names("smoke"), key=lambda name: name not in CHEAP), figure_study),
+    samples(
+        sorted(figure_names("smoke"), key=lambda name: name not in CHEAP),
+        lambda name: paper_folder(figure_study(name)),
+    ),
 )
-def test_every_figure_counts_each_network_of_two_seeds_once(smoke_figures, name):
-    outputs = smoke_figures.outputs
-    figure = paper_figure(name, [*SMOKE, f"outputs={outputs}"])
+def test_every_figure_counts_each_network_of_two_seeds_once(tmp_path, name):
+    figure = made(tmp_path, name)
     if not figure.runs[0].config.random:
         with pytest.raises(InputError, match=f"^{name} has no randomness: omit seed$"):
             paper_figure(name, [*SMOKE, "seed=1,2"])

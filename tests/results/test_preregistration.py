@@ -9,10 +9,22 @@ from reference import keep
 from runner.compose.orders import paper_figure
 from runner.core.settings import Settings
 from runner.results.claims import claims_of
+from runner.results.finishing import place
 from runner.runs.execution import execute
 
 NAME = "bottleneck-example20"
 SETTINGS = ["scale=smoke", "threads=1"]
+
+
+@pytest.fixture(autouse=True)
+def no_pictures(monkeypatch):
+    """Write empty files for pictures, which take long and at which nothing here looks."""
+
+    def touch(picture, stem):
+        for end in ("png", "body.png", "pdf", "svg"):
+            place(stem, end).touch()
+
+    monkeypatch.setattr("runner.results.figure.save", touch)
 
 
 @pytest.fixture
@@ -31,8 +43,8 @@ def with_other_rule(monkeypatch, figure) -> str:
     changed = type(first)(
         first.name, first.statement, first.source, first.rule, needs={"depth": 99}
     )
-    for place in ("runner.results.claims", "reference"):
-        monkeypatch.setattr(f"{place}.claims_of", lambda *_: [changed, *others])
+    for module in ("runner.results.claims", "reference"):
+        monkeypatch.setattr(f"{module}.claims_of", lambda *_: [changed, *others])
     return first.name
 
 

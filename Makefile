@@ -85,7 +85,7 @@ test: $(DEVELOPED) ## run the tests: every kind of check once
 	$(PYTEST) -m 'not more'
 
 test-more: $(DEVELOPED) ### run the tests that repeat a check of `make test` on more samples
-	$(PYTEST) -m more
+	$(PYTEST) -m 'more or hypothesis' --hypothesis-profile many
 
 test-quick: $(DEVELOPED) ### run the quick tests: formulas, engines, claims, wrong input, layers, pages
 	$(PYTEST) -m 'not long and not more' $(addprefix tests/,core data networks training theory \

@@ -14,9 +14,16 @@ typechecking.install()  # before anything of the package is imported
 import pytest  # noqa: E402
 import torch  # noqa: E402
 import warm  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
 from repository import REPOSITORY  # noqa: E402
 
 from runner.core import catalogue  # noqa: E402
+from runner.core.choices import REGISTERED  # noqa: E402
+
+SHARED = {"deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture]}
+settings.register_profile("few", max_examples=10, derandomize=True, database=None, **SHARED)
+settings.register_profile("many", max_examples=200, **SHARED)  # of `make test-more`
+settings.load_profile("few")
 
 torch.set_num_threads(1)
 compileall.compile_dir(REPOSITORY / "src", quiet=1)  # hundreds of processes import it
@@ -53,16 +60,16 @@ def outputs(computed, tmp_path):
 
 @pytest.fixture(autouse=True)
 def environment():
-    """Restore what a command sets for its own process: matplotlib's backend (notebooks that tests
-    start draw inline) and the folders of a user's studies.
+    """Restore what a command sets for its own process, so that no test depends on earlier ones:
+    variables of the environment, the folders and names of a user, the number of threads.
     """
-    before = {name: os.environ.get(name) for name in ("MPLBACKEND", catalogue.FOLDERS)}
+    before, registered = {**os.environ}, {kind: {**own} for kind, own in REGISTERED.items()}
     yield
     folders = os.environ.get(catalogue.FOLDERS)
-    for name, value in before.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
-    if folders != before[catalogue.FOLDERS]:
+    os.environ.clear()
+    os.environ.update(before)
+    REGISTERED.clear()
+    REGISTERED.update(registered)
+    torch.set_num_threads(1)
+    if folders != before.get(catalogue.FOLDERS):
         catalogue.forget()

@@ -35,11 +35,7 @@ class Still(SGD):
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch):
     monkeypatch.setenv(NAMED, "")
-    before = {**choices.REGISTERED}
     choices.REGISTERED.clear()
-    yield
-    choices.REGISTERED.clear()
-    choices.REGISTERED.update(before)
 
 
 def test_a_name_is_a_choice_in_checks_and_help_and_its_code_counts(monkeypatch, capsys):

@@ -6,14 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from runner.core.errors import InputError
 from runner.core.input_files import sha256_of
 from runner.data.own_images import load
-
-RELAXED = {"deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture]}
 
 PIXELS = {
     "bytes": lambda stream, shape: stream.integers(0, 256, shape).astype(np.uint8),
@@ -94,7 +92,6 @@ def drawn(stream, kind, shape, names, count):
     return images, [names[i % len(names)] for i in range(len(images))]
 
 
-@settings(max_examples=50, **RELAXED)
 @given(st.data())
 def test_npz_files(tmp_path, data):
     stream = np.random.default_rng(data.draw(st.integers(0, 10**6)))
@@ -135,7 +132,6 @@ def cells_of(stream, kind, names, count, has_test):
 OF_TABLES = [kind for kind in PIXELS if kind not in ("half", "binary")]
 
 
-@settings(max_examples=50, **RELAXED)
 @given(st.data())
 def test_csv_files(tmp_path, data):
     stream = np.random.default_rng(data.draw(st.integers(0, 10**6)))
@@ -176,7 +172,6 @@ WRONG = {
 }  # fmt: skip
 
 
-@settings(max_examples=30, **RELAXED)
 @given(st.data())
 def test_csv_files_in_which_a_column_is_no_pixel(tmp_path, data):
     stream = np.random.default_rng(data.draw(st.integers(0, 10**6)))
@@ -188,7 +183,6 @@ def test_csv_files_in_which_a_column_is_no_pixel(tmp_path, data):
     assert "\n" not in str(error.value) and str(tmp_path / "a.csv") in str(error.value)
 
 
-@settings(max_examples=30, **RELAXED)
 @given(st.data())
 def test_damaged_files(tmp_path, data):
     """A byte is changed, or the end is missing: a line says it, or nothing has changed."""

@@ -7,7 +7,7 @@ from math import inf, log10, sqrt
 import mpmath
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.core.errors import InputError
@@ -53,7 +53,6 @@ def test_rank_bound_is_exact_for_orthogonal_rows():
     assert theory.rank_bound(H).item() == pytest.approx(5)
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     d=st.integers(2, 12),
     N=st.integers(1, 12),
@@ -470,7 +469,6 @@ def test_lemma_6_bound_of_its_proof_lacks_the_width():
     assert 4 * skip * B < 17 / 64
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     d=st.integers(2, 12),
     N=st.integers(1, 12),

@@ -207,6 +207,9 @@ def test_make_figures_at_scale_smoke(names, tmp_path):
         assert "<svg" in (folder / f"{name}.svg").read_text()[:1000]
         judged = set(pd.read_csv(folder / f"{name}.claims.csv")["claim"])
         assert judged == {each.name for each in claims_of(name, figure_study(name))}
+        picture, _ = paper_figure(name, ["scale=smoke", f"outputs={tmp_path}"]).drawn()
+        picture.draw_without_rendering()
+        assert not overlaps(picture), name
     assert f"{len(names)} figures in" in done.stdout
     judged = pd.read_csv(folder / "bottleneck-example20.claims.csv")
     assert set(judged["verdict"]) == {"holds"}, "as at any size"

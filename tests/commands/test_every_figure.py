@@ -183,7 +183,7 @@ def test_a_figure_imports_the_package_of_its_own_paper_alone():
     assert done.stdout.split() == ["bottleneck_structure"]
 
 
-FEW = ("beyond-gradient-flow", "bottleneck-example20", "fig4", "rank-fig3b")
+FEW = ("bottleneck-example20", "fig4", "low-rank-training", "rank-fig3b")
 """A figure of each paper that takes seconds."""
 
 

@@ -11,6 +11,7 @@ from stopped import compute_with_stops
 from runner.core import choices
 from runner.core.errors import InputError
 from runner.core.settings import Settings
+from runner.core.user_functions import register
 from runner.networks import own_calls
 from runner.networks.activations import activation_of
 from runner.networks.initialization import draw
@@ -220,3 +221,20 @@ def test_a_momentum_of_the_program_is_stored_as_before():
     momentum = Momentum({"W": torch.zeros(2, 3)})
     momentum.restore({"W": torch.ones(2, 3), "more": torch.ones(1)})
     assert (momentum.stored()["W"] == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("network", "said"),
+    [
+        (mine.noisy, "must be a class with hidden"),
+        (mine.Forward, "must be a class with hidden"),
+        (
+            mine.Two,
+            r"is called with \(channels, classes, norm, multiplier\), not as Two",
+        ),
+    ],
+)
+def test_a_class_that_is_no_architecture_is_refused_when_it_is_registered(network, said):
+    with pytest.raises(InputError, match=f"^architecture=own_net.*{said}"):
+        register("architecture", "own_net", network)
+    assert "own_net" not in choices.REGISTERED.get("architecture", {})

@@ -129,6 +129,9 @@ def wanted(order: Order) -> list[Attempt]:
     jobs, note = plan(order)
     if note:
         log.info("%s", note)
+    for run in [job.run for job in order.jobs if job not in jobs]:
+        if run.mend_config():
+            log.info("%s: its config.yaml was damaged, and is written again", run)
     for note in kept_notes((job.run for job in order.jobs if job not in jobs), settings):
         log.info(note)
     if not jobs:

@@ -1,6 +1,7 @@
 """Functions of the user, named as `module:function` in a configuration, or registered."""
 
 import importlib
+import inspect
 import json
 import os
 from collections.abc import Callable
@@ -47,7 +48,8 @@ def register(kind: str, name: str, function: Callable[..., Any]) -> None:
     """Register a user's function under a name, which parameters of this kind then accept.
 
     kind: one of `core.choices.KINDS`. Raises InputError for another kind, for a name that is not an
-    identifier or is taken, for an optimizer without a method `step`, and as `place_of` does.
+    identifier or is taken, for an optimizer without a method `step`, for an architecture that is no
+    class with `hidden` and the arguments NETWORK, and as `place_of` does.
     """
     if kind not in KINDS:
         raise InputError(f"{kind} cannot be registered: {nearest(kind, KINDS)}")
@@ -56,12 +58,34 @@ def register(kind: str, name: str, function: Callable[..., Any]) -> None:
         raise InputError(f"{name!r} is no name: letters, digits and underscores are needed")
     if kind == "optimizer" and not hasattr(function, "step"):
         raise InputError(f"optimizer={name}: {place} must be a class with step(gradients, rates)")
+    if kind == "architecture":
+        _require_architecture(f"architecture={name}", place, function)
     if name in KINDS[kind] and (name not in own or place_of(own[name]) != place):
         taken = f"is {place_of(own[name])}" if name in own else "is one of the program's"
         raise InputError(f"{kind}={name} {taken}: choose another name for {place}")
     own[name] = function
     places = {kind: {n: place_of(f) for n, f in own.items()} for kind, own in REGISTERED.items()}
     os.environ[NAMED] = json.dumps(places)
+
+
+NETWORK = ("channels", "classes", "norm", "multiplier")
+"""The arguments with which a network is made."""
+
+
+def _require_architecture(what: str, place: str, function: Callable[..., Any]) -> None:
+    """Raise InputError unless a user's class can be made, and has the last hidden layer."""
+    if not (inspect.isclass(function) and callable(getattr(function, "hidden", None))):
+        raise InputError(
+            f"{what}: {place} must be a class with hidden(x), derived from"
+            " runner.networks.convolutional.ConvolutionalClassifier"
+        )
+    try:
+        inspect.signature(function).bind(*NETWORK)
+    except TypeError as error:
+        signature = inspect.signature(function)
+        raise InputError(
+            f"{what} is called with ({', '.join(NETWORK)}), not as {function.__name__}{signature}"
+        ) from error
 
 
 def register_as_parent() -> None:

@@ -41,6 +41,7 @@ from runner.results.verdicts import lines as verdict_lines
 from runner.runs.files import write_atomically
 from runner.runs.provenance import REFERENCE, fingerprint
 from runner.runs.run import Run, load, stale_note
+from runner.runs.tables import sha256_of
 
 FILES = ("png", "pdf", "svg", "body.png", "header.json", "csv", "claims.csv", "caption.txt")
 """Endings of the files of a figure, in addition to its provenance. `png` has the header above the
@@ -306,6 +307,7 @@ class Figure:
             write_atomically(self.path("csv"), numbers.to_csv(index=False).encode())
             write_atomically(self.path("claims.csv"), judged.to_csv(index=False).encode())
             write_atomically(self.path("caption.txt"), caption.encode())
+            write_atomically(self.path("sums.json"), json.dumps(self._sums()).encode())
         except OSError as error:
             raise InputError(f"{folder} cannot be written ({error.strerror})") from error
         return judged
@@ -389,7 +391,18 @@ class Figure:
             before, now = ([[run[key] for key in keys] for run in runs] for runs in sides)
         except (OSError, ValueError, KeyError, TypeError, InputError):
             return False
-        return is_same and before == now and all(self.path(end).exists() for end in FILES)
+        return is_same and before == now and self._is_whole()
+
+    def _sums(self) -> dict[str, str]:
+        """Return the SHA-256 of each of the figure's files, by its ending."""
+        return {end: sha256_of(self.path(end)) for end in FILES}
+
+    def _is_whole(self) -> bool:
+        """Return whether all files are as the program has written them."""
+        try:
+            return json.loads(self.path("sums.json").read_text()) == self._sums()
+        except (OSError, ValueError):
+            return False
 
     def not_drawn(self) -> str:
         """Return a warning about values of parameters that the figure does not draw.

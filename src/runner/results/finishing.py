@@ -20,7 +20,7 @@ MARGIN = 0.08
 PARTS = "parts"
 """The folder for files that only the program reads, within the folder of the figures."""
 
-PART_ENDS = ("body.png", "header.json", "rules.json", "drawn-from")
+PART_ENDS = ("body.png", "header.json", "rules.json", "sums.json", "drawn-from")
 """The endings of these files."""
 
 

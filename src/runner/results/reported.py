@@ -13,6 +13,7 @@ from pathlib import Path
 from runner.core.catalogue import headline, package_of
 from runner.runs.files import write_atomically
 from runner.runs.run import OVERVIEW, Run
+from runner.runs.tables import sha256_of
 
 
 def report(run: Run) -> str:
@@ -32,7 +33,7 @@ def _summary(run: Run) -> str:
     made_of, stored = _made_of(run), run.folder / OVERVIEW
     with suppress(OSError, ValueError, KeyError, TypeError):
         known = json.loads(stored.read_text())
-        if known["made_of"] == made_of and (run.folder / "overview.png").is_file():
+        if known["made_of"] == made_of and known["drawn"] == _drawn(run):
             return str(known["summary"])
     from runner.results.preview import described, preview, summary_of  # late: matplotlib
 
@@ -41,8 +42,14 @@ def _summary(run: Run) -> str:
     with suppress(OSError):  # a complete run on a disk that is read only
         write_atomically(run.folder / "overview.png", png)
         write_atomically(run.folder / "overview.txt", described(run).encode())
-        write_atomically(stored, json.dumps({"made_of": made_of, "summary": text}).encode())
+        known = {"made_of": made_of, "drawn": _drawn(run), "summary": text}
+        write_atomically(stored, json.dumps(known).encode())
     return text
+
+
+def _drawn(run: Run) -> list[str]:
+    """Return the SHA-256 of the preview and of its caption. Raises OSError if one is missing."""
+    return [sha256_of(run.folder / name) for name in ("overview.png", "overview.txt")]
 
 
 def _made_of(run: Run) -> str:

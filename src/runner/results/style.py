@@ -531,7 +531,7 @@ def key(axes: Axes, names: Mapping[str, Look], **place: Any) -> None:
     """
     for look in names.values():
         look.line(axes, [], [])
-    options = {"fontsize": SMALL, "title_fontsize": SMALL, "borderaxespad": 0.2}
+    options: dict[str, Any] = {"fontsize": SMALL, "title_fontsize": SMALL, "borderaxespad": 0.2}
     options |= {"handlelength": 1.8, "alignment": "left"}
     drawn = axes.legend(axes.lines[-len(names) :], [*names], **options | place)
     for text, look in zip(drawn.get_texts(), names.values(), strict=True):

@@ -202,6 +202,10 @@ def about_old(folder: Path) -> str:
     )
 
 
+AGAIN_BY = "force=true computes the run again"
+"""What helps if a file is damaged that the command of a complete run does not write."""
+
+
 def problem(folder: Path) -> str | None:
     """Return in one line what is wrong with the files in a run's folder; None if nothing is.
 
@@ -221,7 +225,7 @@ def problem(folder: Path) -> str | None:
             # An unfinished run has no checksums to compare.
             return f"{run.result_path} is gone" if status == "complete" else None
         if status != "complete":
-            return f"{folder / 'provenance.json'} is not that of a complete run"
+            return f"{folder / 'provenance.json'} is not that of a complete run: {AGAIN_BY}"
         return _damage(run)
     except UnknownName:
         raise
@@ -237,8 +241,8 @@ def _damage(run: Run) -> str | None:
     for name, expected in result["tables"].items():
         table_bytes(folder / f"{name}.csv", expected)
     if "weights" in result and not holds(folder / WEIGHTS, result["weights"]):
-        return f"{folder / WEIGHTS} is damaged"
+        return f"{folder / WEIGHTS} is damaged: {AGAIN_BY}"
     others = {path.stem for path in folder.glob("*.csv")} - set(result["tables"])
     if others and (missing := others & set(rows_of(run.config.study))):
         return f"{folder / RESULT} says nothing of {', '.join(sorted(missing))}.csv"
-    return None if (folder / "run.log").exists() else f"{folder / 'run.log'} is gone"
+    return None if (folder / "run.log").exists() else f"{folder / 'run.log'} is gone: {AGAIN_BY}"

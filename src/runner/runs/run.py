@@ -26,6 +26,7 @@ from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig, TrainingConfig
 from runner.core.user_functions import place_of
+from runner.runs.files import write_atomically
 from runner.runs.folder_names import MARK, NAME, UNNAMED, folder_name, old_of, readable, with_hash
 from runner.runs.provenance import code_of
 from runner.runs.tables import read_table, sha256_of
@@ -126,6 +127,20 @@ class Run:
     def is_complete(self) -> bool:
         """Return whether the run has ended and all its tables have the recorded checksums."""
         return is_whole(self.folder)
+
+    def mend_config(self) -> bool:
+        """Write `config.yaml` again if it is not that of this run; return whether it was written.
+
+        Nothing is written on a disk that is read only.
+        """
+        with suppress(InputError):
+            if read_config(self.folder) == self.config:
+                return False
+        try:
+            write_atomically(self.folder / "config.yaml", self.config_text())
+        except OSError:
+            return False
+        return True
 
     def provenance(self) -> dict[str, Any]:
         """Return the content of `provenance.json`; an empty dictionary if it cannot be read."""

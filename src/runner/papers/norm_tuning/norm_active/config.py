@@ -84,7 +84,7 @@ class NormActive(StudyConfig):
         hidden = set(self.arms) & set(WITH_HIDDEN)
         if hidden and len(hidden) < len(self.arms):
             raise InputError(
-                f"arms: {' and '.join(sorted(hidden))} need a run of their own, since their shifts"
+                f"arms: {' and '.join(sorted(hidden))} need a separate run, since their shifts"
                 " have other learning rates"
             )
         if not set(self.arms) - set(OF_WEIGHTS):

@@ -23,7 +23,7 @@ LAYERS = {1: "first", 2: "second", 3: "output"}
 
 
 def say_others(tables: Tables) -> str:
-    """Return the headline of figure `what-others-saw`: what training does to the effective rank.
+    """Return the headline of figure `what-others-saw`: how training changes the effective rank.
 
     Raises NoRows unless the median of the untrained networks falls with the depth, and training
     raises it at every depth.

@@ -84,10 +84,7 @@ def without_dust(claims: pd.DataFrame) -> pd.DataFrame:
 
 
 def check_header(figure: KeptFigure, tables: dict) -> None:
-    """It has room, and no finding without its claims: as if nothing had been decided.
-
-    The finding of a figure without claims says numbers of its tables.
-    """
+    """It has room, and no finding without its claims: as if nothing had been decided."""
     above = figure.header(tables, figure.claims())
     assert not re.search(r"\bnan\b|\binf\b", above.finding)
     lines = in_two(above.finding)
@@ -96,11 +93,8 @@ def check_header(figure: KeptFigure, tables: dict) -> None:
         size = {"size": LARGE, "weight": "bold"} if line in lines else {"size": SMALL}
         text = picture.text(0.1 / WIDTH, 0.5, line, **size)
         assert text.get_window_extent().x1 < 100 * WIDTH, line
-    claims = figure.claims()
-    none = figure.header(tables, claims.assign(verdict="nothing of the kind"))
-    assert none.finding == (
-        upper(figure.headline.partition(": ")[2]) if len(claims) else above.finding
-    )
+    none = figure.header(tables, figure.claims().assign(verdict="nothing of the kind"))
+    assert none.finding == upper(figure.headline.partition(": ")[2])
     require_well_written("\n".join(lines).replace(" %", "\u00a0%"), above.what)
 
 

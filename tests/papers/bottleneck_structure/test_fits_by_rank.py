@@ -9,7 +9,7 @@ from in_memory import context, tables_of
 
 from runner.core.errors import InputError
 from runner.papers.bottleneck_structure.fits_by_rank.config import FitsByRank
-from runner.papers.bottleneck_structure.fits_by_rank.figures import draw_ranks, fitting, say_ranks
+from runner.papers.bottleneck_structure.fits_by_rank.figures import counted, draw_ranks, say_ranks
 from runner.papers.bottleneck_structure.fits_by_rank.study import narrow_network, run
 from runner.papers.bottleneck_structure.networks import differentiate
 from runner.papers.bottleneck_structure.rank_one.config import RankOne
@@ -56,7 +56,7 @@ def test_the_headline_counts_networks_that_fit_and_needs_rank_2_to_fit_more_ofte
     rows = index.to_frame(index=False, name=["rank", "samples", "replicate"])
     lost = (rows["rank"] == 1) & (rows["samples"] == 24) & (rows["replicate"] > 1)
     tables = {"metrics": rows.assign(error=lost * 1.0, parameter_norm=20.0 + rows["samples"])}
-    assert fitting(tables).loc[24].to_dict() == {1: 2, 2: 5}
+    assert counted(tables["metrics"]).loc[24].to_dict() == {1: 2, 2: 5}
     assert say_ranks(tables) == (
         "Of 5 initializations 5 of rank 1 and 5 of rank 2 fit 4 points; 2 and 5 fit 24"
     )

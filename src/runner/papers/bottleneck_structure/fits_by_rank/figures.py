@@ -3,19 +3,16 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
+from runner.papers.bottleneck_structure.fits_by_rank.tables import fitting
 from runner.papers.bottleneck_structure.looks import rank_look
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.rows import NoRows, Tables, nonempty, select
 from runner.results.style import name_ends, panel, sheet, ticks
 
-FIT = 0.1
-"""Summed squared error below which a network fits its points, as in study `rank_one`."""
 
-
-def fitting(tables: Tables) -> pd.DataFrame:
+def counted(metrics: pd.DataFrame) -> pd.DataFrame:
     """Return the number of networks that fit, by N (index) and rank (columns)."""
-    metrics = tables["metrics"]
-    return (metrics["error"] < FIT).groupby([metrics["samples"], metrics["rank"]]).sum().unstack()
+    return fitting(metrics).groupby(["samples", "rank"])["fits"].sum().unstack()
 
 
 def say_ranks(tables: Tables) -> str:
@@ -23,7 +20,7 @@ def say_ranks(tables: Tables) -> str:
 
     Raises NoRows unless ranks 1 and 2 were trained, and rank 2 fits the most points more often.
     """
-    fits, starts = fitting(tables), tables["metrics"]["replicate"].nunique()
+    fits, starts = counted(tables["metrics"]), tables["metrics"]["replicate"].nunique()
     if not {1, 2} <= {*fits} or fits[2].iloc[-1] <= fits[1].iloc[-1]:
         raise NoRows("networks of rank 2 do not fit more often")
     few, many = (fits.iloc[n] for n in (0, -1))
@@ -38,7 +35,7 @@ def draw_ranks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
     Returns the picture, and the table `metrics` with the column `fits`.
     """
-    metrics = tables["metrics"].assign(fits=lambda rows: rows["error"] < FIT)
+    metrics = fitting(tables["metrics"])
     picture, ((left, right),) = sheet(1, 2, height=4.2, gap=1.3, right=1.0, top=0.5)
     shares = metrics.groupby(["rank", "samples"])["fits"].mean()
     networks = metrics[metrics["fits"]]
@@ -69,7 +66,7 @@ FIGURES = [
         "bottleneck-ranks",
         draw_ranks,
         marks="dots: networks, lines: fractions (a) and medians (b)",
-        findings=[Finding(say_ranks)],
+        findings=[Finding(say_ranks, holds=["rank-2-fits-more"])],
         caption="Networks with one neuron (rank 1) or two neurons (rank 2) in each layer of the"
         " middle third learn the same N values of a function of rank 2 in the same way."
         " (a) shows which fraction fits (summed squared error below 0.1), (b) the squared parameter"

@@ -1,0 +1,16 @@
+"""The statement of figure `bottleneck-ranks`, a control for paper D's statements on rank 1."""
+
+from runner.papers.bottleneck_structure.fits_by_rank import quantities as q
+from runner.results.claims import ours
+
+CLAIMS = {
+    "bottleneck-ranks": [
+        ours(
+            "rank-2-fits-more",
+            "trained in the same way on the same points of a rank-2 function, networks of rank 2"
+            " fit at more numbers of points than networks of rank 1",
+            "supplementary to paper D, sections 3.1 and 4.1",
+            q.more_fits().above(0),
+        ),
+    ]
+}

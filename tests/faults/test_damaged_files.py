@@ -54,7 +54,17 @@ def test_what_only_the_computation_can_write_has_a_hint(made, name):
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("end", [*FILES, "sums.json", "provenance.json"])
+def test_a_figure_without_checksums_is_current_while_its_files_exist(made):
+    figure = paper_figure(FIGURE, ["scale=smoke", f"outputs={made}"])
+    for end, is_current in (("sums.json", True), ("svg", False)):
+        path = figure.path(end)
+        content = path.read_bytes()
+        path.unlink()
+        assert figure.is_current() == is_current
+        path.write_bytes(content)
+
+
+@pytest.mark.parametrize("end", [*FILES, "provenance.json"])
 def test_a_figure_with_a_damaged_file_is_made_again(made, end, monkeypatch, capsys):
     figure = paper_figure(FIGURE, ["scale=smoke", f"outputs={made}"])
     path = figure.path(end)

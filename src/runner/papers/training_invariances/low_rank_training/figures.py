@@ -288,10 +288,6 @@ def draw_beyond_the_flow(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, pd.concat(drawn)
 
 
-NAMED_AT = {"SGD": (-11, -3), "momentum": (-11, -17), "AdamW": (-28, -2)}
-"""Offset of a method's name from its last point, in points."""
-
-
 SMALLEST = 3e-4
 """Smallest ratio on the axis of panel (a); smaller ones are drawn as zero."""
 
@@ -310,7 +306,6 @@ def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
     x = np.geomspace(*ends_at) if ends_at[0] > 0 else np.ones(1)
     guide(axes, x, np.exp(-x))
     axes.set(xscale="log", xlim=ends_at)
-    stacked = 0
     for method, of_method in shown.groupby("method"):
         of_method = of_method.assign(**{name: position(of_method[name]) for name in SPREAD})
         look = METHODS[method]
@@ -318,15 +313,11 @@ def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
         if form["markersize"] > 6:
             form |= {"markerfacecolor": "none", "markeredgewidth": 1.5}
             form |= {"markeredgecolor": look.color}
-        _bars(axes, of_method["exponent"], of_method, look, **form)
-        at = of_method.loc[of_method["exponent"].idxmax()]
-        away, side = NAMED_AT.get(method, (-9, 0)), "right"
-        if at["exponent"] < ends_at[1] / 3:
-            away, side, stacked = (9, -13 * stacked), "left", stacked + 1
-        options = {"xytext": away, "textcoords": "offset points", "ha": side, "size": SMALL}
-        text = f"{method}\nshrinks less" if at["median"] > 1.5 * np.exp(-at["exponent"]) else method
-        look.name(axes, at["exponent"], at["median"], text, **options)
-    QUIET.note(axes, 0.04, 0.2, "dotted: gradient\nflow, exp(−2λT)")
+        _bars(axes, of_method["exponent"], of_method, look, label=method, **form)
+    QUIET.line(axes, [], [], label="gradient flow,\nexp(−2λT)")
+    names = axes.legend(loc="lower left", bbox_to_anchor=(0, 0.13), fontsize=SMALL)
+    for text in names.get_texts():
+        text.set_color(METHODS[text.get_text()].ink if text.get_text() in METHODS else QUIET.ink)
     ticks(axes.yaxis, [0.001, 0.01, 0.1, 1])
     ticks_within(axes.xaxis, 0.01, 0.1, 1, 10)
     return drawn

@@ -176,7 +176,7 @@ def with_twins(figure: Figure) -> tuple[Figure, dict[str, pd.DataFrame]]:
 
 
 BY_BLOCKS = {"sparse-threshold": "twenty blocks of replicates, whatever their number"}
-CHOSEN = {"norm-schedules": "the last five replicates choose rates", "norm-start": "likewise"}
+CHOSEN = {"norm-schedules": "all other replicates choose the rates"}
 
 
 CHEAP = ("beyond-gradient-flow", "bottleneck-theorems", "norm-budget", "rank-starts")

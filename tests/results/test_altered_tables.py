@@ -37,7 +37,6 @@ OWN_TABLES = {
     ("norm-active", "as-good-as-dense"),
     ("norm-active", "axes-decide"),
     ("constructions", "wide-full-rank"),
-    ("fig5", "sparse-exact"),
     ("bottleneck-recipes", "slope-is-rank-trained"),
     ("bottleneck-recipes", "affine-norm-annealed"),
     ("bottleneck-recipes", "rank-falls-trained"),

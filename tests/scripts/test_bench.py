@@ -22,7 +22,6 @@ PLAIN = {
     "bn_only",
     "fits_by_rank",
     "norm_active",
-    "norm_classifier",
     "norm_finetuning",
     "practical_layers",
     "rank_gradients",

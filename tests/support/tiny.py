@@ -19,7 +19,6 @@ TINY = {
     "linear": {"depths": [2, 3], "width": 2, "rank": 1, "iterations": 5},
     "low_rank_training": {"width": 4, "channels": 2, "samples": 6, "epochs": 2},
     "norm_finetuning": {"width": 2, "learning_rates": [0.1], "batch_size": 16},
-    "norm_classifier": {"target_width": 3, "steps": 3},
     "norm_active": {"target_width": 2, "steps": 5, "test_samples": 60, "batch_size": 20}
     | {"selection_replicates": 2, "learning_rates": [0.1, 0.2]},
     "norm_layers": {"target_width": 3, "batch_sizes": [4], "samples": 20},
@@ -95,7 +94,6 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
         *({"optimizer": name, "weight_decays": [0.0, 0.1]} for name in ("momentum", "adamw")),
         {"architecture": "conv", "loss_function": "cross_entropy", "classes": 3, "minibatches": 2},
     ],
-    "norm_classifier": [{}],
     "norm_finetuning": [
         {**CHOOSING, "replicates": 1},
         {"start": "pretrained", "arms": choices("norm_finetuning", "arms")},

@@ -79,5 +79,11 @@ def test_long_trainings_and_choosing_networks_are_told_apart():
 def test_the_picture_names_and_counts_what_it_draws():
     picture, drawn = draw_active(told())
     texts = {text.get_text() for text in picture.findobj(Text)}
-    assert {"dense network", "γ,\n2 d² units", "γ = Q p", "43 of 48", "20 of 48"} <= texts
+    assert {
+        "dense network",
+        "γ,\n2 d² units",
+        "γ in random axes,\nκ of K",
+        "43 of 48",
+        "20 of 48",
+    } <= texts
     assert len(drawn) == len(FOUND)

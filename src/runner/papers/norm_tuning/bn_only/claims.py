@@ -14,22 +14,8 @@ RIGHT = "paper A, Appendix E, figure 4 right"
 SMALL = 0.01
 SQUARE, SPARSE, SPARSEST = (f"m == d ** 2 and p == {p}" for p in (1, 0.2, 0.05))
 FULL_RANK = "numerical_rank == d ** 2"
-CONNECTED = f"{SPARSE} and (1 - (1 - p) ** d) ** (2 * d ** 2) >= 0.8"
 SCHEDULES = "paper A, Appendix E, training details"
 BOTH = (t.TEACHER, t.STUDENT)
-ADAM_ON, SGD_ON, SHIFTED = (
-    t.KEPT_ON.format(t.ADAM),
-    t.KEPT_ON.format(t.SGD),
-    t.SHIFTED.format(t.ADAM),
-)
-COORDINATES = t.COORDINATES.format(t.ADAM)
-JUDGED = f"d <= {t.LARGEST}"
-TWICE = f"{JUDGED} and m == 2 * d ** 2"
-QUESTION = "supplementary to paper A, Section 5: whether SGD can find the solution"
-ACTIVE = (
-    "every hidden ReLU is active at every step: the shifts are those of Lemma 7, and only the γ of"
-    " the first layer is trained"
-)
 COPY = "the copy is the construction from a dense network that was trained on the target's outputs"
 
 CLAIMS = {
@@ -88,15 +74,6 @@ CLAIMS = {
     ],
     "fig5": [
         Claim(
-            "sparse-exact",
-            "at width d² with 20 % nonzero weights, the construction equals its target wherever"
-            " its linear system has full rank (d: target width)",
-            "paper A, Theorem 3",
-            q.error_over_rounding(t.TEACHER, CONNECTED).given(FULL_RANK).always("<=", 1),
-            note="at every d at which all hidden units are connected with probability 0.8 or more;"
-            " mean squared distance from the source at most {source_mse.max:.2g}",
-        ),
-        Claim(
             "sparse-small-d",
             "with 20 % nonzero weights at the smallest target width, the construction from the"
             " target is worse than SGD, and a dense network's copy is much worse than this network",
@@ -144,68 +121,6 @@ CLAIMS = {
             f"supplementary to {LEFT}: SGD may be given too few samples",
             [q.loss_by_budget(s).above(SMALL) for s in (t.SGD, t.ADAM)],
             note="d: width of the target; all γ and β are trained, and nothing else",
-        ),
-    ],
-    "norm-start": [
-        ours(
-            "kept-on-small",
-            "with active hidden ReLUs and only γ trained, Adam ends at an error below 1 %, at"
-            " target widths d = 5 and 10 and every width from d² to 4 d²",
-            QUESTION,
-            q.loss(ADAM_ON, JUDGED).below(SMALL),
-            needs={"target_width": 2},
-            note=ACTIVE,
-        ),
-        ours(
-            "kept-on-beats-usual",
-            "with active hidden ReLUs and only γ trained, Adam ends below a third of its"
-            " error from γ = 1 and β = 0, at target widths 5 and 10",
-            QUESTION,
-            q.ratio(t.ADAM, ADAM_ON, JUDGED).above(3),
-            needs={"target_width": 2},
-            note=ACTIVE,
-        ),
-        ours(
-            "kept-on-beats-usual-sgd",
-            "with active hidden ReLUs and only γ trained, SGD ends at a smaller error than"
-            " from γ = 1 and β = 0, at target widths 5 and 10",
-            QUESTION,
-            q.ratio(t.SGD, SGD_ON, JUDGED).above(1),
-            needs={"target_width": 2},
-            note=ACTIVE,
-        ),
-        ours(
-            "found-at-twice",
-            "with active hidden ReLUs and only γ trained, Adam finds the exact solution at"
-            " width 2 d² in more than a quarter of the networks (target widths d = 5 and 10)",
-            QUESTION,
-            q.share_of_found(ADAM_ON, TWICE, t.EXACT).above(0.25),
-            note=ACTIVE,
-        ),
-        ours(
-            "not-found-at-square",
-            "with active hidden ReLUs and only γ trained, Adam finds the exact solution at"
-            " width d² in fewer than a quarter of the networks (target widths d = 5 and 10)",
-            QUESTION,
-            q.share_of_found(ADAM_ON, f"{JUDGED} and {SQUARE}", t.EXACT).below(0.25),
-            note=ACTIVE,
-        ),
-        ours(
-            "condition-is-why",
-            "in coordinates in which the matrix K of the linear system is the identity, Adam finds"
-            " the exact solution at width d² in more than a quarter of the networks (target widths"
-            " d = 5 and 10)",
-            QUESTION,
-            q.share_of_found(COORDINATES, f"{JUDGED} and {SQUARE}", t.EXACT).above(0.25),
-            note=ACTIVE,
-        ),
-        ours(
-            "shift-helps",
-            "if β in the first layer is initially 4 instead of 0, Adam on all γ and β ends at a"
-            " smaller error, at target widths 5 and 10",
-            QUESTION,
-            q.ratio(t.ADAM, SHIFTED, JUDGED).above(1),
-            needs={"target_width": 2},
         ),
     ],
     "norm-schedules": [

@@ -25,7 +25,6 @@ from runner.papers.norm_tuning.bn_only.config import SHIFT_MARGIN
 from runner.papers.norm_tuning.bn_only.tables import (
     at_best_rates,
     by_budget,
-    judged,
     with_series,
 )
 from runner.results.quantities import Tables, quantity
@@ -94,23 +93,6 @@ def loss(tables: Tables, series: Series, where: str) -> pd.DataFrame:
     """
     losses = [_loss(tables, where, name) for name in np.atleast_1d(series)]
     return pd.concat(losses).rename("value").reset_index()
-
-
-@quantity(
-    "fraction of the networks of all d that {series} brings to an error below {least}",
-    numbers="counts",
-    needs={"target_width": 2},
-    of="networks",
-)
-def share_of_found(tables: Tables, series: str, where: str, least: float) -> pd.DataFrame:
-    """Return how many networks of a method have a test error below `least`.
-
-    The single row has this number in `count`, and the number of all networks in `n`. series: the
-    name of a method, as "sgd". where: a condition on the columns d, m and p, as for
-    `DataFrame.query`. Raises NoRows if no network meets the condition.
-    """
-    errors = _loss(tables, where, series)
-    return pd.DataFrame([{"count": int((errors < least).sum()), "n": len(errors)}])
 
 
 @quantity(
@@ -185,8 +167,8 @@ def schedule_ratio(tables: Tables, top: str, bottom: str) -> pd.DataFrame:
 
     There is a row for each target width d and replicate, with the ratio in `value`. The column
     `inside_grid` is false if one of the best rates is the smallest or largest one that was tried.
-    Other replicates choose the best rates. top, bottom: schedules, as `constant`, `cosine` or
-    `exponential`. Raises NoRows if only replicates that choose rates were run.
+    All other replicates choose the best rates of a replicate. top, bottom: schedules, as
+    `constant`, `cosine` or `exponential`. Raises NoRows if only one replicate was run.
     """
     rows = at_best_rates(tables["metrics"]).rename(columns=SYMBOLS)
     rows = rows.set_index(["schedule", "d", "replicate"])
@@ -209,7 +191,7 @@ def schedule_ratio_at(tables: Tables, top: str, bottom: str, where: str) -> pd.D
     condition on columns such as d and `rate`, as for `DataFrame.query`. Raises NoRows if no network
     meets the condition.
     """
-    rows = judged(tables["metrics"]).rename(columns=SYMBOLS | {"learning_rate": "rate"})
+    rows = tables["metrics"].rename(columns=SYMBOLS | {"learning_rate": "rate"})
     rows = nonempty(rows.query(where), f"networks of {where}")
     errors = rows.set_index(["schedule", "d", "rate", "replicate"])["relative_mse"].fillna(np.inf)
     return (errors[top] / errors[bottom]).rename("value").reset_index()

@@ -20,15 +20,6 @@ KEPT_ON, COORDINATES, SHIFTED, FROM_ACTIVE = (
 )
 """Series of the trained frozen network by `trained` and `start`, for an optimizer."""
 
-EXACT = 1e-6
-"""Error / variance below which a trained network is an exact solution."""
-
-LARGEST = 10
-"""Largest target width that the claims of `norm-start` judge."""
-
-CHOOSING = 5
-"""Number of replicates of `norm-schedules` that choose the learning rates."""
-
 
 def with_series(metrics: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with a new column `series`: the method together with how it is trained.
@@ -98,31 +89,21 @@ def by_width(metrics: pd.DataFrame) -> pd.DataFrame:
     return rows.merge(wide[alike].drop_duplicates())
 
 
-def _chooses(metrics: pd.DataFrame) -> pd.Series:
-    """Return which rows are of the last five replicates, which choose learning rates."""
-    return metrics["replicate"] >= metrics["replicate"].nunique() - CHOOSING
-
-
-def judged(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the replicates that claims are tested on: all except the last five.
-
-    The last five replicates choose learning rates. Raises NoRows if no other replicate was run.
-    """
-    what = f"replicates beside the {CHOOSING} that choose rates"
-    return nonempty(metrics[~_chooses(metrics)], what)
-
-
 def at_best_rates(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows at the best learning rate of each target width and schedule.
+    """Return for each network, target width and schedule the row at the rate that others choose.
 
-    The best rate has the smallest median error on the last five replicates, which are then
-    excluded. The new column `inside_grid` is false if this rate is the smallest or largest one that
-    was tried, since a rate outside may be better. metrics: the table `metrics`. Raises NoRows if no
-    replicate remains.
+    This rate has the smallest median error over all replicates but the network's own. The new
+    column `inside_grid` is false if it is the smallest or largest rate that was tried, since a rate
+    outside may be better. metrics: the table `metrics`. Raises NoRows if there is one replicate.
     """
-    plan = ["target_width", "schedule"]
-    errors = metrics[_chooses(metrics)].fillna({"test_mse": np.inf})
-    medians = errors.groupby([*plan, "learning_rate"])["test_mse"].median()
-    best = medians.loc[medians.groupby(plan).idxmin()].index.to_frame(index=False)
-    rows, ends = judged(metrics).merge(best), metrics["learning_rate"].agg(["min", "max"])
+    plan, rows = ["target_width", "schedule"], metrics.fillna({"test_mse": np.inf})
+    grid = rows.set_index([*plan, "learning_rate", "replicate"])["test_mse"].unstack()
+    chosen = []
+    nonempty(grid.columns[1:].to_series(), "other replicates that choose rates")
+    for replicate in grid:
+        medians = grid.drop(columns=replicate).median(axis=1)
+        best = medians.loc[medians.groupby(plan).idxmin()].index.to_frame(index=False)
+        chosen.append(best.assign(replicate=replicate))
+    ends = metrics["learning_rate"].agg(["min", "max"])
+    rows = metrics.merge(pd.concat(chosen))
     return rows.assign(inside_grid=~rows["learning_rate"].isin(ends))

@@ -1,1 +1,0 @@
-"""Study `norm_classifier`: a digit classifier, its exact copy, and trained copies."""

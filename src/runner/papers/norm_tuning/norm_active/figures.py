@@ -69,7 +69,7 @@ def draw_rows(axes: Axes, rows: pd.DataFrame, shown: list[tuple[str, int]], squa
             axes.plot([evidence.low, evidence.high], [y, y], color=look.color, linewidth=1.6)
             look.line(axes, [evidence.estimate], [y], linestyle="")
             text = f"{part['count'].iloc[0]} of {part['n'].iloc[0]}"
-            text += f" (d = {d})" if len(widths) > 1 else ""
+            text += f" (d = {d:g})" if len(widths) > 1 else ""
             look.name(axes, 1.05, y, text, ha="left", transform=axes.get_yaxis_transform())
     ticks(axes.yaxis, range(len(here)), [label(*key, square) for key in here])
     axes.set_ylim(len(here) - 0.5, -0.5)
@@ -86,7 +86,7 @@ def draw_active(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """
     rows = networks(tables)
     picture, ((left, right),) = sheet(1, 2, height=5.2, left=1.75, right=0.9, gap=2.75)
-    d = " and ".join(f"{d}" for d in sorted(rows["d"].unique()))
+    d = " and ".join(f"{d:g}" for d in sorted(rows["d"].unique()))
     for axes, shown, square in ((left, WIDTHS, False), (right, AXES, True)):
         with or_empty(axes):
             draw_rows(axes, rows, shown, square)

@@ -82,7 +82,6 @@ rate is chosen on two replicates instead of one.
 
 HOURS_AT_PAPER = {
     ("norm-finetuning",): 43_000.0,
-    ("norm-active",): 0.3,
     ("bottleneck-ranks",): 0.7,
     ("bottleneck-rates",): 3.0,
     ("rank-or-size",): 8.0,

@@ -139,6 +139,7 @@ def test_a_figure_is_drawn_and_explained_and_its_claims_come_out_as_kept(
     """
     pictures = []
     monkeypatch.setattr(results, "save", lambda picture, path: pictures.append(picture))
+    monkeypatch.setattr(results.Figure, "_sums", lambda figure: {})  # of files that save writes
     figure = KeptFigure.of(folder, tmp_path)
     tables = figure.tables()
     judged = figure.save(tables)

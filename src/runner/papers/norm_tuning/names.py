@@ -161,7 +161,7 @@ NAMES = {
         ),
         "singular_scales": Name(
             "p with γ = V p",
-            Look(PURPLE, "v"),
+            Look(PURPLE, "v", DASHED),
             "γ in the axes of K,\nκ of K",
             rule="Adam on p with γ = V p",
         ),

@@ -7,13 +7,14 @@ layers. The function f*(x) = x / sqrt(2) on the square [-sqrt 3, sqrt 3]^2 has r
 """
 
 from collections.abc import Iterator
+from functools import partial
 from math import lcm, sqrt
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.studies import Context
+from runner.core.studies import Context, Measured, network_name
 from runner.papers.bottleneck_structure.fits_by_rank.config import FitsByRank
 from runner.papers.bottleneck_structure.fits_by_rank.rows import NarrowNetwork
 from runner.papers.bottleneck_structure.networks import Network, random_network
@@ -27,8 +28,11 @@ BIAS = 2.0
 """Initial bias of the first layer of the middle third: its neurons are active for most inputs."""
 
 
-def run(config: FitsByRank, context: Context) -> Iterator[NarrowNetwork]:
-    """Train the networks of all ranks, N and replicates together; yield a row for each network."""
+def run(config: FitsByRank, context: Context) -> Iterator[NarrowNetwork | Measured]:
+    """Train the networks of all ranks, N and replicates together; yield a row for each network.
+
+    The rows of the user's function `measure`, if there is one, are yielded, too.
+    """
     order = [
         (k, N, r) for k in config.ranks for N in config.samples for r in range(config.replicates)
     ]
@@ -51,6 +55,9 @@ def run(config: FitsByRank, context: Context) -> Iterator[NarrowNetwork]:
         network, inputs = stack.network(n), points[N, r]
         norm, error = float(network.parameter_norm()), N * network.cost(inputs, inputs / sqrt(2))
         yield NarrowNetwork(k, N, r, parameter_norm=norm, error=error)
+        name = network_name(f"rank_{k}", samples=N, width=config.width)
+        now = partial(network.traced, inputs)
+        yield from context.hand_over(name, r, config.steps, now)
 
 
 def draw_points(config: FitsByRank, N: int, replicate: int) -> Float[Tensor, "N 2"]:

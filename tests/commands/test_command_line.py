@@ -20,7 +20,8 @@ from runner.papers.batch_norm_rank.pretraining.config import Pretraining
 from runner.results.claims import COLUMNS
 
 SMOKE = ("scale=smoke", "device=cpu", "threads=1")
-TINY = (*SMOKE, "target_width=3", "train_samples=2000", "test_samples=500", "replicates=3")
+SMALL = (*SMOKE, "test_samples=500", "replicates=3")
+TINY = (*SMALL, "train_samples=2000")  # the study's smallest runs
 
 
 def test_wrong_input_in_a_separate_process_ends_in_one_line_and_code_2(command):
@@ -69,7 +70,7 @@ def test_make_help_lists_the_targets_for_users_and_help_all_the_others():
 
 
 def test_one_run_prints_its_table_and_draws_a_preview(command, tmp_path):
-    done = command("study=bn_only", *TINY, "sparsity=0.37")
+    done = command("study=bn_only", *TINY, "target_width=3", "sparsity=0.37")
     assert done.returncode == 0, done.stderr
     assert "construction from the target" in done.stdout and "metrics.csv  12 rows" in done.stdout
     (picture,) = tmp_path.glob("runs/bn_only/*/overview.png")
@@ -137,7 +138,7 @@ def test_a_failing_run_does_not_stop_the_others(command, tmp_path):
 
 
 def test_ctrl_c_marks_the_run_interrupted_and_the_same_command_goes_on(command, tmp_path):
-    arguments = (*TINY, "train_samples=500000", "checkpoint_seconds=0")
+    arguments = (*SMALL, "target_width=3", "train_samples=500000", "checkpoint_seconds=0")
     process = warm.Process("-m", "runner", *arguments, f"outputs={tmp_path}")
     deadline = time.monotonic() + 120
     while not list(tmp_path.glob("runs/bn_only/*/checkpoint.safetensors")):
@@ -155,7 +156,7 @@ def test_ctrl_c_marks_the_run_interrupted_and_the_same_command_goes_on(command, 
 
 def test_ctrl_c_marks_every_run_of_a_pool(tmp_path):
     """As a terminal does, which interrupts all processes of the command."""
-    arguments = (*TINY, "train_samples=500000", "checkpoint_seconds=0", "target_width=2,3")
+    arguments = (*SMALL, "train_samples=500000", "checkpoint_seconds=0", "target_width=2,3")
     pool = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2", f"outputs={tmp_path}")
     command = [sys.executable, "-m", "runner", "-m", *arguments, *pool]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}

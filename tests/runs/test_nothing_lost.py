@@ -43,9 +43,18 @@ def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(study, tmp_path
 
 
 def command(outputs: Path, *more: str) -> list[str]:
-    sizes = [f"{key}={value}" for key, value in TINY.items() if key != "target_width"]
-    settings = ["device=cpu", "threads=1", "replicates=2", f"outputs={outputs}"]
-    return ["-m", "runner", "-m", *sizes, *settings, *more]
+    """A small sweep. more: further words, which may replace the sizes."""
+    typed = {word.partition("=")[0] for word in more}
+    sizes = {key: value for key, value in {**TINY, "replicates": 2}.items() if key not in typed}
+    settings = ["device=cpu", "threads=1", f"outputs={outputs}"]
+    return [
+        "-m",
+        "runner",
+        "-m",
+        *(f"{key}={value}" for key, value in sizes.items()),
+        *settings,
+        *more,
+    ]
 
 
 def test_two_processes_on_one_sweep_share_the_work(tmp_path):

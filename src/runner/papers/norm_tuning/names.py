@@ -185,7 +185,7 @@ NAMES = {
         ),
         "from_active": Name(
             "γ and shifts, ReLUs initially active",
-            Look(BLUE),
+            Look(BLUE, dashes=DASHED),
             "γ and shifts,\nfrom active ReLUs",
             "Adam on γ and all shifts from active ReLUs",
         ),
@@ -197,7 +197,7 @@ NAMES = {
         ),
         "from_zero at rates of from_active": Name(
             "γ and shifts from shifts of 0, learning rates as from active ReLUs",
-            Look(NAVY, "D", hollow=True),
+            Look(NAVY, "D", DASHED, hollow=True),
             "from shifts of 0,\nequal rates",
             "Adam on γ and all shifts from shifts of 0, at the rates from active ReLUs",
         ),

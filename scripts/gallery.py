@@ -10,7 +10,7 @@ benchmarks between the marks in README.md and docs/*.md. None of these is typed 
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from io import BytesIO
 from itertools import product
 from pathlib import Path
@@ -20,7 +20,9 @@ import functions
 import overview
 import pandas as pd
 import seeds
+import statements
 from bench.timing import machine_name
+from markdown_table import table
 from PIL import Image
 
 from runner.commands.gallery_data import Entry, claims_of, collect, reason
@@ -82,6 +84,8 @@ rate is chosen on two replicates instead of one.
 
 HOURS_AT_PAPER = {
     ("norm-finetuning",): 43_000.0,
+    ("invariants-in-practice",): 0.2,
+    ("what-others-saw",): 0.2,
     ("bottleneck-ranks",): 0.7,
     ("bottleneck-rates",): 3.0,
     ("rank-or-size",): 8.0,
@@ -214,13 +218,6 @@ def findings(reference: Path) -> str:
         page = f"**[{letter}](docs/paper-{letter.lower()}.md)**"
         rows.append([page, title, about_papers()[letter]["claims"], result.found, *numbers])
     return table(heads, rows, right=3)
-
-
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: int = 0) -> str:
-    """Return a table in Markdown. right: how many of the last columns are right-aligned."""
-    lines = [heads, ["---"] * (len(heads) - right) + ["--:"] * right]
-    lines += [[cell.replace("|", "\\|") for cell in row] for row in rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines).replace(" %", f"{NBSP}%")
 
 
 def figures(reference: Path) -> str:
@@ -529,6 +526,7 @@ def main() -> int:
         draw_pictures(REFERENCE, PICTURES)
         (PICTURES / "README.md").write_text(captioned(REFERENCE))
         INDEX.write_text(index(REFERENCE))
+        statements.PAGE.write_text(statements.page(REFERENCE, totals(REFERENCE)))
         write_picture(PICTURES / "overview.png", overview.drawn(REFERENCE))
         column = KeptFigure.of(REFERENCE / SCALE / "fig4").draw(style="paper", size="column")
         write_picture(PICTURES / "column.png", as_bytes(column, dpi=200))

@@ -95,7 +95,8 @@ def check_header(figure: KeptFigure, tables: dict) -> None:
         assert text.get_window_extent().x1 < 100 * WIDTH, line
     none = figure.header(tables, figure.claims().assign(verdict="nothing of the kind"))
     assert none.finding == upper(figure.headline.partition(": ")[2])
-    require_well_written("\n".join(lines).replace(" %", "\u00a0%"), above.what)
+    words = ("\n".join(lines), above.what)
+    require_well_written(*(text.replace(" %", "\u00a0%") for text in words))
 
 
 def require_well_written(*texts: str) -> None:

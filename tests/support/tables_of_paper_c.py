@@ -251,7 +251,7 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "drift divided by initial size, depth 6": conserved,
     "quantity": first_order,
     "convergence order of the drift": practice,
-    "Adam: order of the drift": adam,
+    "Adam: convergence order of the drift": adam,
     "last inner layer, Gaussian data": what_grows,
     "exponent of log t, Gaussian data": exponents,
     "layer, Gaussian data": bounds,

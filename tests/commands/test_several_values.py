@@ -136,7 +136,7 @@ def test_a_figure_of_two_seeds_has_the_networks_of_both(tmp_path, name):
     require_union(
         measured(figure, figure.tables()), [measured(part, part.tables()) for part in parts]
     )
-    assert figure.header().what.endswith(" of each of the seeds 1 and 2")
+    assert " of each of the seeds 1 and 2" in figure.header().what
     assert "of each of the seeds 1 and 2; scale: smoke" in " ".join(figure.caption().split())
     figure.register_rules()
     assert figure.provenance()["rules"] == {}, "no verdict of several seeds is pre-registered"

@@ -60,7 +60,8 @@ def main() -> int:
         finally:
             print(end="", flush=True)  # fails here at the latest if the reader has ended
     except (InputError, RunFailed) as error:
-        show_traceback()
+        if not any(word.startswith("--info") for word in sys.argv):  # which logs as much as verbose
+            show_traceback()
         print(f"error: {error}", file=sys.stderr)
         return 1 if isinstance(error, RunFailed) else 2
     except KeyboardInterrupt:

@@ -156,7 +156,7 @@ def test_ctrl_c_marks_the_run_interrupted_and_the_same_command_goes_on(command, 
 
 def test_ctrl_c_marks_every_run_of_a_pool(tmp_path):
     """As a terminal does, which interrupts all processes of the command."""
-    arguments = (*SMALL, "train_samples=500000", "checkpoint_seconds=0", "target_width=2,3")
+    arguments = (*SMALL, "train_samples=5000000", "checkpoint_seconds=0", "target_width=2,3")
     pool = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2", f"outputs={tmp_path}")
     command = [sys.executable, "-m", "runner", "-m", *arguments, *pool]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}

@@ -56,10 +56,11 @@ def test_a_file_with_a_byte_order_mark_is_named(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("text", ["import sys\nsys.exit()", "raise SystemExit('x')", "exit(0)"])
 def test_methods_that_end_the_program_end_no_command(text, tmp_path, monkeypatch, capsys):
-    (tmp_path / "ending").mkdir()
-    (tmp_path / "ending" / "methods.py").write_text(text)
+    folder = tmp_path / tmp_path.name  # a module of its own for each test
+    folder.mkdir()
+    (folder / "methods.py").write_text(text)
     monkeypatch.setenv(catalogue.FOLDERS, "")
-    words = ["--config-dir", str(tmp_path / "ending"), "study=example20", "--dry-run"]
+    words = ["--config-dir", str(folder), "study=example20", "--dry-run"]
     assert check_only(words, monkeypatch) == 0
     shown = capsys.readouterr()
     assert "methods.py cannot be imported (SystemExit" in shown.err and shown.out

@@ -2,10 +2,9 @@
 
 import pandas as pd
 
-FIT = 0.1
-"""Summed squared error below which a network fits its points, as in study `rank_one`."""
+from runner.papers.bottleneck_structure.fits import FITTED
 
 
 def fitting(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the networks with a column `fits`."""
-    return metrics.assign(fits=metrics["error"] < FIT)
+    """Return the networks with a column `fits`: a summed squared error below FITTED."""
+    return metrics.assign(fits=metrics["error"] < FITTED)

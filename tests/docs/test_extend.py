@@ -58,7 +58,9 @@ def test_a_study_that_reads_a_file_has_another_run_for_another_file(tmp_path):
     ]:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(code)
-    (command,) = re.findall(r"```sh\n(.*my_studies.*)\n```", PAGE)
+    writes_file, command = re.findall(r"```sh\n(.*)\n(.*my_studies.*)\n```", PAGE)[0]
+    carried_out(writes_file, tmp_path)
+    assert np.load(tmp_path / "weights.npz")["W"].shape == (8, 5)
     for scale in (1, 1, 2):
         np.savez(tmp_path / "weights.npz", W=scale * np.eye(2))
         carried_out(command, tmp_path)

@@ -21,6 +21,7 @@ differences up to DRIFT and absolute differences up to ROUNDING are always chanc
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,26 @@ ROWS = "(rows)"
 ORDER, SIDE = "order of rows", "side"
 
 
+@dataclass(frozen=True)
+class Difference:
+    """Our value and theirs in each row, their distance, and the distance that chance explains.
+
+    Series over the rows. of_point: the values are medians of a point, not numbers of a row.
+    """
+
+    ours: pd.Series
+    theirs: pd.Series
+    distance: pd.Series
+    tolerance: pd.Series
+    of_point: bool = False
+
+    @property
+    def share(self) -> pd.Series:
+        """Return the distance as a fraction of the tolerance; 0 where nothing can be compared."""
+        with np.errstate(all="ignore"):
+            return (self.distance / self.tolerance).fillna(0.0)
+
+
 def compare(new: pd.DataFrame, kept: pd.DataFrame, row_class: type[Row] | None) -> pd.DataFrame:
     """Compare two tables of the same runs; return a frame with a line for each compared column.
 
@@ -87,30 +108,40 @@ def compare(new: pd.DataFrame, kept: pd.DataFrame, row_class: type[Row] | None) 
     rows = sides[0].merge(sides[1], "outer", [*keys, ORDER], suffixes=suffixes, indicator=SIDE)
     lines = [_compare_rows(rows, keys, row_class)]
     rows = rows[rows[SIDE] == "both"]
+    names = [name for name in kept if name in new and name not in [*keys, *apart]]
+    lines += [_compare_column(name, rows, keys, names) for name in names]
+    return pd.DataFrame(lines, columns=list(COLUMNS))
+
+
+def _compare_column(name: str, rows: pd.DataFrame, keys: list[str], names: list[str]
+                    ) -> tuple[Any, ...]:  # fmt: skip
+    """Return the line about a column.
+
+    rows: the rows that both tables have, with the columns `<name> A` and `<name> B`. names: all
+    columns that are compared.
+    """
+    a, b = rows[f"{name} A"], rows[f"{name} B"]
     point_keys = [key for key in keys if key != "replicate"]
     points = rows.groupby(point_keys, dropna=False).ngroup() if point_keys else rows[ORDER] * 0
-    names = [name for name in kept if name in new and name not in [*keys, *apart]]
-    has_errors = any(name.endswith("_se") for name in names)
-    for name in names:
-        a, b = rows[f"{name} A"], rows[f"{name} B"]
-        judged = _compare_values(a, b, points)
-        if _is_number(a) and _is_number(b):
-            error = ERROR_OF_ERROR * b if name.endswith("_se") else rows.get(f"{name}_se B")
-            is_estimate = "replicate" in keys or (has_errors and error is None)
-            numbers = _compare_numbers(a, b, points, error, is_estimate)
-            judged = judged.where(judged["share"] > 0, numbers)
-        share = judged["share"].fillna(0.0)
-        distance = pd.Series(distances(a.to_numpy(), b.to_numpy()), rows.index)
-        at = where = ""
-        if (distance > ROUNDING).any():
-            worst = distance.idxmax()
-            at = f"{_row_name(rows.loc[worst], keys)}: {_pair(a[worst], b[worst])}"
-        if (share > 1).any():
-            worst, row = share.idxmax(), judged.loc[share.idxmax()]
-            point = _row_name(rows.loc[worst], keys if row["single"] else point_keys)
-            where = f"{point}: {_pair(row['own'], row['kept'])}"
-        lines.append(_line(name, distance, share, points, at, where))
-    return pd.DataFrame(lines, columns=list(COLUMNS))
+    differences = [_compare_values(a, b, points)]
+    if _is_number(a) and _is_number(b):
+        error = ERROR_OF_ERROR * b if name.endswith("_se") else rows.get(f"{name}_se B")
+        has_errors = any(other.endswith("_se") for other in names)
+        is_estimate = "replicate" in keys or (has_errors and error is None)
+        differences += _compare_numbers(a, b, points, error, is_estimate)
+    shares = pd.concat([difference.share for difference in differences], axis=1)
+    share = shares.max(axis=1)
+    distance = pd.Series(distances(a.to_numpy(), b.to_numpy()), rows.index)
+    at = where = ""
+    if (distance > ROUNDING).any():
+        row = distance.idxmax()
+        at = f"{_row_name(rows.loc[row], keys)}: {_pair(a[row], b[row])}"
+    if (share > 1).any():
+        row = share.idxmax()
+        worst = differences[shares.loc[row].argmax()]
+        point = _row_name(rows.loc[row], point_keys if worst.of_point else keys)
+        where = f"{point}: {_pair(worst.ours[row], worst.theirs[row])}"
+    return _line(name, distance, share, points, at, where)
 
 
 def _line(column: str, distance: pd.Series, share: pd.Series, points: pd.Series, *texts: str
@@ -152,10 +183,9 @@ def _compare_rows(rows: pd.DataFrame, keys: list[str], row_class: type[Row] | No
 
 
 def _compare_numbers(a: pd.Series, b: pd.Series, points: pd.Series, error: pd.Series | None,
-                     is_estimate: bool) -> pd.DataFrame:  # fmt: skip
-    """Return for each row two numbers, and their difference as a `share` of the tolerance.
+                     is_estimate: bool) -> tuple[Difference, Difference]:  # fmt: skip
+    """Compare the medians of each point, and the number of each row with the reference's median.
 
-    The numbers are the medians of the row's point or, if `single` is true, the numbers of the row.
     A point that has other finite rows than in the reference gets nan; `_compare_values` judges it.
     """
     same = (np.isfinite(a) == np.isfinite(b)).groupby(points).transform("all")
@@ -172,17 +202,16 @@ def _compare_numbers(a: pd.Series, b: pd.Series, points: pd.Series, error: pd.Se
     parts = [CHANCE * np.sqrt(2 / count) * error, deviation, DRIFT * size]
     tolerance = pd.concat(parts, axis=1).max(axis=1).clip(lower=ROUNDING)
     whole = float(b.dtype.kind in "iu")
-    moved = (median_a - median).abs() / tolerance
-    single = (a - median).abs() / np.maximum(tolerance, FAR * deviation).clip(lower=whole)
-    new = a.where(single > moved, median_a)
-    share = np.maximum(moved, single)
-    return pd.DataFrame({"own": new, "kept": median, "share": share, "single": single > moved})
+    far = np.maximum(tolerance, FAR * deviation).clip(lower=whole)
+    return (
+        Difference(median_a, median, (median_a - median).abs(), tolerance, of_point=True),
+        Difference(a, median, (a - median).abs(), far),
+    )
 
 
-def _compare_values(a: pd.Series, b: pd.Series, points: pd.Series) -> pd.DataFrame:
-    """Return both values of each row and, if they differ, a `share` above zero.
+def _compare_values(a: pd.Series, b: pd.Series, points: pd.Series) -> Difference:
+    """Compare texts, truth values, nan and inf: how many rows differ, and how many may by chance.
 
-    `share` is the number of different rows, as a fraction of the number that chance explains.
     Chance is a second independent draw from the reference's rows of the same point. Numbers differ
     here only if one of them is not finite.
     """
@@ -194,10 +223,13 @@ def _compare_values(a: pd.Series, b: pd.Series, points: pd.Series) -> pd.DataFra
     alike = codes.groupby([points, codes]).transform("size")
     count = codes.groupby(points).transform("size")
     expected = ((count - alike) / (count - 1).clip(lower=1)).sum()
-    with np.errstate(all="ignore"):
-        share = (new != kept).sum() / (expected + CHANCE * np.sqrt(expected))
-    share = np.where(new != kept, share, 0.0)
-    return pd.DataFrame({"own": a, "kept": b, "share": share, "single": True})
+    differ = new != kept
+    return Difference(
+        a,
+        b,
+        distance=pd.Series(np.where(differ, differ.sum(), 0.0), b.index),
+        tolerance=pd.Series(expected + CHANCE * np.sqrt(expected), b.index),
+    )
 
 
 def _is_number(column: pd.Series) -> bool:

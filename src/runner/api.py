@@ -137,23 +137,26 @@ def plot(
     x: str | None = None,
     y: str | Iterable[str] = (),
     color: str | None = None,
+    band: bool = False,
 ) -> matplotlib.figure.Figure:
     """Draw measured numbers of runs of one study against a parameter; return the picture.
 
     - x, color: a parameter, or a key of a table (`"layer"`, `"method"`);
     - y: one or several names of measured columns; `"training.rank"` if several tables have the
-      column.
+      column;
+    - band: whether medians have a band, their exact confidence interval.
 
     What is not given is chosen automatically. Runs that are not complete are not drawn; the header
     says how many there are. Raises InputError if
 
     - a name does not exist;
     - no run is complete, or the runs are of several studies;
-    - the runs differ in more parameters than a picture can show.
+    - the runs differ in more parameters than a picture can show;
+    - `band` is true, and there are fewer than five replicates.
     """
     runs, y = [runs] if isinstance(runs, Run) else runs, [y] if isinstance(y, str) else list(y)
     with drawn_in("screen"):
-        return sweep_plot.draw(sweep_plot.Sweep(runs).choose(x, y, color))
+        return sweep_plot.draw(sweep_plot.Sweep(runs).choose(x, y, color, band))
 
 
 def figure(name: str, **keys: Any) -> "Figure":

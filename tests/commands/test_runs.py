@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import re
 import shlex
 import shutil
@@ -12,8 +13,10 @@ import pytest
 from in_process import run as run_here
 from some_runs import METHODS, one, say
 
+from runner.commands import export
 from runner.commands.export import mean_in_tex
 from runner.runs import lock
+from runner.runs.inventory import run_in
 
 
 @pytest.fixture
@@ -92,6 +95,24 @@ def test_the_list_is_sorted_by_a_number_and_shows_it(runs):
     assert "numbers" not in json.loads(runs("list", "--json")[1])[0]
 
 
+def test_a_leader_board_has_the_largest_first_of_one_method(runs, two, outputs):
+    words = ("list", "--study", "bn_only", "--method", "sgd")
+    board = ("--sort", "-test_mse", "--columns", "target_width")
+    code, shown, _ = runs(*words, *board)
+    rows = [line.split() for line in shown.partition("\n\n")[0].splitlines()[1:]]
+    numbers = [float(row[-1]) for row in rows]
+    assert code == 0 and len(rows) == 3 and numbers == sorted(numbers, reverse=True)
+    means = pd.read_csv(two[1] / "metrics.csv").query("method == 'sgd'")["test_mse"]
+    (line,) = [row for row in rows if two[1].name[-8:] in row]
+    assert line[-2:] == ["3", f"{means.median():.4g}"]
+    assert listed(runs(*words, *board, "-n", "2")[1]) == listed(shown)[:2]
+    one, other = (runs("list", "--method", m, *board)[1] for m in ("dense", "dense network"))
+    assert one == other and len(listed(one)) == 2, "a run without the method is not on the board"
+    code, shown, _ = runs("plot", *words[1:], *board[:2], "-n", "2")
+    (first, second) = (line.split() for line in shown.splitlines()[1:3])
+    assert code == 0 and [float(row[-2]) for row in (first, second)] == numbers[:2]
+
+
 def test_numbers_are_sorted_as_numbers(tmp_path, monkeypatch, capsys):
     outputs = f"outputs={tmp_path}"
     sizes = ("scale=smoke", "depths=[4]", "grid=10,5,15,100")
@@ -106,7 +127,12 @@ def test_numbers_are_sorted_as_numbers(tmp_path, monkeypatch, capsys):
 
 def test_a_run_is_shown_with_the_command_that_makes_it_again(runs, two, tmp_path, monkeypatch):
     code, shown, _ = runs("show", two[1].name[-8:])
-    assert code == 0 and "metrics.csv" in shown and "status: complete" in shown
+    assert code == 0 and "metrics.csv (8 rows)" in shown and "status: complete" in shown
+    assert "target_width=3 (not 10)" in shown.splitlines()[0] and "seed" not in shown
+    assert f"\npicture: {two[1]}/overview.png\n" in shown and len(shown.splitlines()) < 20
+    (line,) = [line for line in shown.splitlines() if "construction from the target" in line]
+    rows = pd.read_csv(two[1] / "metrics.csv").query("method == 'teacher_construction'")
+    assert f"{rows['test_mse'].median():.4g}" in line.split()
     (again,) = [line for line in shown.splitlines() if line.startswith("with a change: runner ")]
     words = shlex.split(again.removeprefix("with a change: runner "))
     assert "target_width=3" in words and words[-1] == "KEY=VALUE"
@@ -153,6 +179,17 @@ def test_the_list_tells_the_living_from_the_dead_and_other_code(runs, two, outpu
         ("list --where seconds", "is no condition (a comparison is needed): write it as"),
         ("list --status complet", "did you mean 'complete'"),
         ("list -n -3", "-n -3: at least 1"),
+        ("list --study bn_only --sort -test_mes --method sgd", "did you mean 'test_mse'"),
+        ("list --study bn_only --sort -test_mse --method sdg", "no run has it: choose from"),
+        ("list --study bn_only --method sgd", "choose a number, too, as --sort"),
+        (
+            "list --study bn_only --sort -test_mse",
+            "choose from --sort '-test_mse (γ and β trained)'",
+        ),
+        ("plot --study bn_only --band", "needs 5 replicates or seeds at a point; these runs have"),
+        ("plot --study bn_only -n 3", "needs --sort, too"),
+        ("plot --study bn_only --sort -test_mes", "did you mean 'test_mse'"),
+        ("plot --study bn_only --method sdg", "no run has it: choose from"),
         ("list --study bn_onyl", "did you mean 'bn_only'"),
         ("diff one", "runs diff needs two runs"),
         ("diff target_width depths", "target_width names 3 runs"),
@@ -238,6 +275,18 @@ def test_means_are_those_over_replicates_and_seeds_in_the_columns_that_vary(runs
     code, shown, _ = runs("export", "--study", "bn_only", "--mean", "--latex")
     assert "teacher\\_construction" in shown
     assert "target\\_width & " in shown and "replicate" not in shown
+
+
+def test_means_of_five_or_more_have_the_exact_interval_of_the_median(two):
+    values = [3.0, 1.0, math.inf, 2.0, 5.0, 4.0, 7.0, 6.0]  # of one replicate each
+    run = run_in(two[0])
+    rows = pd.DataFrame({"samples": 8, "replicate": range(8), "mse": values, "run": run.key})
+    rows = rows.assign(method="sgd", learning_rate=0.1, train_mse=1.0)
+    assert not {"mse_low", "mse_high", "mse_median"} & {*export.means(rows[:4], [run], "other")}
+    (found,) = export.means(rows, [run], "other").itertuples()
+    assert (found.mse_median, found.mse_low, found.mse_high) == (4.0, 1.0, 7.0)
+    (found,) = export.means(rows[:6], [run], "other").itertuples()
+    assert (found.mse_low, found.mse_high) == (-math.inf, math.inf), "one of six has diverged"
 
 
 def test_what_is_printed_of_a_run_is_what_was_typed(tmp_path, monkeypatch, capsys):

@@ -22,6 +22,7 @@ from runner.papers.norm_tuning.constructions.config import Constructions
 from runner.papers.norm_tuning.names import NAMES
 from runner.papers.training_invariances.invariances.config import Invariances
 from runner.results import sweep_plot
+from runner.results.evidence import median_limits
 from runner.results.style import PALETTE
 from runner.results.sweep_plot import Sweep, draw, ending, write
 from runner.runs.execution import execute
@@ -175,6 +176,22 @@ def test_what_does_not_vary_is_drawn_only_if_it_is_asked_for(constructed, monkey
     monkeypatch.setattr(figures, "HEADLINE", ["agreement"])
     with pytest.raises(InputError, match="no number of constructions varies with theorem"):
         sweep.choose()
+
+
+def test_a_band_is_the_exact_interval_of_the_median_over_replicates_and_seeds(constructed):
+    runs = [constructed(seed=seed, depth=depth) for seed in range(3) for depth in (1, 2)]
+    plot = Sweep(runs).choose("depth", ["max_abs_error"], band=True)
+    assert plot.notes[-1] == "bands: exact 90\u00a0% confidence interval of the median"
+    (axes,) = [axes for axes in draw(plot).axes if axes.collections]
+    (band,) = axes.collections
+    drawn = {tuple(point) for point in band.get_paths()[0].vertices}
+    for depth, rows in plot.points.groupby("depth"):
+        assert len(rows) == 6
+        assert {(depth, limit) for limit in median_limits(rows["value"].to_numpy())} <= drawn
+    with pytest.raises(
+        InputError, match="needs 5 replicates or seeds at a point; these runs have 4"
+    ):
+        Sweep(runs[:4]).choose("depth", ["max_abs_error"], band=True)
 
 
 def test_diverged_replicates_are_drawn_on_the_rail(runs):

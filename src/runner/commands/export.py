@@ -24,6 +24,10 @@ MOST_COLUMNS = 12
 """How many columns of a LaTeX table fit a page."""
 
 
+PARTS = ("mean", "std", "n", "median", "low", "high", "diverged")
+"""The endings of the columns that `means` has for each measurement."""
+
+
 def joined(runs: Sequence[Run], table: str | None = None) -> tuple[str, pd.DataFrame]:
     """Return the name and the rows of one table, joined over complete runs of one study.
 
@@ -118,7 +122,7 @@ def means_of(found: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     unknown measurement.
     """
     known = [name[:-5] for name in found if name.endswith("_mean")]
-    of = {f"{name}_{part}": name for name in known for part in ("mean", "std", "n", "diverged")}
+    of = {f"{name}_{part}": name for name in known for part in PARTS}
     for name in columns:
         if name not in known and (name not in found or name in of):
             raise InputError(f"no measured or varied column {name}: {nearest(name, known)}")
@@ -132,13 +136,17 @@ def means(rows: pd.DataFrame, runs: Sequence[Run], table: str) -> pd.DataFrame:
     The result has a row for each combination of the other keys and parameters that vary, and the
     number of replicates `n`. A measurement `x` has the columns `x_mean`, `x_std` (nan for one
     value) and `x_n`, the number of its finite values. If some values are not finite, the column
-    `x_diverged` lists their replicates.
+    `x_diverged` lists their replicates. With enough replicates for an interval there are also
+    `x_median`, `x_low` and `x_high`, the exact confidence limits of the median, for which a value
+    that is not finite is beyond either limit.
 
     A parameter that differs between runs replaces a measured column of the same name, for example
     the learning rate. A key may be the outcome of a replicate, such as a learning rate that was
     chosen for this replicate. It is then averaged like a measurement. rows: the result of `joined`.
     table: the table's name.
     """
+    from runner.results.evidence import median_limits, replicates_needed  # late: imports scipy
+
     row_class = rows_of(runs[0].config.study).get(table)
     row_keys, columns = (row_class.keys, column_types(row_class)) if row_class else ((), {})
     empty = with_empty_cells(rows, table, runs).eq("")
@@ -164,6 +172,14 @@ def means(rows: pd.DataFrame, runs: Sequence[Run], table: str) -> pd.DataFrame:
     found = pd.DataFrame({"n": of_group.size()})
     for name in numbers:
         found = found.assign(**{f"{name}_{part}": parts[part][name] for part in parts})
+        if found["n"].max() >= replicates_needed():
+            there = finite.loc[~empty[name], name]
+            limits = there.groupby([g[there.index] for g in groups], dropna=False).agg(
+                lambda values: median_limits(values.to_numpy(float))
+            )
+            found[f"{name}_median"] = of_group[name].median()
+            for i, part in enumerate(("low", "high")):
+                found[f"{name}_{part}"] = limits.str[i].reindex(found.index)
         diverged = names[finite[name].isna() & ~empty[name]]
         if len(diverged):
             lost = diverged.groupby([group[diverged.index] for group in groups], dropna=False)
@@ -196,7 +212,7 @@ def means_in_tex(found: pd.DataFrame) -> str:
     """
     averaged = [name for name in found if name.endswith("_mean")]
     numbers = [name[:-5] for name in averaged if f"{name[:-5]}_std" in found]
-    measured = {f"{name}_{part}" for name in numbers for part in ("mean", "std", "n", "diverged")}
+    measured = {f"{name}_{part}" for name in numbers for part in PARTS}
     table = found[[name for name in found if name not in {"n", *measured}]].copy()
     notes = []
     for name in numbers:

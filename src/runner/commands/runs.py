@@ -3,18 +3,19 @@
 import argparse
 import json
 import math
-import re
 import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from runner.commands import export as exporting
-from runner.core.catalogue import natural_order, rows_of, studies
+from runner.commands import numbers as measured
+from runner.core.catalogue import rows_of, studies
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at
 from runner.core.shell import command
@@ -23,12 +24,15 @@ from runner.results.reported import report
 from runner.results.rows import with_names
 from runner.runs import cleaning
 from runner.runs.files import write_atomically
-from runner.runs.folder_names import old_of
+from runner.runs.folder_names import old_of, shown
 from runner.runs.inventory import AGAIN, STATUSES, RunInfo, about_old, find, folders, problem
 from runner.runs.query import chosen, facts, fits, listing, named
 from runner.runs.run import CHECKPOINT, OF_CODE, RESULT, Run, UnknownName, read_config, stale_note
 
 Action = Callable[[argparse.Namespace, Path], int]
+
+MOST_LEADING = 10
+"""How many rows the table under a picture has, unless `-n` says so."""
 
 
 def main(arguments: list[str]) -> int:
@@ -45,6 +49,9 @@ def main(arguments: list[str]) -> int:
         action, rest = "list", arguments
     if action not in actions:
         raise InputError(f"runs {action} is unknown: {nearest(action, actions)}")
+    for at in [i for i, word in enumerate(rest[:-1]) if word == "--sort"]:
+        rest[at : at + 2] = ["", f"--sort={rest[at + 1]}"]  # its value may begin with a dash
+    rest = [word for word in rest if word]
     given = actions[action].parse_intermixed_args(rest)  # options may stand between words
     typed = [word for word in given.words if word.startswith("outputs=")]
     given.words = [word for word in given.words if word not in typed]
@@ -79,14 +86,8 @@ def list_runs(options: argparse.Namespace, outputs: Path) -> int:
         raise InputError(f"-n {options.n}: at least 1")
     infos = find(outputs)
     runs = _chosen(options, infos)
-    numbers, said = dict[str, dict[Path, float]](), list[str]()
-    for name in _separated(options.columns):
-        columns, note = _numbers(name, runs)
-        numbers |= columns
-        said.append(note)
-    if options.sort:
-        runs = sorted(runs, key=_order(options.sort, runs))
-    runs = runs[: options.n]
+    runs, numbers, said = _leading(options, runs)
+    parameters = listing(runs) if runs else pd.DataFrame()
     if options.json:
         listed = [facts(info) for info in runs]
         for line, info in zip(listed if numbers else [], runs, strict=False):
@@ -101,7 +102,9 @@ def list_runs(options: argparse.Namespace, outputs: Path) -> int:
         codes = Counter(info.code for info in runs)
         stale = [f"{codes[kind]} by {code}" for kind, code in OF_CODE.items() if codes[kind]]
         note = f" ({', '.join(stale)})" if stale else ""
-        texts = {
+        asked = [name for name in _separated(options.columns) if name in parameters]
+        texts = {name: [shown(x) if x == x else "" for x in parameters[name]] for name in asked}
+        texts |= {
             name: [f"{of[run.folder]:.4g}" if run.folder in of else "" for run in runs]
             for name, of in numbers.items()
         }
@@ -110,65 +113,36 @@ def list_runs(options: argparse.Namespace, outputs: Path) -> int:
     return 0
 
 
+def _leading(
+    options: argparse.Namespace, runs: Sequence[RunInfo]
+) -> tuple[list[RunInfo], dict[str, Mapping[Path, float]], list[str]]:
+    """Return the runs in the wanted order, the wanted numbers by column, and notes on them.
+
+    With `--method`, only runs that have a number of this method are returned. Raises InputError if
+    a name is unknown, or `--method` is given without a number.
+    """
+    methods, found = _separated(options.method), dict[str, Mapping[Path, float]]()
+    notes, parameters = dict[str, None](), listing(runs)
+    for name in _separated(options.columns):
+        if name not in parameters:
+            columns, note = measured.numbers(name, runs, methods)
+            found |= columns
+            notes[note] = None
+    in_order = list(runs)
+    if options.sort:
+        in_order, ordering, note = measured.ordered(options.sort, runs, methods)
+        found |= ordering
+        notes |= {note: None} if ordering else {}
+    if methods and runs and not found:
+        raise InputError(f"--method {methods[0]}: choose a number, too, as --sort -test_accuracy")
+    if methods:
+        in_order = [run for run in in_order if any(run.folder in of for of in found.values())]
+    return in_order[: options.n], found, [*notes]
+
+
 def _separated(lists: Sequence[str]) -> list[str]:
     """Return the names in lists that have commas."""
     return [name.strip() for names in lists for name in names.split(",")]
-
-
-def _numbers(name: str, infos: Sequence[RunInfo]) -> tuple[dict[str, dict[Path, float]], str]:
-    """Return a measured number of each complete run, by column and the run's folder, and a note.
-
-    The numbers are medians at the end of the run. If runs have several methods, each method has a
-    column, `test_mse (SGD)`. The note says what the medians are over. name: the measurement. Raises
-    InputError if no run measures it.
-    """
-    from runner.results.sweep_plot import Sweep  # late: it imports matplotlib
-
-    by_study: dict[str, list[Run]] = {}
-    for info in infos:
-        if info.status == "complete":
-            by_study.setdefault(info.study, []).append(info.run)
-    known, values, parts = set[str](), dict[str, dict[Path, float]](), dict[str, None]()
-    for runs in by_study.values():
-        sweep, folder_of = Sweep(runs), {run.key: run.folder for run in runs}
-        known |= (numbers := sweep.numbers(set())).keys()
-        if name in numbers:
-            points = sweep.points([name], [], [])
-            parts |= dict.fromkeys(filter(None, points["at"].unique()))
-            for line, rows in points.groupby("line", sort=False):
-                column = f"{name} ({line})" if points["line"].nunique() > 1 else name
-                medians = rows.groupby("run")["value"].median()
-                of_line = {folder_of[key]: float(value) for key, value in medians.items()}
-                values[column] = values.get(column, {}) | of_line
-    if known and not values:
-        raise InputError(f"no run measures {name}: {nearest(name, known)}")
-    return values, ", ".join([f"{name}: median over replicates", *parts])
-
-
-def _order(name: str, infos: Sequence[RunInfo]) -> Callable[[RunInfo], tuple[int, Any]]:
-    """Return a key for `sorted`: numbers, then texts in natural order, then unknown values.
-
-    name: a column of the list, a parameter or a measurement, by which the runs are sorted; of a
-    measurement of several methods, the name of a column: `test_mse (SGD)`. Raises InputError if it
-    is unknown which of them is meant.
-    """
-    rows = listing(infos)
-    if name in rows:
-        values = dict(zip(rows["folder"].map(Path), rows[name], strict=True))
-    else:
-        columns, _ = _numbers(re.sub(r" \(.*\)$", "", name), infos)
-        if columns and name not in columns:
-            listed = ", ".join(f"--sort '{column}'" for column in columns)
-            raise InputError(f"--sort {name}: runs have several methods, so choose from {listed}")
-        values = columns.get(name, {})
-
-    def key(info: RunInfo) -> tuple[int, Any]:
-        value = values.get(info.folder)
-        if pd.isna(value):
-            return 2, 0
-        return (1, natural_order(value)) if isinstance(value, str) else (0, value)
-
-    return key
 
 
 def show(options: argparse.Namespace, outputs: Path) -> int:
@@ -186,18 +160,32 @@ def show(options: argparse.Namespace, outputs: Path) -> int:
     from runner.compose.composing import hydra_ready, overrides_of  # late: Hydra takes a while
     from runner.compose.orders import compose_order
 
-    print(report(info.run) if info.status == "complete" else f"{info.run}\n{info.folder}")
-    about = info.run.provenance()
-    print(f"status: {info.status}\ncommand: {about.get('command')}")
-    _print_old([info])
-    if (error := info.folder / "error.txt").is_file():
-        print(f"error: {error.read_text(errors='replace').strip().splitlines()[-1]}")
     with hydra_ready(typed := [f"study={info.study}"]):
         usual = vars(compose_order(typed).jobs[0].config)
+    about, changed = info.run.provenance(), dict[str, Any]()
     changed = {key: value for key, value in vars(info.config).items() if value != usual[key]}
     if info.config.own_images():  # its folder is no parameter; the file has its checksum
         changed |= {"data": next(iter(about.get("data") or {}), changed["data"])}
         del changed["checksums"]
+    defaults = overrides_of({key: usual[key] for key in changed})
+    pairs = zip(overrides_of(changed), defaults, strict=True)
+    others = [f"{word} (not {default.partition('=')[2]})" for word, default in pairs]
+    took = "" if math.isnan(info.seconds) else f", {info.seconds:.1f} s"
+    stale = f", by {OF_CODE[info.code]}" if info.is_stale else ""
+    ended = f", ended {info.ended:%Y-%m-%d %H:%M}" if info.ended else ""
+    print(f"{info.study} {info.hash8}: {', '.join(others) or 'all parameters at their defaults'}")
+    print(f"status: {info.status}{took}{ended}{stale}")
+    _print_old([info])
+    if (error := info.folder / "error.txt").is_file():
+        print(f"error: {error.read_text(errors='replace').strip().splitlines()[-1]}")
+    print(f"folder: {info.folder}")
+    if info.status == "complete":
+        report(info.run)  # draws the picture again if it is not up to date
+        tables = info.run.result["tables"].items()
+        listed = ", ".join(f"{name}.csv ({table['rows']} rows)" for name, table in tables)
+        print(f"tables: {listed}\npicture: {info.folder / 'overview.png'}\n")
+        print(f"{measured.last_numbers(info.run)}\n")
+    print(f"command: {about.get('command')}")
     where = info.folder.parents[2] if info.folder.parent.parent.name == "runs" else outputs
     again = command(*typed, *overrides_of(changed), outputs=where)
     print(f"with a change: {again} KEY=VALUE")
@@ -358,7 +346,13 @@ def plot(options: argparse.Namespace, outputs: Path) -> int:
     sweep = sweep_plot.Sweep(runs)
     for condition in of_rows:
         sweep.tables = meeting(sweep.tables, condition)
-    drawn = sweep.choose(options.x, options.y, options.color)
+    methods = _separated(options.method)
+    measured.require_methods(methods, [sweep.only(methods)])
+    drawn = sweep.choose(options.x, options.y, options.color, options.band)
+    if options.sort:
+        drawn = replace(drawn, board=sweep.board(options.sort, options.n or MOST_LEADING))
+    elif options.n:
+        raise InputError(f"-n {options.n}: the table under the picture needs --sort, too")
     if options.csv:
         print(drawn.points.to_csv(index=False), end="")
         return 0
@@ -367,7 +361,8 @@ def plot(options: argparse.Namespace, outputs: Path) -> int:
     except OSError as error:
         name = options.out or error.filename or outputs
         raise InputError(f"{name} cannot be written: {error.strerror}") from error
-    print(f"{drawn.caption}{path}")
+    board = "" if drawn.board is None else f"{sweep_plot.printed(drawn.board, study)}\n\n"
+    print(f"{board}{drawn.caption}{path}")
     return 0
 
 
@@ -497,11 +492,21 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
         option("--where", **several, metavar="CONDITION", help=where)
         option("--stale", action="store_true", help="complete runs of older code")
 
+    def lead(option: Callable[..., object], what: str = "") -> None:
+        by = "by a parameter or a number; -NAME: the largest first"
+        option("--sort", metavar="NAME", help=f"{what}{by}")
+        option("--method", **several, metavar="METHOD", help="numbers of this method only, as sgd")
+        option("-n", type=int, help="only the first N")
+
     option = add("list", list_runs, "list all runs, or the chosen ones: parameters, status, time")
     choose(option)
-    option("--columns", **several, metavar="NUMBER", help="numbers of a table, as test_mse,rank")
-    option("--sort", metavar="NAME", help="by a column of the list, a parameter or a number")
-    option("-n", type=int, help="list only the first N")
+    option(
+        "--columns",
+        **several,
+        metavar="NAME",
+        help="also these: numbers, as test_mse,rank, or parameters",
+    )
+    lead(option)
     option("--json", action="store_true", help="as JSON with all parameters, for programs")
 
     add("show", show, "show one run: numbers, files, its command, a command with a change", "RUN")
@@ -512,7 +517,8 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     choose(option)
     option("--table", help="name of the table (default: metrics)")
     option("--columns", **several, metavar="NAME", help="only these columns, as width,test_mse")
-    means = "mean, standard deviation, number of replicates, by what varies"
+    means = "mean, standard deviation, number of replicates, exact 90 %% confidence interval of the"
+    means += " median (five replicates or more), by what varies"
     option("--mean", action="store_true", help=means)
     medians = "the table at the end of a sweep: medians of headline numbers"
     option("--summary", action="store_true", help=medians)
@@ -525,6 +531,8 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     option("--x", help="a parameter, or a column such as layer or epoch")
     option("--y", **several, help="a number of any table")
     option("--color", help="a parameter, or a column such as method")
+    option("--band", action="store_true", help="exact 90 %% confidence bands of the medians")
+    lead(option, "a table under the picture, ")
     option("--out", type=Path, help="the file: .png, .pdf or .svg")
     option("--csv", action="store_true", help="all numbers, as CSV")
 

@@ -86,6 +86,10 @@ class Look:
         """Fill the area between `low` and `high`, such as the smallest and largest replicate."""
         axes.fill_between(x, low, high, color=self.color, alpha=0.2, linewidth=0)
 
+    def bars(self, axes: Axes, x: Any, low: Any, high: Any) -> None:
+        """Draw a vertical bar from `low` to `high` at each x, where the x-axis has names."""
+        axes.vlines(x, low, high, color=self.color, alpha=0.35, linewidth=4)
+
     @property
     def color(self) -> str:
         """Return the color in which the method is drawn: `hue`, or a style file's color instead."""

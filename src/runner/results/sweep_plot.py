@@ -36,8 +36,10 @@ from runner.core.shell import command
 from runner.core.studies import column_types
 from runner.results import captions, style
 from runner.results.drawing import DOT, upper
+from runner.results.evidence import ERROR, median_limits, replicates_needed
 from runner.results.finishing import save
 from runner.results.labels import Names, names_of
+from runner.results.looks import SMALL
 from runner.results.preview import printed
 from runner.runs.files import write_atomically
 from runner.runs.inventory import find, short_hash
@@ -52,6 +54,9 @@ MOST_NUMBERS, MOST_PANELS, MOST_TICKS, MOST_LINES = 4, 4, 8, 20
 
 LETTER = 0.1
 """Width of a letter of a tick's label, in inches."""
+
+LINE = 0.18
+"""Height of a line of the table under a picture, in inches."""
 
 MARKERS, DASHES = "osD^vPXh", ("-", style.DASHED, style.DOTTED, (0, (6, 1.5, 1, 1.5)))
 
@@ -81,6 +86,10 @@ class SweepPlot:
     headline: str
     notes: Sequence[str]
     caption: str
+    band: bool = False
+    """Whether the exact confidence interval of each median is drawn."""
+    board: pd.DataFrame | None = None
+    """The rows of a table under the picture."""
 
 
 class Sweep:
@@ -114,6 +123,25 @@ class Sweep:
                     if kind in (int, float) and name not in row_class.keys:
                         numbers[f"{table}.{name}"] = numbers[name] = table, name
         return numbers
+
+    def only(self, methods: Sequence[str]) -> set[str]:
+        """Leave out the rows of all other methods than these; return the names of all methods.
+
+        A method is a text in a key of a table, such as `sgd`, or its printed name. Tables without
+        one of the methods are left out. methods: empty: all stay.
+        """
+        known, left = set[str](), dict[str, pd.DataFrame]()
+        for table, rows in self.tables.items():
+            keys = [key for key in rows_of(self.study)[table].keys if not _is_number(rows[key])]
+            known |= {str(value) for key in keys for value in rows[key].unique()}
+            is_meant = pd.Series(False, rows.index)
+            for key in keys:
+                named = rows[key].map(lambda value, key=key: self.names.value(key, value))
+                is_meant |= rows[key].isin(methods) | named.isin(methods)
+            known |= {*named} if keys else set()
+            left |= {table: rows[is_meant]} if is_meant.any() else {}
+        self.tables = left if methods else self.tables
+        return known
 
     def headline(self, numbers: Iterable[str]) -> list[str]:
         """Return the names of at most MOST_NUMBERS measurements to be drawn.
@@ -155,13 +183,26 @@ class Sweep:
         numbers = pd.to_numeric(pd.Series(values), errors="coerce")
         return numbers if np.isfinite(numbers).all() else pd.Series(values)
 
-    def table(self) -> pd.DataFrame:
+    def board(self, sort: str, n: int) -> pd.DataFrame:
+        """Return the first n rows of `table`, ordered by a number or a parameter.
+
+        sort: its name; with `-` before it, the largest comes first. Raises InputError if there is
+        no such column.
+        """
+        name, numbers = sort.removeprefix("-"), self.numbers(set())
+        table = self.table([name] if name in numbers else [])
+        if (column := name.rpartition(".")[2]) not in table:
+            hint = nearest(name, {*numbers, *self.swept})
+            raise InputError(f"--sort {sort}: {self.study} has no number {name}: {hint}")
+        return table.sort_values(column, ascending=name == sort, kind="stable").head(n)
+
+    def table(self, numbers: Sequence[str] = ()) -> pd.DataFrame:
         """Return a table with a row for each run and method.
 
-        The columns are the parameters that differ, the median of each headline number at the end of
-        the run, and the run's hash.
+        The columns are the parameters that differ, the median of each number at the end of the run,
+        and the run's hash. numbers: names of measurements; without, the headline numbers.
         """
-        numbers = self.headline(self.numbers(set()))
+        numbers = [*numbers] or self.headline(self.numbers(set()))
         if not numbers:
             values = pd.DataFrame({name: self.values(name) for name in self.swept})
             return (
@@ -179,15 +220,17 @@ class Sweep:
         short = table.columns.str.rpartition(".").get_level_values(2)
         return table.set_axis(short, axis=1) if short.is_unique else table
 
-    def choose(self, x: str | None = None, y: Sequence[str] = (), color: str | None = None
-               ) -> SweepPlot:  # fmt: skip
+    def choose(self, x: str | None = None, y: Sequence[str] = (), color: str | None = None,
+               band: bool = False) -> SweepPlot:  # fmt: skip
         """Return what a picture of these runs will show.
 
         - x, color: a parameter, or a key of a table (a layer, a method);
-        - y: names of measurements.
+        - y: names of measurements;
+        - band: whether medians have a band, their exact confidence interval.
 
         What is not given is chosen automatically. Raises InputError if a name does not exist, no
-        measurement varies, or the runs differ in more parameters than a picture can show.
+        measurement varies, the runs differ in more parameters than a picture can show, or there are
+        too few replicates for a band.
         """
         wanted, parameters = [name for name in (x, color) if name], [*vars(self.runs[0].config)]
         numbers = self.numbers({*wanted} - {*parameters})
@@ -210,12 +253,17 @@ class Sweep:
             listed = ", ".join(chosen)
             raise InputError(f"no number of {self.study} varies with {roles[0]}: {listed}")
         missing, swept_words = len(self.runs) - len(self.complete), _join(map(_label, self.swept))
-        notes = [f"{len(self.runs)} runs"]
+        notes = [f"{len(self.runs)} run{'s' * (len(self.runs) > 1)}"]
         notes[0] += f" by {swept_words}" if swept_words else ""
         notes[0] += f", {missing} missing" if missing else ""
         notes += filter(None, points["at"].unique())
         notes += [f"lines: median of {self.repeated}, dot: one of them"] if self.repeated else []
-        identity = repr([wanted, y, sorted(run.key for run in self.runs)]).encode()
+        if band:
+            _require_replicates(points, ["number", "line", *roles])
+            sure = f"{100 - 200 * ERROR:.0f}\u00a0%"
+            notes.append(f"bands: exact {sure} confidence interval of the median")
+        keys = sorted(run.key for run in self.runs)
+        identity = repr([wanted, y, keys, *["band"] * band]).encode()
         name = f"{self.study}-{roles[0]}-{hashlib.sha256(identity).hexdigest()[:8]}"
         drawn = points["number"].str.rpartition(".")[2].unique()
         axis = self.names.column(roles[0])
@@ -223,7 +271,24 @@ class Sweep:
         marks = "; ".join(["Lines are medians, dots single replicates", *notes])
         caption = captions.caption(f"{headline} ({self.study})", marks, self.study, self.tables)
         x_column, hue, panel = [*roles, *["line", "number"][len(roles) - 1 :]]
-        return SweepPlot(self.study, name, x_column, hue, panel, points, headline, notes, caption)
+        return SweepPlot(
+            self.study, name, x_column, hue, panel, points, headline, notes, caption, band
+        )
+
+
+def _require_replicates(points: pd.DataFrame, at: list[str]) -> None:
+    """Raise InputError if no point has enough replicates for an interval of the median.
+
+    at: the columns that tell points of the picture apart.
+    """
+    of_each = [name for name in ("run", "replicate") if name in points]
+    networks = points[[*dict.fromkeys([*at, *of_each])]].drop_duplicates()
+    there, needed = networks.groupby(at, dropna=False).size().max(), replicates_needed()
+    if there < needed:
+        raise InputError(
+            f"--band: an interval of the median needs {needed} replicates or seeds at a point;"
+            f" these runs have {there}"
+        )
 
 
 def _typed_keys(runs: Sequence[Run]) -> list[str]:
@@ -306,7 +371,11 @@ def draw(plot: SweepPlot) -> style.Picture:
     longest = max(map(len, "\n".join([title, *labels]).split("\n")))
     room: dict[str, Any] = {"height": 3.2 * rows, "right": 0.75 + 0.1 * longest if title else 0.25}
     room |= {"gap": 0.65, "sharey": "none" if values[0] is None else "row"}
-    picture, grid = style.sheet(rows, columns, **room)
+    lines = 0 if plot.board is None else len(plot.board) + 1
+    if lines:
+        room |= {"height": room["height"] + LINE * lines + 1.05}
+        room |= {"heights": [3.2 - 1.05] * rows + [LINE * lines]}
+    picture, grid = style.sheet(rows + (lines > 0), columns, **room)
     for letter, axes, (number, value) in zip("abcdefghijklmnop", grid.flat, cells, strict=False):
         _draw_panel(plot, axes, points[points["number"] == number], value, series)
         above = names.column(number.rpartition(".")[2])
@@ -315,6 +384,11 @@ def draw(plot: SweepPlot) -> style.Picture:
         style.panel(axes, letter, above, names.column(plot.x))
     for axes in grid.flat[len(cells) :]:
         axes.set_axis_off()
+    if plot.board is not None:
+        text = printed(plot.board, plot.study)
+        widest = max(map(len, text.split("\n"))) * LETTER * 0.85
+        size = SMALL * min(1, (picture.get_figwidth() - 1) / widest)
+        grid[-1, 0].text(0, 1, text, family="monospace", size=size, va="top", linespacing=1.3)
     for text, look in series.values():
         look.line(grid[0, -1], [], [], label=text, markersize=5)
     if title:
@@ -378,6 +452,23 @@ def _draw_panel(
         look.each(axes, x, position(heights))
         medians, dashes = heights.groupby(x).median(), look.dashes if is_number else ""
         look.line(axes, medians.index, position(medians), markersize=size, linestyle=dashes)
+        if plot.band:
+            limits = _limits(part, x)
+            edges = [limits[name].where(limits["low"] > -np.inf) for name in ("low", "high")]
+            placed = [np.where(edge.isna(), np.nan, position(edge)) for edge in edges]
+            (look.band if is_number else look.bars)(axes, limits.index, *placed)
+
+
+def _limits(part: pd.DataFrame, x: pd.Series) -> pd.DataFrame:
+    """Return `low` and `high`, the limits of the median at each x, as `median_limits` gives them.
+
+    A replicate with several numbers counts once, with their median.
+    """
+    values = part["value"].where(np.isfinite(part["value"]))
+    by = [part[name] for name in ("run", "replicate") if name in part]
+    of_each = values.groupby([x.rename("x"), *by], dropna=False).median()
+    limits = {at: median_limits(group.to_numpy()) for at, group in of_each.groupby("x")}
+    return pd.DataFrame.from_dict(limits, "index", columns=["low", "high"])
 
 
 def _name_ticks(axes: Axes, plot: SweepPlot, values: Sequence[Any], is_number: bool) -> None:

@@ -59,6 +59,8 @@ def test_a_study_that_reads_a_file_has_another_run_for_another_file(tmp_path):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(code)
     writes_file, command = re.findall(r"```sh\n(.*)\n(.*my_studies.*)\n```", PAGE)[0]
+    (script,) = re.findall(r"```python\n# make_weights.py\n(.*?)```", PAGE, re.S)
+    (tmp_path / "make_weights.py").write_text(script)
     carried_out(writes_file, tmp_path)
     assert np.load(tmp_path / "weights.npz")["W"].shape == (8, 5)
     for scale in (1, 1, 2):

@@ -174,6 +174,39 @@ def test_a_checkpoint_without_weights_is_of_no_use_where_they_are_wanted(tmp_pat
     assert len(run.weights()) == 2
 
 
+def test_weights_at_chosen_times_are_those_of_a_training_that_ends_there(tmp_path, caplog):
+    runs = [Run(tiny("rank_collapse", epochs=epochs), tmp_path) for epochs in (1, 2)]
+    execute(runs[0], settings(runs[0], keep_weights=True))
+    now = {"checkpoint_seconds": 0.0, "keep_weights": [0, 1, 7]}
+    with interrupted(after=3):
+        execute(runs[1], settings(runs[1], **now))
+    execute(runs[1], settings(runs[1], **now))
+    ends, whole = runs[0].weights(), runs[1].weights(at=1)
+    assert ends.keys() == whole.keys() == runs[1].weights().keys()
+    for network, weights in ends.items():
+        torch.testing.assert_close(whole[network], weights, rtol=0, atol=0)
+        assert not torch.equal(runs[1].weights(0)[network]["W1"], weights["W1"])
+        assert not torch.equal(runs[1].weights()[network]["W1"], weights["W1"])
+    assert runs[1].modules(at=0).keys() == whole.keys()
+    assert "no network was measured at 7" in caplog.text
+    with pytest.raises(InputError, match="no weights at 3: it has those at 0, 1 and the last"):
+        runs[1].weights(at=3)
+    with pytest.raises(InputError, match="no weights at 1: it has the last"):
+        runs[0].weights(at=1)
+    assert not kept_notes([runs[1]], settings(runs[1], keep_weights=[1]))
+    assert kept_notes([runs[1]], settings(runs[1], keep_weights=[2]))
+    assert runs_command(["check", str(tmp_path)]) == 0
+
+
+def test_a_checkpoint_without_the_wanted_times_is_of_no_use(tmp_path, caplog):
+    run = Run(tiny("rank_collapse", epochs=2), tmp_path)
+    with interrupted(after=3):
+        execute(run, settings(run, keep_weights=[1], checkpoint_seconds=0.0))
+    execute(run, settings(run, keep_weights=[0, 1]))
+    assert "its checkpoint cannot be used (it has no weights to keep)" in caplog.text
+    assert run.weights(at=0) and run.weights(at=1)
+
+
 def test_a_study_without_networks_says_so_in_a_line(tmp_path, caplog):
     run = Run(tiny("example20"), tmp_path)
     execute(run, settings(run, keep_weights=True))

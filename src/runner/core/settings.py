@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from runner.core.errors import InputError
 from runner.core.folders import outputs_at
 from runner.core.studies import check_fields, parameter
 
@@ -48,8 +49,10 @@ class Settings:
         " user's cache)",
         None,
     )
-    keep_weights: bool = parameter(
-        "store the trained weights in the run; read by run.weights()", False
+    keep_weights: Any = parameter(
+        "true: store the trained weights in the run, read by run.weights(); [0,1,10]: also those at"
+        " these epochs or steps, as the study counts, read by run.weights(at=10)",
+        False,
     )
     tracker: str | None = parameter(
         "tracker that also gets every row, in <outputs>/tracking/<tracker>; null: none",
@@ -70,6 +73,18 @@ class Settings:
     def __post_init__(self) -> None:
         check_fields(self)
         self.folder()
+        kept = self.keep_weights
+        if type(kept) is not bool and not (
+            isinstance(kept, list) and all(type(t) in (int, float) and t >= 0 for t in kept)
+        ):
+            raise InputError(
+                f"keep_weights={kept} is neither true, false nor a list of times of the training:"
+                " keep_weights=[0,1,10]"
+            )
+
+    def kept_times(self) -> list[float]:
+        """Return the times of a training at which its weights are stored, too."""
+        return [*map(float, self.keep_weights)] if isinstance(self.keep_weights, list) else []
 
     def folder(self) -> Path:
         """Return the path of the folder of outputs.

@@ -5,6 +5,7 @@ To read this module, begin with `execute`.
 
 import json
 import logging
+import math
 import re
 import time
 import traceback
@@ -34,7 +35,7 @@ from runner.runs import files, lock, machine, provenance
 from runner.runs.checkpoint import Checkpoint
 from runner.runs.files import write_atomically
 from runner.runs.folder_names import MARK, before, old_of
-from runner.runs.run import CHECKPOINT, RESULT, WEIGHTS, Run, read_provenance
+from runner.runs.run import CHECKPOINT, RESULT, WEIGHTS, Run, at_time, read_provenance
 from runner.runs.tables import TableWriter, rows_in, sha256_of
 
 if TYPE_CHECKING:
@@ -156,6 +157,7 @@ class _Attempt:
         self.began, self.cpu_began = time.monotonic(), time.process_time()
         self.started = _now()
         self.weights: dict[str, Tensor] = {}
+        self.times = self.settings.kept_times()
         self.tracking: Tracking | None = None
         if name := self.settings.tracker:
             from runner.runs import trackers  # late: most runs have none
@@ -262,7 +264,8 @@ class _Attempt:
     def _go_on(self, start: Checkpoint) -> None:
         """Resume from a checkpoint. Raises ValueError if it lacks weights that must be stored."""
         state = start.state or {}
-        if self.settings.keep_weights > (KEPT in state):
+        of_times = {*state[KEPT].flatten().tolist()} if KEPT in state else None
+        if self.settings.keep_weights and (of_times is None or not {*self.times} <= of_times):
             raise ValueError("it has no weights to keep")
         weights = {name: state.pop(name) for name in list(state) if name.startswith(KEPT)}
         if self.settings.keep_weights:
@@ -280,7 +283,10 @@ class _Attempt:
         for name, tensor in tensors.items() if self.settings.keep_weights else ():
             if not ACTIVATIONS.fullmatch(name):
                 copy = tensor.to("cpu", copy=True).contiguous()  # the function may change tensors
-                self.weights[f"{network}/replicate={replicate}/{name}"] = copy
+                stored = f"{network}/replicate={replicate}/{name}"
+                self.weights[stored] = copy
+                if time in self.times:
+                    self.weights[at_time(time) + stored] = copy.clone()
         if self.function:
             measure = f"{self.function.__module__}:{self.function.__name__}"
             with own_calls.call_of("measure", measure, network, replicate, float(time)):
@@ -300,7 +306,12 @@ class _Attempt:
             return {}
         with files.replaced(path) as part:
             save_file(self.weights, part)
-        return {"weights": {"bytes": path.stat().st_size, "sha256": sha256_of(path)}}
+        never = [t for t in self.times if not any(n.startswith(at_time(t)) for n in self.weights)]
+        if never:
+            listed = ", ".join(f"{time:.15g}" for time in never)
+            progress.log.info("keep_weights: no network was measured at %s", listed)
+        about = {"bytes": path.stat().st_size, "sha256": sha256_of(path), "at": self.times}
+        return {"weights": about}
 
     def _load_data(self, name: str, seed: int, checksums: list[str] | None = None) -> Dataset:
         """Return the dataset, and add the checksums of its files to the provenance."""
@@ -322,7 +333,8 @@ class _Attempt:
             return
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in make_state().items()}
         if self.settings.keep_weights:
-            state |= {KEPT: torch.tensor(True), **{KEPT + n: t for n, t in self.weights.items()}}
+            state |= {KEPT + name: tensor for name, tensor in self.weights.items()}
+            state[KEPT] = torch.tensor([math.inf, *self.times], dtype=torch.float64)
         changes: dict[str, Any] = {"tables": self.tables.flush(), "state": state, **self._spent()}
         self.require_lock()
         replace(self.start, **changes).write(self.folder / CHECKPOINT)

@@ -10,6 +10,7 @@ numbers are in `<folder>.before`.
 import dataclasses
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
@@ -37,7 +38,17 @@ if TYPE_CHECKING:
 RESULT, CHECKPOINT = "result.json", "checkpoint.safetensors"
 
 WEIGHTS = "weights.safetensors"
-"""The trained weights, with `keep_weights=true`: `batch/width=64/replicate=0/W1`, ..."""
+"""The trained weights, with `keep_weights=true`: `batch/width=64/replicate=0/W1`, ... The names of
+weights at a time of the training begin with the result of `at_time`."""
+
+AT = re.compile(r"(?:at=(?P<time>[^/]*)/)?(?P<rest>.*)")
+"""Pattern of a weight's name: the time of the training if it is not the last, and the rest."""
+
+
+def at_time(time: float) -> str:
+    """Return how the names of weights at a time of the training begin: `at=10.0/`."""
+    return f"at={float(time)!r}/"
+
 
 WRITTEN = {RESULT, CHECKPOINT, WEIGHTS, "config.yaml", "provenance.json", "run.log", "error.txt"}
 OVERVIEW = "overview.json"
@@ -189,24 +200,25 @@ class Run:
             for name, expected in self.result["tables"].items()
         }
 
-    def lacks_weights(self) -> bool:
+    def lacks_weights(self, at: Iterable[float] = ()) -> bool:
         """Return whether the study trains networks, but their weights are absent or damaged.
 
-        The result is false if the study trains no networks. Raises InputError if the run is not
-        complete.
+        The result is false if the study trains no networks. at: times of the training, for which
+        the run must have looked, too. Raises InputError if the run is not complete.
         """
         stored = self.result.get("weights")
         if stored is None:
             return isinstance(self.config, TrainingConfig)
-        return not holds(self.folder / WEIGHTS, stored)
+        return not {*at} <= {*stored.get("at", ())} or not holds(self.folder / WEIGHTS, stored)
 
-    def weights(self) -> "dict[str, dict[str, torch.Tensor]]":
+    def weights(self, at: float | None = None) -> "dict[str, dict[str, torch.Tensor]]":
         """Return the trained weights: for each network's name, a dictionary of tensors by name.
 
-        An example of a network's name is `batch/width=64/replicate=0`. Raises InputError if no
-        weights are stored, or they are damaged.
+        An example of a network's name is `batch/width=64/replicate=0`. at: a time of the training
+        that `keep_weights=[...]` listed; by default the weights are the last ones. Raises
+        InputError if no weights are stored, or none at this time, or they are damaged.
         """
-        from safetensors.torch import load_file  # late: it imports torch
+        from safetensors import safe_open  # late: it imports torch
 
         if self.lacks_weights():
             raise InputError(
@@ -216,21 +228,31 @@ class Run:
         if "weights" not in self.result:
             raise InputError(f"{self}: this study trains no network, so it has no weights")
         networks: dict[str, dict[str, torch.Tensor]] = {}
-        for name, tensor in load_file(self.folder / WEIGHTS).items():
-            network, _, weight = name.rpartition("/")
-            networks.setdefault(network, {})[weight] = tensor
+        with safe_open(self.folder / WEIGHTS, "pt") as file:
+            names = [AT.fullmatch(name) for name in file.keys()]  # noqa: SIM118
+            for name in filter(None, names):
+                if name["time"] == (None if at is None else repr(float(at))):
+                    network, _, weight = name["rest"].rpartition("/")
+                    networks.setdefault(network, {})[weight] = file.get_tensor(name[0])
+        if not networks:
+            times = sorted({float(name["time"]) for name in filter(None, names) if name["time"]})
+            kept = f"those at {', '.join(f'{time:.15g}' for time in times)} and " if times else ""
+            raise InputError(
+                f"{self} has no weights at {at}: it has {kept}the last.\n"
+                f"keep_weights=[{at}] force=true computes it again, if the study measures there."
+            )
         return networks
 
-    def modules(self) -> "dict[str, torch.nn.Module]":
+    def modules(self, at: float | None = None) -> "dict[str, torch.nn.Module]":
         """Return the trained networks as torch modules, by the networks' names.
 
-        The modules take samples as rows, and are in evaluation mode. Raises InputError as `weights`
-        does, and if the study does not define modules.
+        at: as in `weights`. The modules take samples as rows, and are in evaluation mode. Raises
+        InputError as `weights` does, and if the study does not define modules.
         """
         make = getattr(module_of(self.config.study), "torch_module", None)
         if make is None:
             raise InputError(f"{self.config.study} has no module for its networks: see weights()")
-        return {name: make(self.config, name, w) for name, w in self.weights().items()}
+        return {name: make(self.config, name, w) for name, w in self.weights(at).items()}
 
     def config_text(self) -> bytes:
         """Return the content of the run's `config.yaml`: study, version and all parameters."""
@@ -449,7 +471,8 @@ def kept_notes(runs: Iterable[Run], settings: Settings) -> list[str]:
     how sums are rounded. It is not part of a run's identity.
     """
     runs = list(runs)
-    bare = [run for run in runs if settings.keep_weights and run.lacks_weights()]
+    times = settings.kept_times()
+    bare = [run for run in runs if settings.keep_weights and run.lacks_weights(times)]
     threads = settings.threads
     if runs and threads is None:
         import torch  # late: as a rule the number is given

@@ -20,11 +20,9 @@ favorable as ours would occur with a probability of at most 5 % if the claim wer
 *fails* if its opposite holds in this sense. Otherwise the claim is *undecided*.
 """
 
-import hashlib
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
@@ -32,6 +30,7 @@ import numpy as np
 import pandas as pd
 
 from runner.core.catalogue import part_of
+from runner.results import digests
 from runner.results.evidence import Evidence, Verdict, number, verdict
 from runner.results.quantities import Rule, Tables
 from runner.results.rows import NoRows, Present
@@ -141,14 +140,8 @@ class Claim:
 
     @property
     def digest(self) -> str:
-        """Return sixteen digits that change when the claim's rules change.
-
-        They are a hash of the printed rules, their bounds, arguments and needs. The code that
-        computes a quantity is not covered: if it changes, the numbers in the reference change.
-        """
-        decided = [[asdict(rule.comparison), rule.quantity.arguments] for rule in self.rules]
-        content = json.dumps([self.printed, decided, self.needs], sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()[:16]
+        """Return sixteen digits that change when the claim's rules or needs change, see `digests`."""
+        return digests.digest(self.rules, self.needs)
 
     def measure(self, tables: Tables) -> Measurement:
         """Return the evidence for the claim in these tables.

@@ -37,8 +37,9 @@ def test_a_claim_becomes_a_row():
     row = judged.iloc[0]
     assert tuple(judged.columns) == COLUMNS
     assert row["verdict"] == "holds" and row["kind"] == "paper"
-    assert row["rule"] == "x is above 0 at every d"
-    assert row["measured"] == "x: 3 (1 to 5), 5 replicates, d = 4" and row["note"] == "up to 5"
+    assert row["rule"] == "x is above 0 for every d"
+    assert row["measured"] == "x: 3 (1 to 5; bound: above 0; 5 replicates; d = 4)"
+    assert row["note"] == "up to 5"
     assert (row["estimate"], row["low"], row["high"], row["n"]) == (3, 1, 5, 5)
     assert (row["p_value"], row["point"], row["data"]) == (0.03125, "d = 4", "digits")
     assert row["runs"] == "a b" and row["digest"] == ABOVE.digest and row["left_out"] == 0
@@ -75,7 +76,7 @@ def test_a_claim_needs_what_its_quantities_need_and_what_it_says_itself():
 
 def assuming(x) -> pd.Series:
     claim = Claim("a", "where x > 0", "paper", x_of().given("x > 0").above(0))
-    assert claim.printed == "x is above 0 at every d where x > 0"
+    assert claim.printed == "x is above 0 for every d, where x > 0"
     return judge("fig", [claim], table(x)).iloc[0]
 
 
@@ -110,7 +111,7 @@ def test_a_point_with_nothing_left_decides_nothing():
 
 def test_several_rules_must_all_hold_and_those_alike_are_printed_once():
     claim = Claim("two", "x", "paper", [x_of().above(0), x_of().above(0), x_of().below(4.5)])
-    assert claim.printed == "x and x are above 0 at every d; x is below 4.5 at every d"
+    assert claim.printed == "x is above 0 and below 4.5 for every d"
     assert judge("fig", [claim], table([1.0] * 5)).iloc[0]["verdict"] == "holds"
     row = judge("fig", [claim], table([5.0] * 8)).iloc[0]
     assert row["verdict"] == "fails" and row["point"] == "d = 4"
@@ -119,17 +120,35 @@ def test_several_rules_must_all_hold_and_those_alike_are_printed_once():
 @pytest.mark.parametrize(
     ("unit", "estimate", "low", "high", "words"),
     [
-        ("share", 1.0, 0.5, 1.0, "all 5 tasks"),
-        ("share", 0.8, 0.3, 0.9, "4 of 5 tasks"),
-        ("ratio", 2.0, 1.0, 3.25, "x: 2 (1 to 3.25), 5 tasks"),
-        ("value", -0.609, -0.717, -0.609, "x: −0.61 (−0.72 to −0.61), 5 tasks"),
-        ("ratio", 8.09, 0.9541, 1.07e7, "x: 8.09 (0.954 to 1.07e7), 5 tasks"),
-        ("value", 64.0, 64.0, 64.0, "x: 64 (64 to 64), 5 tasks"),
-        ("difference", 2.0, -np.inf, np.inf, "x: 2, 5 tasks"),
-        ("difference", np.nan, -np.inf, np.inf, "x: no finite number, 5 tasks"),
+        ("share", 0.8, 0.3, 0.95, "0.8 (0.3 to 0.95; bound: above 0; 4 of 5 tasks)"),
+        ("ratio", 2.0, 1.0, 3.25, "2 (1 to 3.25; bound: above 0; 5 tasks)"),
+        ("value", -0.609, -0.717, -0.609, "−0.61 (−0.72 to −0.61; bound: above 0; 5 tasks)"),
+        ("ratio", 8.09, 0.9541, 1.07e7, "8.09 (0.954 to 1.07e7; bound: above 0; 5 tasks)"),
+        ("value", 64.0, 64.0, 64.0, "64 (64 to 64; bound: above 0; 5 tasks)"),
+        ("difference", 2.0, -np.inf, np.inf, "2 (bound: above 0; 5 tasks)"),
+        ("difference", np.nan, -np.inf, np.inf, "no finite number (5 tasks)"),
     ],
 )
 def test_numbers_are_said_as_people_say_them(unit, estimate, low, high, words):
     found = Evidence(estimate, low, high, 5, 1.0, 1.0, unit=unit, quantity="x", of="tasks")
-    assert in_words(found) == words
-    assert in_words(replace(found, point="d = 5")) == f"{words}, d = 5"
+    found = replace(found, compared="above 0")
+    assert in_words(found) == f"x: {words}"
+    assert in_words(replace(found, point="d = 5")) == f"x: {words.removesuffix(')')}; d = 5)"
+
+
+def test_a_ratio_may_be_a_sentence():
+    found = Evidence(17.8, 15.4, 23.4, 8, 1.0, 1.0, quantity="A is {} B", of="networks")
+    found = replace(found, compared="above 1", unit="ratio")
+    assert in_words(found, " in the closest case") == (
+        "A is 17.8 times B in the closest case (15.4 to 23.4; bound: above 1; 8 networks)"
+    )
+
+
+def test_a_relation_of_all_numbers_prints_the_least_favorable_one():
+    claim = Claim("all", "x", "paper", x_of().always("<=", 4))
+    row = judge("fig", [claim], table([1.0, 2, 3, 1, 2], width=(4, 8))).iloc[0]
+    assert row["measured"] == "x: at most 3 (bound: at most 4; true in all 5 replicates; d = 4)"
+    row = judge("fig", [claim], table([1.0, 2, 3, 5, 2], width=(4, 8))).iloc[0]
+    assert row["measured"] == "x: at most 5 (bound: at most 4; true in 4 of 5 replicates; d = 4)"
+    equal = Claim("all", "x", "paper", x_of().always("=", 2))
+    assert judge("fig", [equal], table([2.0] * 5)).iloc[0]["measured"].startswith("x: 2 (bound: ex")

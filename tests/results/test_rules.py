@@ -1,6 +1,7 @@
 """What every rule has: a verdict that does what its printed text says, and a digest."""
 
 import re
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -8,8 +9,10 @@ import pytest
 from runner.core.catalogue import figure_names, figure_study, paper_folder
 from runner.core.papers import papers
 from runner.results.claims import Claim, claims_of
+from runner.results.digests import REGISTERED, without_words
 from runner.results.evidence import Above, Always, Below, Within, verdict
 from runner.results.quantities import Rule, Tables, quantity
+from runner.results.sentences import bound_in_words
 
 KEPT = [
     (name, claim)
@@ -19,7 +22,10 @@ KEPT = [
 ]
 EVERY = [pytest.param(claim, id=f"{name}-{claim.name}") for name, claim in KEPT]
 NUMBER = r"(−?\d+(?:\.\d+)?(?:e-?\d+)?)"
-SAID = re.compile(rf"(within|above|below|at most|at least|exactly) {NUMBER}(?: of {NUMBER})?")
+SAID = re.compile(
+    r"(above|below|at most|at least|exactly|more than|less than|between)"
+    rf" {NUMBER}(?: and {NUMBER})?"
+)
 
 
 def numbers(value: float) -> list[pd.DataFrame]:
@@ -32,27 +38,26 @@ def verdict_of(comparison, rows: pd.DataFrame) -> str:
     return verdict([comparison.evidence(rows)])[0]
 
 
-def check_bound(rule: Rule | Above | Below | Within | Always, comparison) -> None:
+def check_bound(printed: str, comparison) -> None:
     """Numbers just inside of what is printed hold, those just outside fail."""
-    printed = str(rule).removeprefix(str(getattr(rule, "quantity", "")))
+    printed = printed.replace("larger than", "above 1").replace("smaller than", "below 1")
     words, *found = SAID.search(printed).groups()
     first, second = (float(each.replace("−", "-")) if each else 0.0 for each in found)
     step = 1e-3 * max(abs(first), 1e-6)
     inside, outside = {
         "above": ([first + step], [first - step]),
+        "more than": ([first + step], [first - step]),
+        "less than": ([first - step], [first + step]),
         "at least": ([first, first + step], [first - step]),
         "below": ([first - step], [first + step]),
         "at most": ([first, first - step], [first + step]),
         "exactly": ([first], [first + step, first - step]),
-        "within": (
-            [second, second + first - step, second - first + step],
-            [second + first + step, second - first - step],
-        ),
+        "between": ([first + step, second - step], [first - step, second + step]),
     }[words]
     for value, expected in [(v, "holds") for v in inside] + [(v, "fails") for v in outside]:
         for rows in numbers(value):
             if "replicate" in rows or not isinstance(comparison, Always):
-                assert verdict_of(comparison, rows) == expected, (str(rule), value)
+                assert verdict_of(comparison, rows) == expected, (printed, value)
 
 
 @pytest.mark.parametrize(
@@ -60,26 +65,28 @@ def check_bound(rule: Rule | Above | Below | Within | Always, comparison) -> Non
     [
         (Above(0.25), "above 0.25"),
         (Below(-3.0), "below −3"),
-        (Within(0.5, of=2.0), "within 0.5 of 2"),
-        (Always("<", 3), "always below 3"),
-        (Always("<=", 1e-8), "always at most 1e-8"),
-        (Always("=", 0), "always exactly 0"),
-        (Always(">=", 2), "always at least 2"),
-        (Always(">", -1), "always above −1"),
+        (Within(0.5, of=2.0), "between 1.5 and 2.5"),
+        (Always("<", 3), "below 3"),
+        (Always("<=", 1e-8), "at most 1e-8"),
+        (Always("=", 0), "exactly 0"),
+        (Always(">=", 2), "at least 2"),
+        (Always(">", -1), "above −1"),
     ],
     ids=str,
 )
 def test_each_comparison_does_what_it_says(comparison, printed):
     assert str(comparison) == printed
-    check_bound(comparison, comparison)
+    check_bound(str(comparison), comparison)
 
 
 @pytest.mark.parametrize("claim", EVERY)
 def test_each_rule_does_what_it_says(claim):
     assert claim.printed and claim.statement and claim.source
     for rule in claim.rules:
+        bound = bound_in_words(rule)
+        assert bound.removesuffix(" times") in claim.printed
         if not isinstance(getattr(rule.comparison, "bound", 0), str):
-            check_bound(rule, rule.comparison)
+            check_bound(bound, rule.comparison)
 
 
 def test_an_alike_eight_decides_with_one_dissenter_and_not_with_two():
@@ -103,7 +110,24 @@ def error():
     return error
 
 
-def test_a_digest_changes_with_what_is_printed_its_bounds_arguments_and_sizes(error):
+def test_rules_keep_the_digests_under_which_they_were_registered():
+    """The table has no other rules; a rule that changes loses its entry, which is then deleted."""
+    table = pd.read_csv(REGISTERED)
+    present = {without_words(claim.rules, claim.needs): claim.digest for _, claim in KEPT}
+    entries = dict(zip(table["rule"], table["digest"], strict=True))
+    assert table["rule"].is_unique and table["digest"].is_unique
+    assert {rule: present.get(rule) for rule in entries} == entries
+
+
+def test_words_are_not_in_a_digest(error):
+    def digest(name: str) -> str:
+        one = replace(error().above(1).quantity, name=name)
+        return Claim("name", "statement", "source", one.above(1)).digest
+
+    assert digest("error") == digest("the error is {} what it was")
+
+
+def test_a_digest_changes_with_bounds_arguments_assumption_and_sizes(error):
     def digest(rule: Rule, **changes) -> str:
         return Claim("name", "statement", "source", rule, **changes).digest
 

@@ -31,9 +31,10 @@ import pandas as pd
 
 from runner.core.catalogue import part_of
 from runner.results import digests
-from runner.results.evidence import Evidence, Verdict, number, verdict
+from runner.results.evidence import Evidence, Verdict, verdict
 from runner.results.quantities import Rule, Tables
 from runner.results.rows import NoRows, Present
+from runner.results.sentences import CASES, in_words, rules_in_words
 
 Kind = Literal["paper", "illustration", "ours"]
 """Where a statement comes from: the paper, or this project (`ours`). An `illustration` is a
@@ -49,10 +50,6 @@ COLUMNS = (
 
 MOST_LEFT_OUT = 0.2
 """Largest fraction of measurements that an assumption may exclude: above it we do not judge."""
-
-CLOSE = 0.9
-"""Numbers of at least CLOSE are printed with three digits, smaller numbers with two: many bounds
-are near one."""
 
 
 class AllLeftOut(NoRows):
@@ -114,19 +111,8 @@ class Claim:
 
     @property
     def printed(self) -> str:
-        """Return all rules in words.
-
-        Quantities with the same comparison are joined by "and".
-        """
-        quantities: dict[str, list[str]] = {}
-        for rule in self.rules:
-            words = f"{rule.comparison}{rule.quantity.place}"
-            quantities.setdefault(words, []).append(str(rule.quantity))
-        parts = [
-            f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} {words}"
-            for words, names in quantities.items()
-        ]
-        return "; ".join(parts)
+        """Return all rules in one sentence, see `sentences`."""
+        return rules_in_words(self.rules)
 
     @property
     def tests(self) -> str:
@@ -140,7 +126,7 @@ class Claim:
 
     @property
     def digest(self) -> str:
-        """Return sixteen digits that change when the claim's rules or needs change, see `digests`."""
+        """Return sixteen digits that change when the rules or needs change, see `digests`."""
         return digests.digest(self.rules, self.needs)
 
     def measure(self, tables: Tables) -> Measurement:
@@ -198,13 +184,15 @@ class Judgement:
 
     - note: reasons and more numbers, as text;
     - evidence: the test at the point that decides the verdict; None without numbers;
-    - left_out: the fraction of measurements that the assumption of the quantity excludes.
+    - left_out: the fraction of measurements that the assumption of the quantity excludes;
+    - case: which of several points decides, in words; empty if there is one.
     """
 
     verdict: Verdict
     note: str
     evidence: Evidence | None = None
     left_out: float = 0.0
+    case: str = ""
 
     @property
     def measured(self) -> str:
@@ -212,7 +200,7 @@ class Judgement:
 
         The text is empty if there are none.
         """
-        return in_words(self.evidence) if self.evidence and self.evidence.n else ""
+        return in_words(self.evidence, self.case) if self.evidence and self.evidence.n else ""
 
 
 def claims_of(figure: str, study: str) -> list[Claim]:
@@ -253,7 +241,9 @@ def judgement(claim: Claim, tables: Tables) -> Judgement:
     elif decision == "undecided" and decisive and decisive.n < decisive.needed:
         notes += [f"at least {decisive.needed} {decisive.of} are needed to decide"]
     note = "; ".join(filter(None, notes))
-    return Judgement(decision, note, decisive, measured.left_out)
+    alike = [each for each in measured.points if decisive and each.quantity == decisive.quantity]
+    case = CASES[decision] if len(alike) > 1 else ""
+    return Judgement(decision, note, decisive, measured.left_out, case)
 
 
 def lacking(claim: Claim, tables: Tables) -> str:
@@ -274,36 +264,6 @@ def lacking(claim: Claim, tables: Tables) -> str:
             values = "value" if present == 1 else "values"
             return f"the tables have {present or 'no'} {values} of {word}; {needed} are needed"
     return ""
-
-
-ROUNDING = 1e-12
-"""A number below this fraction of the largest one is printed as 0: it is a rounding error."""
-
-
-def in_words(evidence: Evidence) -> str:
-    """Return the numbers of a test as text: estimate with limits, number n, and point.
-
-    Examples are `error of SGD: 0.61 (0.55 to 0.72), 8 networks, d = 5` and, for a fraction, `7 of 8
-    networks, d = 5`.
-    """
-    n, name, counted = evidence.n, evidence.quantity.removesuffix(","), evidence.of
-    if np.isnan(evidence.estimate):
-        words = f"{name}: no finite number, {n} {counted}"
-    elif evidence.unit == "share":
-        count = round(evidence.estimate * n)
-        words = f"all {n} {counted}" if count == n else f"{count} of {n} {counted}"
-    else:
-        three = np.array([evidence.estimate, evidence.low, evidence.high])
-        largest = np.abs(three[np.isfinite(three)]).max()
-        middle, low, high = np.where(np.abs(three) <= ROUNDING * largest, 0.0, three)
-        limits = f" ({_short(low)} to {_short(high)})" if np.isfinite([low, high]).any() else ""
-        words = f"{name}: {_short(middle)}{limits}, {n} {counted}"
-    return ", ".join(filter(None, [words, evidence.point]))
-
-
-def _short(value: float) -> str:
-    """Return a number with two digits, or with three if it is at least CLOSE."""
-    return number(value, 3 if abs(value) >= CLOSE else 2)
 
 
 def percent(fraction: float) -> str:

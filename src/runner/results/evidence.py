@@ -31,6 +31,10 @@ ERROR = 0.05
 ROUNDING = 8 * float(np.finfo(float).eps)
 """Relative difference up to which two numbers count as equal."""
 
+CLOSE = 0.9
+"""Numbers of at least CLOSE are printed with three digits, smaller numbers with two: many bounds
+are near one."""
+
 Verdict = Literal["holds", "fails", "undecided"]
 
 Unit = Literal["difference", "ratio", "exponent", "share", "slope", "value"]
@@ -65,6 +69,11 @@ class Evidence:
     """The name of the measured quantity."""
     of: str = "replicates"
     """What `n` counts, in the plural."""
+    compared: str = ""
+    """The bound in words: `above 0.9`."""
+    extreme: str = ""
+    """For a relation of every number: the number nearest to the bound or farthest beyond it, in
+    words, `at most 0.4`."""
 
     @property
     def distance(self) -> float:
@@ -157,7 +166,7 @@ class Within:
     of: float = 0.0
 
     def __str__(self) -> str:
-        return f"within {number(self.margin)} of {number(self.of)}"
+        return f"between {number(self.of - self.margin)} and {number(self.of + self.margin)}"
 
     def evidence(self, rows: pd.DataFrame) -> Evidence:
         """Test the comparison on the rows of one point; return estimate, limits and p-values.
@@ -203,7 +212,7 @@ class Always:
     }
 
     def __str__(self) -> str:
-        return f"always {self.WORDS[self.relation]} {number(self.bound)}"
+        return f"{self.WORDS[self.relation]} {number(self.bound)}"
 
     def evidence(self, rows: pd.DataFrame) -> Evidence:
         """Test the relation on the rows of one point; return estimate, limits and p-values.
@@ -218,6 +227,22 @@ class Always:
         estimate = evidence.estimate if satisfied.notna().any() else np.nan
         p_holds = 1.0 if refuted else evidence.p_holds
         return replace(evidence, estimate=estimate, p_holds=p_holds, p_fails=float(not refuted))
+
+    def extreme(self, rows: pd.DataFrame) -> str:
+        """Return in words the number at a point that is nearest to the bound or farthest beyond it.
+
+        The text is empty if there is no number.
+        """
+        value, error = rows["value"].astype(float), rows.get("error", 0.0)
+        if value.isna().all():
+            return ""
+        is_upper = self.relation in ("<", "<=")
+        if self.relation == "=":
+            found = value[(value - self.bound).abs().idxmax()]
+        else:
+            found = value[(value - error).idxmax() if is_upper else (value + error).idxmin()]
+        words = "" if found == self.bound else "at most " if is_upper else "at least "
+        return short(found) if self.relation == "=" else words + short(found)
 
     def satisfied(self, rows: pd.DataFrame) -> pd.Series:
         """Return for each number 1 if it satisfies the relation, 0 if not, and nan if it is nan."""
@@ -248,13 +273,20 @@ def _worst(rows: pd.DataFrame, badness: pd.Series) -> pd.DataFrame:
 
 
 def _in_words(bound: float | str) -> str:
-    return bound.replace(" / ", "/") if isinstance(bound, str) else number(bound)
+    if isinstance(bound, str):
+        return bound.replace(" / ", "/").replace("-", "−")
+    return number(bound)
 
 
 def number(value: float, digits: int = 6) -> str:
     """Return a number as text with at most `digits` significant digits: `0.25`, `−3`, `1.07e7`."""
     text = re.sub(r"e\+?(-?)0*", r"e\1", f"{value:.{digits}g}")
     return re.sub("^-", "−", text)
+
+
+def short(value: float) -> str:
+    """Return a number with two digits, or with three if it is at least CLOSE."""
+    return number(value, 3 if abs(value) >= CLOSE else 2)
 
 
 def _test(rows: pd.DataFrame, bound: float | str) -> Evidence:

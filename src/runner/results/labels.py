@@ -144,7 +144,8 @@ class Names:
 
 
 SIGNS = {
-    r"(\S+) == \1\.(max|min)\(\)": r"\1 is \2imal",
+    r"(\S+) == \1\.max\(\)": r"\1 is the largest",
+    r"(\S+) == \1\.min\(\)": r"\1 is the smallest",
     " == ": " = ",
     " <= ": " ≤ ",
     " >= ": " ≥ ",

@@ -4,7 +4,7 @@ The file `quantities.py` of a study has a function for each quantity. It reads t
 figure. It returns a `value` for each replicate, or a value with its standard `error` and `n`, or a
 `count` of `n`. It also returns the columns of the point:
 
-    @quantity("test error of {top} / test error of {bottom}", each=("d",), unit="ratio")
+    @quantity("the test error of {top} is {} that of {bottom}", each=("d",), unit="ratio")
     def ratio(tables: Tables, top: str, bottom: str) -> pd.Series:
         \"""Return the ratio of the test errors of two methods in each network.\"""
 
@@ -57,7 +57,9 @@ PLAIN = str | int | float | bool | tuple | None
 class Quantity:
     """A number that claims judge: a function of the tables, with all its other arguments.
 
-    - name: the printed name; `{argument}` in it is replaced by the argument in words.
+    - name: the printed name; `{argument}` in it is replaced by the argument in words. It may be
+      a sentence about a ratio, "the error of {top} is {} that of {bottom}", with a place `{}` for
+      the number.
     - function: called as `function(tables, **arguments)`.
     - each: the columns that make up a point, such as the width; the quantity is judged at each
       point.
@@ -79,10 +81,18 @@ class Quantity:
     """A condition on measured columns. Rows that do not meet the condition are excluded."""
 
     def __str__(self) -> str:
+        return self.text.partition(" is {}")[0]
+
+    @property
+    def text(self) -> str:
+        """Return the printed name with the arguments in words; a place for the number stays."""
+        return self.text_with(self.words)
+
+    def text_with(self, words: Mapping[str, str]) -> str:
+        """Return the printed name. words: each argument in words."""
         fields = {field for _, field, _, _ in string.Formatter().parse(self.name) if field}
         printed = fields | {"where"}
         defaults = inspect.signature(self.function).parameters
-        words = {key: _in_words(value, self.names, key) for key, value in self.arguments.items()}
         others = [
             words[key]
             if self.names.has(value)
@@ -90,7 +100,12 @@ class Quantity:
             for key, value in self.arguments.items()
             if key not in printed and value != defaults[key].default
         ]
-        return self.name.format(**words) + (f" ({', '.join(others)})" if others else "")
+        return self.name.format("{}", **words) + (f" ({', '.join(others)})" if others else "")
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Return each argument in words."""
+        return {key: _in_words(value, self.names, key) for key, value in self.arguments.items()}
 
     @property
     def names(self) -> Names:
@@ -98,13 +113,10 @@ class Quantity:
         return names_in(self.function.__module__.rpartition(".")[0])
 
     @property
-    def place(self) -> str:
-        """Return a text about the points at which a rule is tested: ` at every d where m = d²`."""
-        *first, last = map(self.names.column_in_rule, self.each or ("",))
-        points = f" at every {', '.join(first)}{' and ' if first else ''}{last}" if last else ""
-        conditions = (str(self.arguments.get("where", "")), self.assumed)
-        where = " and ".join(filter(None, conditions))
-        return points + (f" where {self.names.condition(where)}" if where else "")
+    def conditions(self) -> list[str]:
+        """Return the conditions on rows, as code: the argument `where` and the assumption."""
+        code = (str(self.arguments.get("where", "")), self.assumed)
+        return list(filter(None, code))
 
     def measure(self, tables: Tables) -> pd.DataFrame:
         """Return a table with a row for each number.
@@ -185,9 +197,6 @@ class Rule:
     quantity: Quantity
     comparison: Comparison
 
-    def __str__(self) -> str:
-        return f"{self.quantity} is {self.comparison}{self.quantity.place}"
-
     @property
     def test(self) -> str:
         """Return the name of the statistical test, with its error: `sign test, 5 %`."""
@@ -215,12 +224,18 @@ class Rule:
 
         rows: the result of `Quantity.measure` or `Quantity.assuming`.
         """
-        columns, name = [*self.quantity.each], str(self.quantity)
+        columns, comparison = [*self.quantity.each], self.comparison
+        text, counted = self.quantity.text, self.quantity.of
         groups = rows.groupby(columns, dropna=False) if columns else [((), rows)]
         for values, group in groups:
-            point, evidence = self._point(values), self.comparison.evidence(group)
+            point, evidence = self._point(values), comparison.evidence(group)
             unit = evidence.unit if evidence.unit == "share" else self.quantity.unit
-            yield replace(evidence, unit=unit, point=point, quantity=name, of=self.quantity.of)
+            extreme = comparison.extreme(group) if isinstance(comparison, Always) else ""
+            bound: Comparison = comparison
+            if isinstance(comparison, Above | Below) and isinstance(comparison.bound, str):
+                bound = replace(comparison, bound=evidence.bound)  # the number of a formula
+            about = replace(evidence, quantity=text, of=counted, compared=str(bound))
+            yield replace(about, unit=unit, point=point, extreme=extreme)
 
 
 def _place(symbol: str, value: Any, names: Names) -> str:
@@ -234,7 +249,7 @@ def _place(symbol: str, value: Any, names: Names) -> str:
 
 
 def quantity(
-    name: str,
+    name: str | Callable[..., str],
     *,
     each: tuple[str, ...] = (),
     unit: Unit = "value",
@@ -246,8 +261,8 @@ def quantity(
 
     The decorated function is called with all arguments except the tables, and returns a `Quantity`.
 
-    - name: the printed name; `{argument}` in it is replaced by the argument in words.
-    - each: the columns that make up a point; the printed rule says "at every d".
+    - name: the printed name, see `Quantity`, or a function that returns it for these arguments.
+    - each: the columns that make up a point; the printed rule says "for every d".
     - unit: what the numbers are: a ratio, a difference, an exponent and so on.
     - numbers: `replicates` (a value for each), `estimates` (with an error) or `counts`.
     - needs: how many different values a column must have, by column.
@@ -268,7 +283,8 @@ def quantity(
             if wrong := [name for name, value in arguments.items() if not isinstance(value, PLAIN)]:
                 raise TypeError(f"{function.__name__}: {', '.join(wrong)} is no plain data")
             counted = of or replicates_in(function.__module__)
-            return Quantity(name, function, arguments, each, unit, numbers, needs or {}, counted)
+            printed = name if isinstance(name, str) else name(**arguments)
+            return Quantity(printed, function, arguments, each, unit, numbers, needs or {}, counted)
 
         del bind.__wrapped__  # `bind` has another signature
         return bind

@@ -52,8 +52,16 @@ NAMES = {
         "scale_matched": Name(
             "random weights\nof the same size", Look(GREY, "D", DASHED, hollow=True)
         ),
-        "he": Name("random, He", Look(GREY, "s", DASHED, hollow=True)),
-        "unit_scale": Name("random, unit size", Look(GREY, "v", DASHED, hollow=True)),
+        "he": Name(
+            "random, He",
+            Look(GREY, "s", DASHED, hollow=True),
+            rule="networks with He's random initialization",
+        ),
+        "unit_scale": Name(
+            "random, unit size",
+            Look(GREY, "v", DASHED, hollow=True),
+            rule="randomly initialized networks of unit size",
+        ),
         "orthogonalised": Name("orthogonalized", Look(GREY, "o", hollow=True)),
         "orthogonalised_half": Name("half orthogonalized", Look(GREY, "p", hollow=True)),
     },
@@ -103,14 +111,20 @@ NAMES = {
         ),
     },
     "network": {
-        "ReLU, batch norm": Name("ReLU,\nbatch norm", BATCH_NORM),
-        "ReLU, plain": Name("ReLU, plain", PLAIN),
+        "ReLU, batch norm": Name(
+            "ReLU,\nbatch norm", BATCH_NORM, rule="ReLU networks with batch norm"
+        ),
+        "ReLU, plain": Name("ReLU, plain", PLAIN, rule="plain ReLU networks"),
         "batch norm": Name("batch norm", rule="networks with batch norm"),
-        "linear, batch norm": Name("linear,\nbatch norm", Look(SKY, "^", DASHED)),
+        "layer norm": Name("layer norm", rule="networks with layer norm"),
+        "RMS norm": Name("RMS norm", rule="networks with RMS norm"),
+        "linear, batch norm": Name(
+            "linear,\nbatch norm", Look(SKY, "^", DASHED), rule="linear networks with batch norm"
+        ),
         "linear, batch norm, orthogonal weights": Name(
             "linear, batch\nnorm, orthogonal\nweights",
             Look(GREEN, "D", width=4.4),
-            rule="linear, batch norm and orthogonal weights",
+            rule="linear networks with batch norm and orthogonal weights",
         ),
     },
     "law": {
@@ -161,6 +175,8 @@ CONDITIONS = {
     "depth == depth.max()": "the depth is the largest",
     "fit_of_batch_norm > 0.5": "with batch norm the learned fraction is above 0.5",
     "alignment > 0.9": "the alignment of gradients before training is above 0.9",
+    "(γ == 1 or γ == 0.1)": "γ is 1 or 0.1",
+    "L > 0": "the signal has passed at least one layer",
     "M >= 1000": "pre-training has at least 1,000 minibatches",
     "M >= 1000 and epochs >= 50": "pre-training has at least 1,000 minibatches and training at"
     " least 50 epochs",

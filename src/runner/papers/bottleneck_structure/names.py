@@ -33,7 +33,7 @@ MEASURES = {
         rule="relative change of the middle layer's kernel matrix from the depth before",
     ),
     "jacobian_rank": "rank of the Jacobian",
-    "bottleneck_rank": Name("smallest rank of any layer", rule="smallest rank of a layer"),
+    "bottleneck_rank": Name("smallest rank of any layer", rule="smallest rank of any layer"),
     "knn_r2_axis": Name("R² of (w·v)²", rule="(w·v)²"),
     "knn_r2_orthogonal": Name("R² of ‖(I − w wᵀ) v‖²", rule="‖(I − w wᵀ) v‖²"),
     "step_r2": "R² of the next step",

@@ -123,10 +123,10 @@ NAMES = {
             rule="Adam with active hidden ReLUs in coordinates of K",
         ),
         ("teacher construction", "student construction"): "either construction",
-        ("sgd", "teacher construction", "student construction"): "SGD on γ and β, or of either"
+        ("sgd", "teacher construction", "student construction"): "SGD on γ and β, and of either"
         " construction,",
-        ("teacher construction", "dense by adam"): "the construction, or of a dense network trained"
-        " by Adam,",
+        ("teacher construction", "dense by adam"): "the construction, and than that of a dense"
+        " network trained by Adam",
     },
     "theorem": {
         "low_rank": Name("Corollary 1", Look(NAVY), "○ Corollary 1, low rank"),

@@ -54,7 +54,7 @@ def _beside_fit(tables: Tables, values: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(fit_of_batch_norm=rows["replicate"].map(fit))
 
 
-@quantity("rank before training, {one} / {other}", unit="ratio")
+@quantity("before training, the rank of {one} is {} that of {other}", unit="ratio")
 def rank_before(tables: Tables, one: str, other: str) -> pd.Series:
     """Return the ratio of two methods' ranks before training, for each replicate.
 
@@ -65,7 +65,8 @@ def rank_before(tables: Tables, one: str, other: str) -> pd.Series:
 
 
 @quantity(
-    "log₂(rank of the network that begins higher / of the other), in the worst pair and epoch",
+    "smallest log₂(rank of A / rank of B) over all epochs and all pairs of networks in which"
+    " A begins with the higher rank",
     unit="difference",
 )
 def order_kept(tables: Tables) -> pd.Series:
@@ -82,7 +83,7 @@ def order_kept(tables: Tables) -> pd.Series:
     return least_lead(nonempty(ranks, "ranks"))
 
 
-@quantity("training accuracy at every epoch, {one} − {other}", unit="difference")
+@quantity("training accuracy of {one} minus that of {other} at every epoch", unit="difference")
 def accuracy_ahead(tables: Tables, one: str, other: str) -> pd.Series:
     """Return the difference of two methods' training accuracies, for each replicate and epoch.
 
@@ -93,7 +94,7 @@ def accuracy_ahead(tables: Tables, one: str, other: str) -> pd.Series:
     return (next(accuracy) - next(accuracy)).unstack()
 
 
-@quantity("learned fraction, (accuracy − 0.1) / 0.9, of {method} {when}")
+@quantity("learned fraction of {method} {when}, (accuracy − 0.1) / 0.9,")
 def learned(tables: Tables, method: str, when: str = LAST) -> pd.DataFrame:
     """Return a method's learned fraction of the training images.
 
@@ -110,7 +111,7 @@ def learned(tables: Tables, method: str, when: str = LAST) -> pd.DataFrame:
 
 
 @quantity(
-    "learned fraction with mean subtraction − learned fraction without it, {when}",
+    "learned fraction with mean subtraction minus the learned fraction without it, {when},",
     unit="difference",
 )
 def gained_by_centring(tables: Tables, when: str = LAST) -> pd.DataFrame:
@@ -127,7 +128,7 @@ def gained_by_centring(tables: Tables, when: str = LAST) -> pd.DataFrame:
     return _beside_fit(tables, gap.tail(1) if when == LAST else gap.mean().to_frame().T)
 
 
-@quantity("alignment of the gradients of {method}, before training and at every epoch")
+@quantity("alignment of the gradients of {method} before training and at every epoch")
 def alignment(tables: Tables, method: str) -> pd.Series:
     """Return the alignment of a method's gradients, a row for each replicate and epoch.
 
@@ -137,7 +138,9 @@ def alignment(tables: Tables, method: str) -> pd.Series:
     return _of(tables, method, "gradient_alignment").unstack()
 
 
-@quantity("alignment of the gradients before training, {one} − {other}", unit="difference")
+@quantity(
+    "alignment of the gradients of {one} before training minus that of {other}", unit="difference"
+)
 def alignment_before(tables: Tables, one: str, other: str) -> pd.Series:
     """Return the difference of two methods' gradient alignments before training.
 

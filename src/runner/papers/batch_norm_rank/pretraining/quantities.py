@@ -74,10 +74,13 @@ def _of_network(values: pd.Series, rows: pd.DataFrame, network: str) -> pd.DataF
     return values.rename("value").reset_index().assign(**more)
 
 
-@quantity(
-    "advantage of {network}, compared with {than}, in {column} at the largest depth",
-    unit="difference",
-)
+def _better_minus_worse(network: str, than: str, column: str, protocol: str) -> str:
+    """Return the printed name of `ahead`: of losses, the one of `network` is subtracted."""
+    more, less = ("{than}", "{network}") if "loss" in column else ("{network}", "{than}")
+    return f"{{column}} of {more} minus that of {less}, at the largest depth,"
+
+
+@quantity(_better_minus_worse, unit="difference")
 def ahead(
     tables: Tables, network: str, than: str, column: str, protocol: str = "authors"
 ) -> pd.DataFrame:
@@ -95,7 +98,7 @@ def ahead(
     return _lead(deepest(_rows(tables, column, protocol)), network, than, column)
 
 
-@quantity("{column}, {network} − plain networks", each=("depth",), unit="difference")
+@quantity("{column} of {network} minus that of plain networks", each=("depth",), unit="difference")
 def raised(tables: Tables, network: str, column: str) -> pd.DataFrame:
     """Return how much better a network is than the plain network, for each depth and replicate.
 
@@ -108,7 +111,8 @@ def raised(tables: Tables, network: str, column: str) -> pd.DataFrame:
 
 
 @quantity(
-    "rise of the training loss from the smallest to the largest depth, {than} − {network}",
+    "rise of the training loss from the smallest to the largest depth in {than} minus that"
+    " in {network}",
     unit="difference",
     needs={"depth": 3},
 )
@@ -143,7 +147,7 @@ def _doublings(tables: Tables, column: str) -> pd.DataFrame:
 
 
 @quantity(
-    "log₂(mean r / mean r before training) at every epoch", each=("network",), unit="difference"
+    "log₂(mean r at any epoch / mean r before training)", each=("network",), unit="difference"
 )
 def doublings(tables: Tables) -> pd.DataFrame:
     """Return log2(mean r / mean r before training), a row for each network, replicate and epoch.
@@ -155,7 +159,7 @@ def doublings(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "log₂(rank of the last layer / rank before training) at every epoch",
+    "log₂(rank of the last layer at any epoch / its rank before training)",
     each=("network",),
     unit="difference",
 )
@@ -176,7 +180,8 @@ OF_EPOCHS = {
 
 
 @quantity(
-    "log₂({column} of the network that begins higher / of the other), in the worst pair and epoch",
+    "smallest log₂({column} of A / {column} of B) over all epochs and all pairs of networks"
+    " in which A begins with the higher value",
     unit="difference",
 )
 def order_kept(tables: Tables, column: str) -> pd.Series:
@@ -227,15 +232,18 @@ def _correlation(tables: Tables, column: str) -> pd.DataFrame:
     return correlations.reset_index()
 
 
-@quantity("Spearman's correlation of mean r before training with speed (−1 × mean training loss)")
+@quantity(
+    "Spearman's correlation between mean r before training and the speed of training (minus"
+    " the mean training loss)"
+)
 def correlation_with_r(tables: Tables) -> pd.DataFrame:
     """Return the correlation of mean r, the lower bound (4) of the rank, with the speed."""
     return _correlation(tables, "mean_rank_bound")
 
 
 @quantity(
-    "Spearman's correlation of the rank of the last layer before training with speed (−1 × mean"
-    " training loss)"
+    "Spearman's correlation between the rank of the last layer before training and the speed"
+    " of training (minus the mean training loss)"
 )
 def correlation_with_rank(tables: Tables) -> pd.DataFrame:
     """Return the correlation of the rank of the last hidden layer with the speed."""

@@ -78,7 +78,7 @@ def _over(rows: pd.DataFrame, column: str, bound: pd.Series) -> pd.DataFrame:
 
 
 @quantity(
-    "(mean of r) / √((1 − α) d)",
+    "the mean of r is {} its lower bound √((1 − α) d)",
     each=("law", "γ", "d"),
     unit="ratio",
     numbers="estimates",
@@ -96,7 +96,7 @@ def r_over_bound(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "(mean of the soft rank) / its bound in α",
+    "the mean soft rank is {} its lower bound from α",
     each=("law", "γ", "d"),
     unit="ratio",
     numbers="estimates",
@@ -114,7 +114,7 @@ def soft_rank_over_bound(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "(mean of the soft rank at τ) / its bound in α and τ, {law} weights",
+    "with {law} weights, the mean soft rank at τ is {} its lower bound from α and τ",
     each=("tau", "γ", "d"),
     unit="ratio",
     numbers="estimates",
@@ -132,7 +132,7 @@ def soft_rank_over_bound_at(tables: Tables, law: str) -> pd.DataFrame:
     return _over(rows, "soft_rank", rank_bound(rows, rows["tau"]))
 
 
-@quantity("mean of r, {law} weights", each=("γ", "d"), numbers="estimates", needs={"width": 3})
+@quantity("mean of r with {law} weights", each=("γ", "d"), numbers="estimates", needs={"width": 3})
 def mean_r(tables: Tables, law: str) -> pd.DataFrame:
     """Return the mean over depth of r, the lower bound (4) of the rank.
 
@@ -145,7 +145,7 @@ def mean_r(tables: Tables, law: str) -> pd.DataFrame:
     return rows.assign(value=rows["rank_bound"], error=error)
 
 
-@quantity("σ₂ / σ₁ after L layers without normalization, at γ = {γ}", each=("L",))
+@quantity("σ₂ / σ₁ after L layers without normalization at γ = {γ}", each=("L",))
 def ratio_behind(tables: Tables, γ: str, where: str = "L > 0") -> pd.DataFrame:
     """Return σ₂ / σ₁ after L layers without normalization, a row for each L and replicate.
 
@@ -158,7 +158,7 @@ def ratio_behind(tables: Tables, γ: str, where: str = "L > 0") -> pd.DataFrame:
 
 
 @quantity(
-    "(mean of ‖M‖²) / (d^1.5 / √(1 − α))",
+    "the mean of ‖M‖² is {} its upper bound d^1.5 / √(1 − α)",
     each=("γ", "d"),
     unit="ratio",
     numbers="estimates",
@@ -176,7 +176,7 @@ def norm_over_bound(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "exponent p of (mean of {of}) ∝ d^p, over all d and over the last doubling",
+    "exponent p of the fit (mean of {of}) ∝ d^p, over all d and over the last doubling,",
     each=("γ", "range"),
     unit="exponent",
     numbers="estimates",
@@ -212,7 +212,9 @@ def _exponent(rows: pd.DataFrame, column: str) -> tuple[float, float]:
     return slope_of_estimates(x, y, relative)
 
 
-@quantity("α", each=("γ", "d"), numbers="estimates", needs={"width": 3, "skip": 2})
+@quantity(
+    "regularity constant α", each=("γ", "d"), numbers="estimates", needs={"width": 3, "skip": 2}
+)
 def alpha(tables: Tables, where: str) -> pd.DataFrame:
     """Return the regularity constant α (Definition 3), measured over depth.
 
@@ -225,7 +227,7 @@ def alpha(tables: Tables, where: str) -> pd.DataFrame:
 
 
 @quantity(
-    "α at width d − α at width d / 2",
+    "α at width d minus α at width d / 2",
     each=("γ", "d"),
     unit="difference",
     numbers="estimates",
@@ -247,7 +249,7 @@ def change_of_alpha(tables: Tables, where: str) -> pd.DataFrame:
 
 
 @quantity(
-    "i-th singular value at layer {layer} / i-th singular value at layer 0",
+    "the i-th singular value at layer {layer} is {} that at layer 0",
     each=("index", "γ"),
     unit="ratio",
 )
@@ -294,7 +296,8 @@ def fall_a_layer(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "fall of log(σ₂ / σ₁) per layer in the {one} half of the layers − half the fall in the {other}",
+    "fall of log(σ₂ / σ₁) per layer in the {one} half of the layers minus half the fall in"
+    " the {other} half",
     each=("law", "γ"),
     unit="difference",
     needs=LAYERS,
@@ -311,7 +314,8 @@ def fall_beyond_half(tables: Tables, one: str, other: str) -> pd.DataFrame:
 
 
 @quantity(
-    "fall of log(σ₂ / σ₁) per layer / gap of the two largest Lyapunov exponents, {law} weights",
+    "with {law} weights, the fall of log(σ₂ / σ₁) per layer is {} the gap between the two"
+    " largest Lyapunov exponents",
     each=("γ",),
     unit="ratio",
     numbers="estimates",
@@ -334,7 +338,8 @@ def fall_over_gap(tables: Tables, law: str) -> pd.DataFrame:
 
 
 @quantity(
-    "mean step of the normalized matrix, last / first tenth of the layers, {law} weights",
+    "with {law} weights, the mean step of the normalized matrix in the last tenth of the"
+    " layers is {} that in the first tenth",
     each=("γ",),
     unit="ratio",
     needs=LAYERS,
@@ -354,7 +359,7 @@ def step_late_over_early(tables: Tables, law: str) -> pd.Series:
 
 
 @quantity(
-    "(change of ‖M‖² / γ² − δ_F(M)) / (2 d²) at the smallest γ",
+    "change of ‖M‖² / γ² minus its prediction δ_F(M), divided by 2 d², at the smallest γ,",
     each=("d", "law"),
     unit="difference",
     needs={"width": 3},
@@ -370,7 +375,7 @@ def beyond_expansion(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "exponent p of (remainder / γ²) ∝ γ^p, between the three smallest γ",
+    "exponent p of the fit (remainder / γ²) ∝ γ^p between the three smallest γ",
     each=("d", "law"),
     unit="exponent",
     needs={"width": 3, "skip": 3},
@@ -386,7 +391,7 @@ def exponent_of_remainder(tables: Tables) -> pd.Series:
 
 
 @quantity(
-    "mean of r from inputs of lower rank / mean of r from inputs of full rank",
+    "the mean of r from inputs of lower rank is {} that from inputs of full rank",
     each=("γ", "d"),
     unit="ratio",
     numbers="estimates",

@@ -67,7 +67,7 @@ def r(tables: Tables, networks: str, where: str) -> pd.Series:
 
 
 @quantity(
-    "rank of the last layer of {networks} before training / √d",
+    "before training, the rank of the last layer of {networks} is {} √d",
     each=("depth",),
     unit="ratio",
     needs={"depth": 3},
@@ -83,7 +83,7 @@ def rank_over_root(tables: Tables, networks: str) -> pd.Series:
 
 
 @quantity(
-    "learned fraction, (accuracy − 0.1) / 0.9, of {networks} at the end of training",
+    "learned fraction of {networks} at the end of training, (accuracy − 0.1) / 0.9,",
     each=("depth",),
     needs={"depth": 3},
 )
@@ -99,7 +99,8 @@ def learned(tables: Tables, networks: str, where: str) -> pd.Series:
 
 
 @quantity(
-    "accuracy lost from the smallest to the largest depth: {networks} − {share} × {of}",
+    "accuracy that {networks} lose from the smallest to the largest depth minus {share}"
+    " times what {of} lose",
     unit="difference",
     needs={"depth": 3},
 )
@@ -121,7 +122,7 @@ def accuracy_lost(tables: Tables, networks: str, share: float, of: str) -> pd.Se
 
 
 @quantity(
-    "median rank of the deepest third of the layers, plain {activation} networks", each=("dtype",)
+    "median rank in the deepest third of the layers of plain {activation} networks", each=("dtype",)
 )
 def rank_of_deepest(tables: Tables, activation: str) -> pd.Series:
     """Return the median rank of the deepest third of the layers of plain networks, before training.
@@ -136,7 +137,8 @@ def rank_of_deepest(tables: Tables, activation: str) -> pd.Series:
 
 
 @quantity(
-    "rank of every layer / √d, {activation} networks with batch norm (mean subtracted or not)",
+    "the rank of every layer of {activation} networks with batch norm (with or without mean"
+    " subtraction) is {} √d",
     each=("normalization", "dtype"),
     unit="ratio",
 )
@@ -154,7 +156,7 @@ def rank_of_layers(tables: Tables, activation: str) -> pd.DataFrame:
 
 
 @quantity(
-    "median r of the deepest third of the layers, networks without batch norm",
+    "median r in the deepest third of the layers of networks without batch norm",
     each=("normalization", "activation"),
 )
 def r_of_deepest(tables: Tables) -> pd.Series:
@@ -170,7 +172,10 @@ def r_of_deepest(tables: Tables) -> pd.Series:
     return deepest.groupby(["normalization", "activation", "replicate"])["rank_bound"].median()
 
 
-@quantity("rank of the last hidden layer before training, {of} / {over}", unit="ratio")
+@quantity(
+    "before training, the rank of the last hidden layer with the {of} is {} that with the {over}",
+    unit="ratio",
+)
 def rank_lowered(tables: Tables, of: str, over: str) -> pd.Series:
     """Return the ratio of two initializations' ranks before training, for each replicate.
 
@@ -182,7 +187,10 @@ def rank_lowered(tables: Tables, of: str, over: str) -> pd.Series:
     return ranks[0] / ranks[1]
 
 
-@quantity("training accuracy, mean over the epochs, {of} − {over}", unit="difference")
+@quantity(
+    "training accuracy with the {of} minus that with the {over}, averaged over all epochs,",
+    unit="difference",
+)
 def accuracy_ahead(tables: Tables, of: str, over: str) -> pd.Series:
     """Return the difference of two initializations' training accuracies, for each replicate.
 

@@ -24,7 +24,8 @@ def _rows(tables: Tables, network: str, where: str) -> pd.DataFrame:
 
 
 @quantity(
-    "(first / last gradient norm) / (π / (π − 1))^((L − 1) / 2), {network}",
+    "in {network}, the ratio of the first to the last gradient norm is {} (π / (π − 1))^((L"
+    " − 1) / 2)",
     each=("d",),
     unit="ratio",
     needs={"depth": 3},
@@ -46,7 +47,7 @@ def factor_over_theory(tables: Tables, network: str, where: str) -> pd.DataFrame
 
 
 @quantity(
-    "{of} of the last hidden layer / √d, {network}",
+    "in {network}, the {of} of the last hidden layer is {} √d",
     each=("d", "L"),
     unit="ratio",
     needs={"depth": 3},
@@ -62,7 +63,7 @@ def over_root(tables: Tables, of: str, network: str, where: str = "L > 0") -> pd
     return rows.assign(value=rows[of] / np.sqrt(rows["d"]))
 
 
-@quantity("r of the last hidden layer, {network}", each=("L",), needs={"depth": 3})
+@quantity("r of the last hidden layer of {network}", each=("L",), needs={"depth": 3})
 def r(tables: Tables, network: str, where: str) -> pd.DataFrame:
     """Return r, the lower bound (4) of the rank, of the last hidden layer.
 
@@ -74,7 +75,7 @@ def r(tables: Tables, network: str, where: str) -> pd.DataFrame:
 
 
 @quantity(
-    "gradient norm of the first hidden layer / of the last, {network}",
+    "in {network}, the gradient norm of the first hidden layer is {} that of the last",
     each=("d", "L"),
     unit="ratio",
     needs={"depth": 3},
@@ -90,7 +91,7 @@ def first_over_last(tables: Tables, network: str, where: str) -> pd.DataFrame:
 
 
 @quantity(
-    "orthogonality gap at width d / at width d / 2, {network}",
+    "in {network}, the orthogonality gap at width d is {} that at width d / 2",
     each=("d",),
     unit="ratio",
     needs={"width": 3},

@@ -17,7 +17,7 @@ def _accuracy(tables: Tables, family: str) -> pd.Series:
     return of_family(networks(tables), family).set_index("replicate")["train_accuracy"]
 
 
-@quantity("training accuracy, {family} − {than}", unit="difference")
+@quantity("training accuracy of {family} minus that of {than}", unit="difference")
 def ahead(tables: Tables, family: str, than: str) -> pd.Series:
     """Return the difference of two families' accuracies, for each replicate.
 
@@ -26,7 +26,11 @@ def ahead(tables: Tables, family: str, than: str) -> pd.Series:
     return _accuracy(tables, family) - _accuracy(tables, than)
 
 
-@quantity("training accuracy, full rank − rank {rank}", each=("construction",), unit="difference")
+@quantity(
+    "training accuracy at full rank minus that at rank {rank}",
+    each=("construction",),
+    unit="difference",
+)
 def full_minus(tables: Tables, rank: int) -> pd.DataFrame:
     """Return the accuracy at full rank minus the accuracy at a low rank.
 
@@ -45,7 +49,8 @@ def full_minus(tables: Tables, rank: int) -> pd.DataFrame:
 
 
 @quantity(
-    "Spearman's correlation with the accuracy at size 1, r of the deviations − rank",
+    "Spearman's correlation of the accuracy at size 1 with r of the deviations minus its"
+    " correlation with the rank",
     unit="difference",
     needs={"family": 3},
 )

@@ -19,7 +19,7 @@ def _learned(tables: Tables) -> pd.Series:
     return learned_share(accuracy, chance_level(tables))
 
 
-@quantity("learned fraction, (accuracy − 0.1) / 0.9, at the last epoch", each=("method",))
+@quantity("learned fraction at the last epoch, (accuracy − 0.1) / 0.9,", each=("method",))
 def learned(tables: Tables) -> pd.DataFrame:
     """Return the learned fraction, a row for each method and replicate.
 
@@ -29,13 +29,13 @@ def learned(tables: Tables) -> pd.DataFrame:
     return _learned(tables).rename("value").to_frame().join(before).reset_index()
 
 
-@quantity("learned fraction, (accuracy − 0.1) / 0.9, of {method} at the last epoch")
+@quantity("learned fraction of {method} at the last epoch, (accuracy − 0.1) / 0.9,")
 def learned_by(tables: Tables, method: str) -> pd.Series:
     """Return the learned fraction of a method. Raises NoRows if it was not run."""
     return select(learned().measure(tables), method=method).set_index("replicate")["value"]
 
 
-@quantity("learned fraction at the last epoch, {method} − {than}", unit="difference")
+@quantity("learned fraction of {method} at the last epoch minus that of {than}", unit="difference")
 def ahead(tables: Tables, method: str, than: str) -> pd.Series:
     """Return the difference of two methods' learned fractions. Raises NoRows if one was not run."""
     rows = learned().measure(tables)
@@ -43,7 +43,11 @@ def ahead(tables: Tables, method: str, than: str) -> pd.Series:
     return one - other
 
 
-@quantity("gradient norm before training, first / last convolution, {method}", unit="ratio")
+@quantity(
+    "in {method} before training, the gradient norm of the first convolution is {} that of"
+    " the last",
+    unit="ratio",
+)
 def first_over_last(tables: Tables, method: str) -> pd.Series:
     """Return the gradient norm of the first convolution divided by the one of the last."""
     rows = select(tables["before"], method=method).set_index("replicate")

@@ -57,8 +57,8 @@ def _with_fit(tables: Tables, measured: pd.DataFrame | pd.Series, what: str) -> 
 
 
 @quantity(
-    "slope of ‖θ‖² against L divided by the rank, over three or more depths of equal rank, at the"
-    " end of its error interval that is farther from 1",
+    "slope of ‖θ‖² against L divided by the rank, over three or more depths of equal rank"
+    " (the end of its error interval that is farther from 1),",
     unit="ratio",
     needs=DEPTHS,
 )
@@ -106,9 +106,9 @@ def _longest_range(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "k − slope of ‖θ‖² against L, from depth 14 to the largest depth, divided by its prediction"
-    " from the fit ‖θ‖² = k L + R₁ + R₂/L over depths up to 14, in the longest range of depths of"
-    " equal rank k",
+    "k minus the slope of ‖θ‖² against L from depth 14 on, divided by its prediction from"
+    " the fit ‖θ‖² = k L + R₁ + R₂/L up to depth 14, in the longest range of depths of equal"
+    " rank k,",
     unit="ratio",
     needs={"depth": 2 * t.ENOUGH},
 )
@@ -135,8 +135,8 @@ def shortfall_over_predicted(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "exponent p of the largest |sᵢ − 1| ∝ Lᵖ (i ≤ k) in the middle layer, over the longest range "
-    "of depths of equal rank",
+    "exponent p of the fit (largest |sᵢ − 1| in the middle layer, i ≤ k) ∝ Lᵖ, over the"
+    " longest range of depths of equal rank,",
     unit="exponent",
     needs=DEPTHS,
 )
@@ -171,8 +171,8 @@ def _longest(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "|slope of loss / λ between the last two depths − rank|, in the longest range of depths of "
-    "equal rank",
+    "distance of the slope of loss / λ between the last two depths from the rank, in the"
+    " longest range of depths of equal rank,",
     needs=DEPTHS,
 )
 def distance_to_rank(tables: Tables) -> pd.DataFrame:
@@ -187,8 +187,8 @@ def distance_to_rank(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "slope of loss / λ between the last two depths − slope between the first two, in the longest "
-    "range of depths of equal rank",
+    "slope of loss / λ between the last two depths minus that between the first two, in the"
+    " longest range of depths of equal rank,",
     unit="difference",
     needs=DEPTHS,
 )
@@ -204,7 +204,8 @@ def rise_of_slope(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "Spearman correlation of depth and rank of {recipe} that fit (0 if all ranks are equal)",
+    "Spearman's correlation of depth and rank over the {recipe} that fit (0 if all ranks are"
+    " equal)",
     needs=DEPTHS,
 )
 def correlation_with_depth(tables: Tables, recipe: str) -> pd.Series:
@@ -233,8 +234,8 @@ def fits_below(tables: Tables, k: int, recipe: str) -> pd.DataFrame:
 
 
 @quantity(
-    "fraction of the singular values sᵢ of {recipe} within 0.5 of {near}, in the middle half of"
-    " the layers"
+    "fraction of the singular values sᵢ of {recipe} that are within 0.5 of {near}, in the"
+    " middle half of the layers,"
 )
 def share_of_values(tables: Tables, near: float, where: str, recipe: str) -> pd.Series:
     """Return the fraction of singular values that differ from `near` by less than 0.5.
@@ -251,8 +252,8 @@ def share_of_values(tables: Tables, near: float, where: str, recipe: str) -> pd.
 
 
 @quantity(
-    "number of layers outside the bottleneck that one further layer adds to {recipe}, over a "
-    "range of depths of equal rank",
+    "number of layers outside the bottleneck that one more layer adds to {recipe}, over a"
+    " range of depths of equal rank,",
     unit="slope",
     needs=DEPTHS,
 )
@@ -279,8 +280,8 @@ def _slope_of_counts(x: pd.Series, y: pd.Series) -> float:
 
 
 @quantity(
-    "‖σ(a) − a‖² / ‖a‖² of the pre-activations a of the best solutions, mean over the middle half"
-    " of the layers, at depths from 12 on"
+    "‖σ(a) − a‖² / ‖a‖² of the pre-activations a of the best solutions, averaged over the"
+    " middle half of the layers, at depths from 12 on,"
 )
 def share_of_negative(tables: Tables) -> pd.DataFrame:
     """Return ‖σ(a) − a‖² / ‖a‖² of the pre-activations a, averaged, for each replicate.
@@ -298,8 +299,8 @@ def share_of_negative(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "mean ‖f(x) − g(x)‖² / test error of f, of best solutions f and g of successive depths of "
-    "equal rank",
+    "the mean of ‖f(x) − g(x)‖² is {} the test error of f, for best solutions f and g of"
+    " successive depths of equal rank",
     unit="ratio",
     needs=DEPTHS,
 )
@@ -316,8 +317,8 @@ def moved_over_error(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "singular value k + 1 of Wₗ αₗ₋₁(X) in the middle layer / its smaller value in the first and "
-    "in the last layer, at the deeper half of the depths",
+    "singular value k + 1 of Wₗ αₗ₋₁(X) in the middle layer is {} its smaller value in the"
+    " first and in the last layer, at the deeper half of the depths",
     unit="ratio",
     needs=DEPTHS,
 )
@@ -357,7 +358,8 @@ def _lines(tables: Tables, recipe: str) -> pd.DataFrame:
 
 
 @quantity(
-    "slope of ‖θ‖² of {recipe} against L divided by the rank, over a range of depths of equal rank",
+    "slope of ‖θ‖² of {recipe} against L divided by the rank, over a range of depths of"
+    " equal rank,",
     unit="ratio",
     needs=DEPTHS,
 )
@@ -371,8 +373,8 @@ def trained_slope_over_rank(tables: Tables, recipe: str) -> pd.DataFrame:
 
 
 @quantity(
-    "largest distance of ‖θ‖² of {recipe} from a straight line in L, divided by the range of "
-    "‖θ‖², over a range of depths of equal rank",
+    "largest distance of ‖θ‖² of {recipe} from a straight line in L divided by the range of"
+    " ‖θ‖², over a range of depths of equal rank,",
     needs=DEPTHS,
 )
 def off_the_line(tables: Tables, recipe: str) -> pd.DataFrame:
@@ -397,7 +399,7 @@ def norm(tables: Tables, recipe: str, where: str) -> pd.DataFrame:
 
 
 @quantity(
-    "training error after ordinary training, at the depth with several values of λ",
+    "training error after ordinary training at the depth that has several values of λ",
     needs={"ridge": 2},
 )
 def cost_by_ridge(tables: Tables, where: str) -> pd.DataFrame:

@@ -14,7 +14,7 @@ SIZES = {"depth": 3, "exponent": 2}
 
 
 @quantity(
-    "largest |network − f| on a grid in [0, 1]³, divided by machine epsilon × L",
+    "largest |network − f| on a grid in [0, 1]³ divided by machine epsilon × L",
     of="networks",
     needs=SIZES,
 )
@@ -25,7 +25,7 @@ def error(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "|‖θ‖² − 3 L − the closed form of this difference|, divided by machine epsilon × ‖θ‖² × L",
+    "distance of ‖θ‖² − 3 L from its closed form divided by machine epsilon × ‖θ‖² × L",
     of="networks",
     needs=SIZES,
 )

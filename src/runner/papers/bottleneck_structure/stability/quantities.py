@@ -39,7 +39,9 @@ def _before(tables: Tables, task: str, column: str) -> pd.Series:
     return _read(tables, task, "c == 0").set_index(["L", "replicate"])[column]
 
 
-@quantity("learning rate × largest curvature of {task}, after gradient descent", each=("c", "L"))
+@quantity(
+    "learning rate times the largest curvature of {task} after gradient descent", each=("c", "L")
+)
 def rate_times_curvature(tables: Tables, task: str, where: str) -> pd.DataFrame:
     """Return the learning rate c/L times the largest curvature, after gradient descent.
 
@@ -56,7 +58,12 @@ def rate_times_curvature(tables: Tables, task: str, where: str) -> pd.DataFrame:
     )
 
 
-@quantity("exponent p of {column} ∝ Lᵖ, of {task}", each=("c",), unit="exponent", needs=DEPTHS)
+@quantity(
+    "exponent p of the fit {column} ∝ Lᵖ, in {task},",
+    each=("c",),
+    unit="exponent",
+    needs=DEPTHS,
+)
 def growth(tables: Tables, column: str, task: str, where: str = STEADY) -> pd.DataFrame:
     """Return the exponent p of a column that grows like Lᵖ, a row for each rate c and replicate.
 
@@ -69,7 +76,12 @@ def growth(tables: Tables, column: str, task: str, where: str = STEADY) -> pd.Da
     return pd.concat(parts, names=["c"]).rename("value").reset_index()
 
 
-@quantity("exponent p of {column} ∝ Lᵖ, of {task}", each=("c",), unit="exponent", needs=DEPTHS)
+@quantity(
+    "exponent p of the fit {column} ∝ Lᵖ, in {task},",
+    each=("c",),
+    unit="exponent",
+    needs=DEPTHS,
+)
 def growth_from_scratch(tables: Tables, column: str, task: str = "scratch") -> pd.DataFrame:
     """Return the exponent p of a column that grows like Lᵖ, a row for each rate c and replicate.
 
@@ -82,7 +94,9 @@ def growth_from_scratch(tables: Tables, column: str, task: str = "scratch") -> p
     return values.join(rows.groupby(["c", "replicate"])["fits"].all(), on=["c", "replicate"])
 
 
-@quantity("{column} of {task} after gradient descent / before", each=("c", "L"), unit="ratio")
+@quantity(
+    "{column} of {task} after gradient descent is {} that before", each=("c", "L"), unit="ratio"
+)
 def after_over_before(tables: Tables, column: str, task: str, where: str) -> pd.DataFrame:
     """Return a column after gradient descent, divided by its value before.
 

@@ -53,8 +53,8 @@ def rank(tables: Tables, column: str, recipe: str, where: str = "") -> pd.DataFr
 
 
 @quantity(
-    "index after which the gap between singular values of {recipe} is largest, median over the"
-    " middle half of the layers"
+    "number of singular values before the largest gap, median over the middle half of the"
+    " layers of {recipe},"
 )
 def rank_by_gap(tables: Tables, recipe: str) -> pd.DataFrame:
     """Return the index after which the gap between singular values is largest.
@@ -85,7 +85,7 @@ def _stages(tables: Tables, layer: int, column: str, recipe: str, where: str = "
 
 @quantity(
     "variance of {column} that two principal components of layer {layer} of {recipe} do not"
-    " explain, after training / before training"
+    " explain, after training divided by before training,"
 )
 def left_unexplained(
     tables: Tables, column: str, layer: int, recipe: str, where: str = ""
@@ -102,7 +102,7 @@ def left_unexplained(
 
 
 @quantity(
-    "mean distance in layer {layer} of {recipe} within an orbit / between orbits ({column})",
+    "in layer {layer} of {recipe}, the mean distance within {column} is {} that between them",
     unit="ratio",
 )
 def within_over_between(tables: Tables, column: str, layer: int, recipe: str) -> pd.DataFrame:
@@ -118,8 +118,8 @@ def within_over_between(tables: Tables, column: str, layer: int, recipe: str) ->
 
 
 @quantity(
-    "{column} predicted from two principal components of layer {layer} of {recipe}, after "
-    "training − before training",
+    "{column} predicted from two principal components of layer {layer} of {recipe}, its"
+    " value after training minus that before,",
     unit="difference",
 )
 def gained(tables: Tables, column: str, layer: int, recipe: str) -> pd.DataFrame:

@@ -54,7 +54,7 @@ def _ratios(tables: Tables, top: Series, bottom: Series, where: str) -> pd.DataF
     return pd.concat(ratios).rename("value").reset_index()
 
 
-@quantity("test error of {top} / test error of {bottom}", each=("d", "m"), unit="ratio")
+@quantity("the test error of {top} is {} that of {bottom}", each=("d", "m"), unit="ratio")
 def ratio(tables: Tables, top: Series, bottom: Series, where: str) -> pd.DataFrame:
     """Return the ratio of the test errors of two methods, for each network that both have.
 
@@ -67,7 +67,7 @@ def ratio(tables: Tables, top: Series, bottom: Series, where: str) -> pd.DataFra
 
 
 @quantity(
-    "test error of {top} / test error of {bottom}, at the largest m below d²",
+    "at the largest m below d², the test error of {top} is {} that of {bottom}",
     each=("d", "m"),
     unit="ratio",
     needs={"width": 3},
@@ -96,7 +96,7 @@ def loss(tables: Tables, series: Series, where: str) -> pd.DataFrame:
 
 
 @quantity(
-    "test error of {series} at the smallest m / test error at the largest m below d²",
+    "the test error of {series} at the smallest m is {} that at the largest m below d²",
     each=("d",),
     unit="ratio",
     needs={"width": 3},
@@ -135,7 +135,9 @@ def gap_closed(tables: Tables, one: str, other: str, where: str) -> pd.Series:
     return smallest - largest
 
 
-@quantity("relative error of {construction} / (machine epsilon × condition number × input norm)")
+@quantity(
+    "relative error of {construction} divided by machine epsilon × condition number × input norm"
+)
 def error_over_rounding(tables: Tables, construction: str, where: str) -> pd.DataFrame:
     """Return the error of a constructed network divided by an estimate of its rounding error.
 
@@ -157,7 +159,8 @@ def error_over_rounding(tables: Tables, construction: str, where: str) -> pd.Dat
 
 
 @quantity(
-    "test error with {top} / with {bottom} learning rates, each schedule at its best one",
+    "with each schedule at its best learning rate, the test error of {top} schedules is {}"
+    " that of {bottom} ones",
     each=("d",),
     unit="ratio",
     needs={"target_width": 2, "schedule": 3},
@@ -178,7 +181,8 @@ def schedule_ratio(tables: Tables, top: str, bottom: str) -> pd.DataFrame:
 
 
 @quantity(
-    "test error with {top} / with {bottom} learning rates, at the same initial rate",
+    "at the same initial learning rate, the test error of {top} schedules is {} that of"
+    " {bottom} ones",
     each=("d", "rate"),
     unit="ratio",
     needs={"target_width": 2, "schedule": 2},

@@ -33,7 +33,8 @@ def _rows(tables: Tables, theorem: str, dtype: str = "float64") -> pd.DataFrame:
 
 
 @quantity(
-    "largest |f(x) − g(x)| / (rounding + 16 machine epsilons × l), networks of {theorem}",
+    "largest |f(x) − g(x)| of the networks of {theorem}, divided by the bound on its"
+    " rounding error (rounding + 16 machine epsilons × l),",
     needs={"target_width": 2},
 )
 def error_over_rounding(tables: Tables, theorem: str) -> pd.DataFrame:
@@ -54,7 +55,8 @@ def _over_rounding(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 @quantity(
-    "largest |f(x) − g(x)| / (rounding + 16 machine epsilons), convolutions",
+    "largest |f(x) − g(x)| of convolutions, divided by the bound on its rounding error"
+    " (rounding + 16 machine epsilons),",
     needs={"target_width": 2},
 )
 def convolution_error(tables: Tables) -> pd.DataFrame:
@@ -68,7 +70,8 @@ def convolution_error(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "largest |f(x) − g(x)|, networks of Theorem 2, computed with 100 digits", needs={"block": 2}
+    "largest |f(x) − g(x)| of the networks of Theorem 2, computed with 100 digits,",
+    needs={"block": 2},
 )
 def error_with_digits(tables: Tables) -> pd.DataFrame:
     """Return the largest error of each network of Theorem 2 that was computed with many digits.
@@ -86,7 +89,7 @@ def error_with_digits(tables: Tables) -> pd.DataFrame:
     return rows.eval("value = max_abs_error")
 
 
-@quantity("full rank of K (1: yes, 0: no), networks of {theorem}", needs={"target_width": 2})
+@quantity("full rank of K (1: yes, 0: no) in the networks of {theorem}", needs={"target_width": 2})
 def full_rank(tables: Tables, theorem: str) -> pd.DataFrame:
     """Return for each network whether its linear systems have full rank: 1 or 0.
 
@@ -96,7 +99,7 @@ def full_rank(tables: Tables, theorem: str) -> pd.DataFrame:
     return _rows(tables, theorem).eval("value = 1.0 * full_rank")
 
 
-@quantity("d² − rank of K, at m = d² − 1 and p = 1")
+@quantity("d² minus the rank of K at m = d² − 1 and p = 1")
 def missing_rank(tables: Tables) -> pd.DataFrame:
     """Return by how much the rank of K is below d² if there is one hidden unit less than d².
 
@@ -109,9 +112,7 @@ def missing_rank(tables: Tables) -> pd.DataFrame:
     return rows.eval("value = d ** 2 - numerical_rank")
 
 
-@quantity(
-    "fraction of the 1,797 images for which classifier and construction predict the same class"
-)
+@quantity("fraction of the 1,797 images that the construction puts into the classifier's class")
 def agreement(tables: Tables) -> pd.DataFrame:
     """Return the fraction of images for which a classifier and its copy predict the same class.
 
@@ -122,7 +123,9 @@ def agreement(tables: Tables) -> pd.DataFrame:
     return nonempty(rows, "classifier was reconstructed").assign(value=rows["agreement"])
 
 
-@quantity("numerical rank of K − structural rank of K", needs={"target_width": 2, "sparsity": 3})
+@quantity(
+    "numerical rank of K minus structural rank of K", needs={"target_width": 2, "sparsity": 3}
+)
 def rank_difference(tables: Tables) -> pd.DataFrame:
     """Return the numerical rank of K minus its structural rank, for each sparse network.
 
@@ -146,7 +149,7 @@ def _counts(rows: pd.DataFrame, success: pd.Series) -> pd.DataFrame:
 
 
 @quantity(
-    "fraction of the K that have full rank, at the smallest p ≥ {constant} (log d / d)^{power}",
+    "fraction of the K that have full rank at the smallest p ≥ {constant} (log d / d)^{power}",
     each=("d",),
     numbers="counts",
     needs={"target_width": 3},
@@ -165,7 +168,8 @@ def share_of_full_rank(tables: Tables, constant: float, power: float) -> pd.Data
 
 
 @quantity(
-    "fraction with |f − g| ≤ rounding < 1, at the smallest p ≥ {constant} (log d / d)^{power}",
+    "fraction of the networks with |f − g| ≤ rounding < 1 at the smallest p ≥ {constant}"
+    " (log d / d)^{power}",
     each=("d",),
     numbers="counts",
     needs={"target_width": 3},

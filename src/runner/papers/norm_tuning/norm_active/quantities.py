@@ -20,7 +20,7 @@ def _rows(tables: Tables, arm: str, where: str) -> pd.DataFrame:
 
 
 @quantity(
-    "fraction of the networks that find the target by {arm}",
+    "fraction of the networks that reach the target by {arm}",
     each=("d",),
     numbers="counts",
     of="networks",
@@ -36,7 +36,8 @@ def found(tables: Tables, arm: str, where: str) -> pd.DataFrame:
 
 
 @quantity(
-    "fraction of the networks of all d that find the target by {top} − the fraction by {bottom}",
+    "fraction of the networks of all d that reach the target by {top} minus the fraction by"
+    " {bottom}",
     numbers="estimates",
     unit="difference",
     of="networks",

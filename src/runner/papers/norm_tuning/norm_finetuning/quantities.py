@@ -13,7 +13,7 @@ from runner.results.rows import nonempty
 
 
 @quantity(
-    "test accuracy of training {one} − test accuracy of training {other}",
+    "test accuracy of training {one} minus that of training {other}",
     each=("L", "d"),
     unit="difference",
 )

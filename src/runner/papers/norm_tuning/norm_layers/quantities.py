@@ -19,7 +19,8 @@ def _rows(tables: Tables, layer: str, mode: str = "evaluation") -> pd.DataFrame:
 
 
 @quantity(
-    "relative error of the construction in {layer} / (ε (condition number + 9) × input norm)",
+    "relative error of the construction in {layer} divided by ε (condition number + 9) ×"
+    " input norm",
     each=("d",),
 )
 def error_over_rounding(tables: Tables, layer: str = "batch_norm") -> pd.DataFrame:
@@ -57,7 +58,8 @@ def least_in_layer_norm(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "error of the construction in LayerNorm − smallest error of any function with f(c x) = f(x)",
+    "error of the construction in LayerNorm minus the smallest error of any function with"
+    " f(c x) = f(x)",
     each=("d",),
     unit="difference",
 )
@@ -72,7 +74,8 @@ def above_least_in_layer_norm(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "error of γ and β fitted in {layers} / smallest error of any function with f(c x) = f(x)",
+    "the error of γ and β fitted in {layers} is {} the smallest error of any function with"
+    " f(c x) = f(x)",
     each=("d", "layer"),
     unit="ratio",
 )
@@ -91,7 +94,7 @@ def fitted_over_least(tables: Tables, layers: tuple[str, ...]) -> pd.DataFrame:
 
 
 @quantity(
-    "fraction of the variance of ‖x‖ that is linear in the output of the first layer, {layers}",
+    "R² of ‖x‖ regressed on the first layer's output, in {layers},",
     each=("d", "layer"),
 )
 def explained_norm(tables: Tables, layers: tuple[str, ...]) -> pd.DataFrame:

@@ -56,8 +56,8 @@ def _orders(rows: pd.DataFrame, column: str) -> pd.DataFrame:
 
 
 @quantity(
-    "convergence order of the largest drift, extrapolated to learning rate zero, + the error of "
-    "this extrapolation",
+    "convergence order of the largest drift, extrapolated to learning rate zero, plus the"
+    " error of this extrapolation",
     each=("graph",),
     unit="exponent",
     numbers="estimates",
@@ -77,9 +77,9 @@ def order(tables: Tables, where: str) -> pd.DataFrame:
 
 
 @quantity(
-    "convergence order of the largest drift of D between linear neurons, or ReLU neurons that are"
-    " active for every example, extrapolated to learning rate zero, + the error of this "
-    "extrapolation",
+    "convergence order of the largest drift of D between linear neurons, or ReLU neurons"
+    " that are active for every example, extrapolated to learning rate zero, plus the error"
+    " of this extrapolation",
     each=("item",),
     unit="exponent",
     numbers="estimates",
@@ -99,8 +99,8 @@ def order_of_items(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "median over all quantities of the convergence order of the largest drift, extrapolated to "
-    "learning rate zero",
+    "convergence order of the largest drift, extrapolated to learning rate zero, median over"
+    " all quantities,",
     unit="exponent",
     needs={"learning_rate": 3},
 )
@@ -116,7 +116,8 @@ def typical_order(tables: Tables, where: str) -> pd.Series:
 
 
 @quantity(
-    "largest drift of D extrapolated to learning rate zero / the error of this extrapolation",
+    "the largest drift of D, extrapolated to learning rate zero, is {} the error of this"
+    " extrapolation",
     each=("data", "architecture", "layer"),
     unit="ratio",
     needs={"learning_rate": 3},
@@ -141,7 +142,7 @@ def limit_over_error(tables: Tables, where: str) -> pd.DataFrame:
     return nonempty(rows.dropna(subset="value"), NEURONS).reset_index()
 
 
-@quantity("|f(x) − μ(ρ(x))| / |f(x)|, before and after training")
+@quantity("relative distance |f(x) − μ(ρ(x))| / |f(x)| before and after training")
 def distance_of_tree(tables: Tables) -> pd.DataFrame:
     """Return the relative distance of a network's output f from the tree network μ of Lemma 1.
 
@@ -164,8 +165,8 @@ def _last_dense(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "exponent p of ‖W‖ ∝ (log t)ᵖ divided by 1/L, in the second half of the longest paths, in "
-    "every layer of networks of L layers without skip connections",
+    "L times the exponent p of the fit ‖W‖ ∝ (log t)ᵖ, in the second half of the longest"
+    " paths, in every layer of networks of L layers without skip connections,",
     unit="ratio",
     needs={"time": 5},
 )
@@ -187,8 +188,8 @@ def exponent_in_log_time(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "exponent p of {rest} ∝ (‖W‖²)ᵖ, in the second half of the longest paths, in the last fully "
-    "connected layers",
+    "exponent p of the fit ({rest}) ∝ (‖W‖²)ᵖ, in the second half of the longest paths, in"
+    " the last fully connected layers,",
     unit="exponent",
     needs={"time": 5},
 )
@@ -208,8 +209,8 @@ def exponent_in_norm(tables: Tables, rest: str) -> pd.Series:
 
 
 @quantity(
-    "‖W‖₂² / ‖W‖² − 1 / (8ᴺ M) after training, in layers where 1 / (8ᴺ M) is above the trivial "
-    "bound and above the ratio before training",
+    "‖W‖₂² / ‖W‖² after training minus its bound 1 / (8ᴺ M), in layers where this bound is"
+    " above the trivial bound and above the ratio before training,",
     unit="difference",
 )
 def limit_above(tables: Tables) -> pd.DataFrame:
@@ -225,8 +226,7 @@ def limit_above(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "‖W‖₂² / ‖W‖² − the bound of Eq. (13), at every time at which the bound of Eq. (13) is above "
-    "the trivial bound",
+    "‖W‖₂² / ‖W‖² minus the bound of Eq. (13), whenever this bound is above the trivial bound,",
     unit="difference",
 )
 def ratio_above(tables: Tables) -> pd.DataFrame:

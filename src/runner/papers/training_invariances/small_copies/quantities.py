@@ -6,7 +6,8 @@ from runner.results.quantities import Tables, quantity
 
 
 @quantity(
-    "effective rank of the last hidden layer, trained / untrained, smallest over the depths",
+    "the effective rank of the trained last hidden layer is {} that of the untrained one, at"
+    " the depth with the smallest ratio",
     unit="ratio",
     needs={"depth": 2},
 )
@@ -20,8 +21,8 @@ def raised_by_training(tables: Tables) -> pd.Series:
 
 
 @quantity(
-    "effective rank of the untrained last hidden layer, deeper / next shallower network, largest"
-    " over the depths",
+    "the effective rank of the untrained last hidden layer is {} that of the next shallower"
+    " network, at the depth with the largest ratio",
     unit="ratio",
     needs={"depth": 2},
 )

@@ -1,0 +1,220 @@
+"""Sentences about rules and their measured numbers, made from the same objects that decide.
+
+A quantity is printed as a phrase, "R² of ‖x‖ regressed on the first layer's output". A rule adds
+the bound, "… is above 0.5 for every d", and a verdict the number, "…: 0.79 (bound: above 0.5; 8
+networks; d = 5)". The printed name of a ratio may be a sentence with a place for the number, "the
+error of SGD is {} that of the construction": a rule then says "larger than" or "more than 2 times",
+and a verdict "17.8 times".
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from runner.results.evidence import Always, Evidence, Verdict, short
+from runner.results.quantities import Quantity, Rule
+
+ROUNDING = 1e-12
+"""A number below this fraction of the largest one is printed as 0: it is a rounding error."""
+
+TIMES = {"above 1": "larger than", "below 1": "smaller than"}
+"""How a bound on a ratio is said in a sentence; others are `more than 2 times`."""
+
+CASES: dict[Verdict, str] = {
+    "holds": " in the closest case",
+    "undecided": " in the closest case",
+    "fails": " in the clearest case",
+}
+"""Which of several points a number is from."""
+
+BEFORE = "|".join(("at", "by", "for", "from", "in", "of", "on", "than", "with"))
+"""Words that are repeated before each item of a list: `of A and of B`."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of a printed rule: a quantity's text, its bounds, and the points and conditions."""
+
+    text: str
+    bound: str
+    place: str
+    verb: str = "is"
+
+    def __str__(self) -> str:
+        if "{}" in self.text:
+            return self.text.replace("{}", self.bound)
+        return f"{self.text} {self.verb} {self.bound}"
+
+
+def rules_in_words(rules: Sequence[Rule]) -> str:
+    """Return in one sentence what rules compare, where, and with which bounds.
+
+    What several rules have in common is said once: the quantity, the bound, points and conditions.
+    """
+    groups: dict[tuple[str, str], list[Rule]] = {}
+    for alike in _alike_but_for_a_value(rules):
+        groups.setdefault((bound_in_words(alike[0]), _place(alike)), []).append(alike[0])
+    bounds: dict[tuple[str, str, str], list[str]] = {}
+    for (bound, place), group in groups.items():
+        for text, verb in _texts([rule.quantity for rule in group]):
+            bounds.setdefault((text, verb, place), []).append(bound)
+    parts = [
+        _Part(
+            text, _listed([*[b.removesuffix(" times") for b in said[:-1]], said[-1]]), place, verb
+        )
+        for (text, verb, place), said in bounds.items()
+    ]
+    places = {part.place for part in parts}
+    if len(parts) > 1 and len(places) == 1 and (place := places.pop()):
+        return f"{place.strip(' ,')}: {'; '.join(map(str, parts))}"
+    words = ""
+    for before, part in zip([None, *parts], parts, strict=False):
+        if before and before.text == part.text and "{}" not in part.text:
+            words += f", and {part.bound}{part.place}"
+        else:
+            words += f"{'; ' if words else ''}{part}{part.place}"
+    return words
+
+
+def _alike_but_for_a_value(rules: Iterable[Rule]) -> list[list[Rule]]:
+    """Return rules in groups that differ only in one condition, such as `tau == 0.1`."""
+    groups: list[list[Rule]] = []
+    for rule in rules:
+        for group in groups:
+            if _differing([*group, rule]):
+                group.append(rule)
+                break
+        else:
+            groups.append([rule])
+    return groups
+
+
+def _differing(rules: Sequence[Rule]) -> list[str]:
+    """Return the conditions `column == value` in which alone rules differ; empty if they do not."""
+    first, *others = rules
+    if any(
+        (bound_in_words(r), r.quantity.text) != (bound_in_words(first), first.quantity.text)
+        for r in others
+    ):
+        return []
+    listed = [_conditions(rule.quantity) for rule in rules]
+    own = [[one for one in mine if any(one not in all_of for all_of in listed)] for mine in listed]
+    columns = {one.partition(" == ")[0] for mine in own for one in mine if " == " in one}
+    is_single = all(len(mine) == 1 for mine in own) and len(columns) == 1
+    return [mine[0] for mine in own] if is_single else []
+
+
+def _conditions(quantity: Quantity) -> list[str]:
+    """Return the single conditions of a quantity, as code."""
+    return [one for code in quantity.conditions for one in code.split(" and ")]
+
+
+def bound_in_words(rule: Rule) -> str:
+    """Return the bound of a rule in words: `above 0.9`, `larger than`, `at most 1 in all tasks`."""
+    words = str(rule.comparison)
+    if "{}" in rule.quantity.name:
+        words = TIMES.get(words) or f"{words} times"
+        words = re.sub("^above", "more than", re.sub("^below", "less than", words))
+    return f"{words} in all {rule.quantity.of}" if isinstance(rule.comparison, Always) else words
+
+
+def _texts(quantities: Sequence[Quantity]) -> list[tuple[str, str]]:
+    """Return the text of quantities with the same bound, with its verb; several if it is long."""
+    if text := _joined(quantities):
+        return [(text, "is")]
+    texts = list(dict.fromkeys(quantity.text for quantity in quantities))
+    if len(texts) == 1 or any("{}" in text for text in texts):
+        return [(text, "is") for text in texts]
+    return [(_listed(texts), "are")]
+
+
+def _joined(quantities: Sequence[Quantity]) -> str:
+    """Return the text of quantities that differ in one argument; empty if they differ in more."""
+    first = quantities[0]
+    differing = [key for key in first.words if len({q.words[key] for q in quantities}) > 1]
+    if len(quantities) == 1 or len({q.name for q in quantities}) > 1 or len(differing) != 1:
+        return ""
+    (key,) = differing
+    before = re.search(rf"\b({BEFORE}) \{{{key}\}}", first.name)
+    values = [quantity.words[key].rstrip(",") for quantity in quantities]
+    if before:
+        values = [values[0], *(f"{before[1]} {value}" for value in values[1:])]
+    return first.text_with(first.words | {key: _listed(values)})
+
+
+def _listed(words: Sequence[str]) -> str:
+    """Return words as a list: `a, b and c`."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _place(alike: Sequence[Rule]) -> str:
+    """Return the points and conditions at which a rule is tested: ` for every d, where m = d²`.
+
+    alike: the rule, and rules that differ from it in the value of one condition.
+    """
+    quantity = alike[0].quantity
+    names, codes = quantity.names, quantity.conditions
+    several = _differing(alike) if len(alike) > 1 else []
+    points = [
+        names.column_in_rule(column) for column in quantity.each if not _is_fixed(column, quantity)
+    ]
+    words = f" for every {_listed(points)}" if points else ""
+    if several:
+        column, values = (
+            several[0].partition(" == ")[0],
+            [one.partition(" == ")[2] for one in several],
+        )
+        words += f" and {names.column_in_rule(column)} = {_listed(values)}"
+        words = words if points else words.replace(" and", " for", 1)
+        codes = [" and ".join(one for one in c.split(" and ") if one not in several) for c in codes]
+    if code := " and ".join(filter(None, codes)):
+        *first, last = names.condition(code).split(" and ")
+        words += f", where {', '.join(first)}{' and ' if first else ''}{last}"
+    return words
+
+
+def _is_fixed(column: str, quantity: Quantity) -> bool:
+    """Return whether a condition leaves one value of a column: `m == d ** 2`."""
+    return any(
+        one.startswith(f"{column} == ") and " or " not in one for one in _conditions(quantity)
+    )
+
+
+def in_words(evidence: Evidence, case: str = "") -> str:
+    """Return the numbers of a test as text: estimate, limits, bound, number n, and point.
+
+    Examples are `error of SGD: 0.61 (0.55 to 0.72; bound: below 1; 8 networks; d = 5)` and, for a
+    ratio, `the error of SGD is 17.8 times that of the copy (…)`. case: which point it is, a
+    text from `CASES`.
+    """
+    n, counted, extreme = evidence.n, evidence.of, evidence.extreme
+    bound = f"bound: {evidence.compared}" if evidence.compared else ""
+    if np.isnan(evidence.estimate):
+        noun = evidence.quantity.partition(" is {}")[0].removesuffix(",")
+        return f"{noun}: no finite number{_bracketed([f'{n} {counted}', evidence.point])}"
+    met = round(evidence.estimate * n)
+    if extreme:
+        meeting = f"all {n} {counted}" if met == n else f"{met} of {n} {counted}"
+        details = [bound, f"{'true' if bound else 'met'} in {meeting}", evidence.point]
+        return _said(evidence.quantity, extreme, case) + _bracketed(details)
+    three = np.array([evidence.estimate, evidence.low, evidence.high])
+    largest = np.abs(three[np.isfinite(three)]).max()
+    middle, low, high = np.where(np.abs(three) <= ROUNDING * largest, 0.0, three)
+    limits = f"{short(low)} to {short(high)}" if np.isfinite([low, high]).any() else ""
+    numbers = f"{met} of {n} {counted}" if evidence.unit == "share" else f"{n} {counted}"
+    details = [limits, bound, numbers, evidence.point]
+    return _said(evidence.quantity, short(middle), case) + _bracketed(details)
+
+
+def _said(text: str, value: str, case: str) -> str:
+    """Return the number of a quantity as text, with the case that it is from."""
+    if "{}" in text:
+        return f"{text.replace('{}', f'{value} times')}{case}"
+    return f"{text.removesuffix(',')}: {value}{case}"
+
+
+def _bracketed(details: Iterable[str]) -> str:
+    return f" ({'; '.join(filter(None, details))})"

@@ -441,17 +441,17 @@ def by_claim(reference: Path, verdict: str) -> Iterator[tuple[list[str], pd.Data
 
 
 def fails(reference: Path) -> str:
-    """Return a Markdown table of the claims that fail at some scale, a row for each."""
+    """Return a Markdown table of the claims that fail at some scale, a row for each.
+
+    The number is from the largest scale at which the claim fails.
+    """
     lines = []
     for (paper, statement, figure), rows in by_claim(reference, "fails"):
         failing = rows[rows["verdict"] == "fails"]
         scales = rows.groupby("verdict")["scale"].agg(lambda group: ", ".join(map(code, group)))
         others = [f"{v} at {scales[v]}" for v in VERDICTS if v in scales.drop("fails")]
-        measured = {said(row): f"at {code(row.scale)} " for row in failing.itertuples()}
-        *smaller, largest = measured
-        numbers = [largest, *(measured[text] + text for text in smaller)]
         where = "; ".join([scales["fails"], *others])
-        lines.append([paper, statement, where, "; ".join(numbers), figure])
+        lines.append([paper, statement, where, said(failing.iloc[-1]), figure])
     return table(["paper", "statement", "where it fails", "what we measured", "figure"], lines)
 
 

@@ -254,7 +254,7 @@ def test_a_bound_may_be_of_the_point():
     rows = pd.DataFrame({"value": [1.0], "count": [100], "n": [100], "d": [20]})
     found = Above("1 - 1 / d").evidence(rows)
     assert found.bound == 0.95 and verdict([found])[0] == "holds"
-    assert str(Above("1 - 1 / d")) == "above 1 - 1/d"
+    assert str(Above("1 - 1 / d")) == "above 1 − 1/d"
     assert verdict([Above("1 - 1 / d").evidence(rows.assign(d=50))])[0] == "undecided"
 
 

@@ -73,7 +73,7 @@ class RankChain(StudyConfig):
         "d: list of widths of the networks", [8, 16, 32, 64, 128, 256], minimum=2
     )
     skips: list[float] = parameter(
-        "list of factors gamma of the branch W H in H + gamma W H (inf: no skip connection)",
+        "list of residual weights γ in H + γ W H (inf: no skip connection)",
         [0.1, 0.5, 1.0, inf],
         above=0,
     )

@@ -41,7 +41,7 @@ class RankCollapse(TrainedMLPs):
         choices=NORMALIZATIONS,
     )
     skip: float = parameter(
-        "factor gamma of the branch W H in H + gamma W H (inf: no skip connection)", inf, above=0
+        "residual weight γ in H + γ W H (inf: no skip connection)", inf, above=0
     )
     init: str = parameter(
         "initialization of the weights; gain: N(0, gain^2 / number of inputs) with the gain of"

@@ -225,7 +225,12 @@ def tell_ranks(rows: list[LayerRank]) -> None:
         of_kind = [row for row in rows if row.normalization == name]
         for column, what in (("matrix_rank", "rank"), ("rank_bound", "r")):
             medians = [median(getattr(r, column) for r in of_kind if r.layer == n) for n in layers]
-            log.info("%38s:  %s", f"{name}, {what}", "".join(f"{value:7.4g}" for value in medians))
+            log.info(
+                "%38s:  %s",
+                f"{ {'none': 'plain', 'batch': 'batch norm'}.get(name, name.replace('_', ' ')) },"
+                f" {what}",
+                "".join(f"{value:7.4g}" for value in medians),
+            )
 
 
 def torch_module(config: RankCollapse, network: str, tensors: dict[str, Tensor]) -> nn.Module:

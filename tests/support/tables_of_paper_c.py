@@ -204,9 +204,17 @@ def effective_ranks() -> Rows:
     return [[x for d in (2, 4, 8, 16) for x in values[trained, d]] for trained in (False, True)]
 
 
+def by_rate(stored: dict) -> pd.DataFrame:
+    """The last inner layers in float64, at the latest time measured at every learning rate."""
+    rows = training.last_inner(stored).query("dtype == 'float64' and epoch > 0")
+    seen = rows.groupby(["method", "time"])["learning_rate"].transform("nunique")
+    rows = rows[seen == rows.groupby("method")["learning_rate"].transform("nunique")]
+    return rows[rows["time"] == rows.groupby("method")["time"].transform("max")]
+
+
 def changes_of_d() -> Rows:
     """Change of D / its initial size, at the smallest and the largest learning rate."""
-    rows = training.by_rate(kept_tables("beyond-gradient-flow", "paper"))
+    rows = by_rate(kept_tables("beyond-gradient-flow", "paper"))
     rows = rows.assign(moved=rows["drift"] / rows["initial_invariant"])
     by = rows.groupby(["method", "learning_rate"])["moved"].median()
     return [[*by[m].iloc[[0, -1]]] for m in ("gradient descent", "momentum", "Adam")]

@@ -32,7 +32,6 @@ from matplotlib.colors import LinearSegmentedColormap, is_color_like, to_hex
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator, NullLocator, ScalarFormatter
 from matplotlib.transforms import Bbox
 
@@ -457,16 +456,6 @@ def level(axes: Axes, y: float, text: str = "", at: float = 0.02, above: bool = 
     layout: Any = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
     layout |= {"xytext": (0, 4 if above else -4), "va": "bottom" if above else "top"}
     QUIET.name(axes, at, y, text, ha="left", **layout)
-
-
-def frame(axes: Axes, left: float, right: float, low: float, high: float, across: Any) -> None:
-    """Draw a frame around the result that the headline is about.
-
-    across: the matplotlib transform for the coordinates left, right, low and high.
-    """
-    look: Any = {"fill": False, "color": GREY, "lw": 1.0, "clip_on": False, "zorder": 5}
-    size = (right - left, high - low)
-    axes.add_patch(Rectangle((left, low), *size, transform=across, **look))
 
 
 def shades(values: Iterable[Any], *colors: str) -> dict[Any, str]:

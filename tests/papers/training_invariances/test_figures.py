@@ -55,12 +55,3 @@ def test_the_ratio_from_gain_one_is_where_its_line_begins_and_ends():
     line = drawn[(drawn["panel"] == "ratio_by_epoch") & (drawn["gain"] == 1)]
     line = line.sort_values("epoch")["median"]
     assert numbers == [round(100 * line.iloc[0]), round(100 * line.iloc[-1])]
-
-
-def test_the_powers_of_the_width_are_slopes_of_the_points():
-    _, picture, drawn = said_and_drawn("low-rank-training")
-    drawn = drawn[drawn["panel"] == "by_width"].dropna(subset="width")
-    points = drawn.groupby("series")
-    slopes = [slope(each["width"], each["median"]) for _, each in points]
-    written = powers(picture.axes[3])
-    assert written == pytest.approx(sorted(slopes), abs=0.05) and len(written) == 2

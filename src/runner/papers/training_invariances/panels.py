@@ -1,4 +1,4 @@
-"""Pictures of four panels, and ticks within the limits of an axis."""
+"""Pictures of panels in rows of two, and ticks within the limits of an axis."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,10 +15,10 @@ Part = Callable[[Axes, Tables], pd.DataFrame]
 """Function that draws a panel and returns the plotted numbers."""
 
 
-def four_panels(
+def panels_in_pairs(
     tables: Tables, parts: Sequence[tuple[Part, str, str]], **options: float
 ) -> tuple[Figure, pd.DataFrame]:
-    """Draw a picture of four panels, a to d.
+    """Draw a picture of an even number of panels, two in a row.
 
     - parts: for each panel the function that draws it, the title, and the label of the x-axis.
     - options: further arguments of `style.sheet`.
@@ -26,9 +26,9 @@ def four_panels(
     A panel whose function raises NoRows shows that it has no rows. Returns the picture, and the
     tables of all panels below each other with the panel's name in the column `panel`.
     """
-    picture, grid = sheet(2, 2, **options)
+    picture, grid = sheet(len(parts) // 2, 2, **options)
     drawn = [pd.DataFrame({"panel": []})]
-    for letter, axes, (part, title, x) in zip("abcd", grid.flat, parts, strict=True):
+    for letter, axes, (part, title, x) in zip("abcd", grid.flat, parts, strict=False):
         with or_empty(axes):
             drawn.append(part(axes, tables).assign(panel=part.__name__.strip("_")))
         is_empty = not axes.has_data()

@@ -21,16 +21,12 @@ from runner.results.curves import curves
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.looks import Name
 from runner.results.rows import NoRows, Present, Tables, select
-from runner.results.style import DASHED, GREEN, GREY, INK, PLAIN, QUIET, SMALL, VERMILION, Look
+from runner.results.style import GREEN, INK, QUIET, SMALL, VERMILION, Look
 
 RANK = 2
 """Rank of the task, which is the number of singular values drawn as lines."""
 LEVELS = np.linspace(0, 1, 15)
 ORBIT = Look(VERMILION)
-STAGES = {
-    "untrained": Name("before\ntraining", Look(GREY, "o", DASHED, hollow=True)),
-    "trained": Name("after\ntraining", ORBIT),
-}
 WITHIN = "within / between"
 """Name of the ratio of distances of figure 2, whose orbits are in the plane of panel (c)."""
 
@@ -214,81 +210,57 @@ def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 STATISTICS = {
-    "knn_r2_axis": Name("along the\naxis w: (w·v)²", Look(GREEN)),
-    "knn_r2_orthogonal": Name("across it:\n‖(I − wwᵀ)v‖²", Look(VERMILION, "s")),
+    "knn_r2_axis": Name("along the axis w:\n(w·v)²", Look(GREEN)),
+    "knn_r2_orthogonal": Name("across the axis w:\n‖(I − wwᵀ)v‖²", Look(VERMILION, "s")),
 }
-"""Columns of the summary statistics of panel (b), with their names and looks."""
+"""Columns of the summary statistics, with their names and looks."""
 
 
-def _trained_by(tables: Tables, layer: int, by: str) -> pd.DataFrame:
-    """Return the measures of the trained networks at a layer, whose runs differ only in one
-    parameter.
+def _trained_by_decay(tables: Tables) -> pd.DataFrame:
+    """Return the measures of trained networks at layer PCA_LAYER, whose runs differ in the decay.
 
-    by: the parameter, "noise" or "ridge". The column `k` has the median rank of the networks.
+    The column `k` has the median rank of the networks.
     """
-    rows, other = _at(tables, layer), {"noise": "ridge", "ridge": "noise"}[by]
-    usual = rows.groupby(other)[by].nunique().idxmax()
+    rows = _at(tables, PCA_LAYER)
+    usual = rows.groupby("noise")["ridge"].nunique().idxmax()
     rank = select(tables["networks"], stage="trained").groupby(["noise", "ridge"])["rank"].median()
-    return select(rows, **{other: usual}).join(rank.rename("k"), on=["noise", "ridge"])
+    return select(rows, noise=usual).join(rank.rename("k"), on=["noise", "ridge"])
 
 
 def say_spurious(tables: Tables) -> str:
     """Return the headline: median rank and explained variance at the largest weight decay."""
-    rows = _trained_by(tables, PCA_LAYER, "ridge").groupby(["ridge", "k"])[[*STATISTICS]].median()
+    rows = _trained_by_decay(tables).groupby(["ridge", "k"])[[*STATISTICS]].median()
     (strong, low), most = rows.index[-1], rows.iloc[-1].max()
     fraction = "less than half" if most < 0.5 else f"at most {100 * most:.0f} %"
     return (
         f"With λ = {strong:g} the rank falls to {low:.0f}, and layer {PCA_LAYER} explains"
-        f" {fraction} of the variance of each summary statistic"
+        f" {fraction} of each statistic's variance"
     )
 
 
-def _places(axes: Axes, rows: pd.DataFrame, by: str) -> pd.Series:
-    """Return x positions for the values of a column; write the median rank above each position."""
-    ranks = rows.groupby(by)["k"].median()
-    style.ticks(axes.xaxis, range(len(ranks)), [f"{value:g}" for value in ranks.index])
-    axes.set_xlim(-0.5, len(ranks) - 0.5)
-    for position, rank in enumerate(ranks):
-        words = f"network:\nrank {rank:g}"
-        PLAIN.name(axes, position, 0.95, words, transform=axes.get_xaxis_transform())
-    return rows[by].rank(method="dense") - 1
-
-
-def _before(tables: Tables, layer: int, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the measures before training at a layer, for the networks of these rows."""
-    return _at(tables, layer, "untrained").merge(rows[["noise", "ridge", "replicate", "k"]])
-
-
 def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the unexplained variance by weight decay (a), and the collapse of orbits by noise (b).
+    """Draw the unexplained variance of two summary statistics, by weight decay.
 
     Large marks are medians, dots networks. Returns the picture and the table `metrics`.
     """
-    picture, ((by_ridge, by_noise),) = style.sheet(gap=2.0, right=1.1)
-    rows = _trained_by(tables, DISTANCE_LAYER, "noise")
-    _places(by_noise, rows, "noise")
-    networks = pd.concat([_before(tables, DISTANCE_LAYER, rows), rows])
-    networks = networks.assign(place=networks["noise"].rank(method="dense") - 1)
-    columns = ("place", "orbit_ratio", "stage", STAGES.__getitem__)
-    ends = curves(by_noise, networks, *columns, replicates="dots", alpha=0.8, first=STAGES)
-    by_noise.set(yscale="log", ylim=(min(0.015, 0.7 * rows["orbit_ratio"].min()), 2.2))
-    style.ticks(by_noise.yaxis, [0.02, 0.05, 0.1, 0.2, 0.5, 1])
-    style.name_ends(by_noise, ends)
-    rows = _trained_by(tables, PCA_LAYER, "ridge")
-    positions, ends = _places(by_ridge, rows, "ridge"), []
-    by_ridge.set_ylim(-0.04, 1.12)
-    style.ticks(by_ridge.yaxis, [0, 0.2, 0.4, 0.6, 0.8, 1])
-    for aside, column in zip((-0.05, 0.05), STATISTICS, strict=True):
+    picture, ((axes,),) = style.sheet(1, 1, height=4.0, right=3.3)
+    rows = _trained_by_decay(tables)
+    ranks, ends = rows.groupby("ridge")["k"].median(), []
+    labels = [f"{ridge:g}\n(rank {rank:g})" for ridge, rank in ranks.items()]
+    style.ticks(axes.xaxis, range(len(ranks)), labels)
+    axes.set(xlim=(-0.3, len(ranks) - 0.8), ylim=(-0.04, 1.02))
+    style.ticks(axes.yaxis, [0, 0.2, 0.4, 0.6, 0.8, 1])
+    for aside, column in zip((-0.02, 0.02), STATISTICS, strict=True):
         lost = (1 - rows[column]).clip(lower=0)
-        lost = rows.assign(place=positions + aside, lost=lost, statistic=column)
+        places = rows["ridge"].rank(method="dense") - 1 + aside
+        lost = rows.assign(place=places, lost=lost, statistic=column)
         columns = ("place", "lost", "statistic", STATISTICS.__getitem__)
-        ends += curves(by_ridge, lost, *columns, replicates="dots", alpha=0.8)
-    style.name_ends(by_ridge, ends)
-    by_noise.set_ylabel("distance within / between random orbits")
-    by_ridge.set_ylabel("fraction of the variance unexplained")
-    title = f"summary statistics, unexplained by layer {PCA_LAYER}"
-    style.panel(by_ridge, "a", title, r"weight decay $\lambda$")
-    style.panel(by_noise, "b", f"orbits in layer {DISTANCE_LAYER}", r"noise $\|E\|$")
+        ends += curves(axes, lost, *columns, replicates="dots", alpha=0.8)
+    style.name_ends(axes, ends)
+    title = f"fraction of a statistic's variance that layer {PCA_LAYER} does not explain"
+    style.panel(axes, "", title, "weight decay λ (rank of the trained network)")
+    words = "v: a point that gradient descent visits\nw: axis of the symmetry"
+    QUIET.note(axes, 1.03, 0.06, words)
     return picture, tables["metrics"]
 
 
@@ -335,10 +307,10 @@ FIGURES = [
         unread=("distance", "embedding", "spectrum", "theorems"),
         findings=[Finding(say_spurious, holds=["spurious-symmetry"])],
         marks="large marks: medians, dots: networks",
-        caption="(a) shows how much variance of two summary statistics the first two principal"
-        f" components of layer {PCA_LAYER} leave unexplained, against the weight decay λ. The"
-        " statistics are (w·v)² and ‖(I − wwᵀ)v‖² (v: point of a gradient descent path,"
-        " w: symmetry axis). (b) shows the distance within / between random orbits"
-        " (figure 2: orbits in a plane), against the noise E that breaks the symmetry.",
+        caption="The picture shows how much variance of two summary statistics the first two"
+        f" principal components of layer {PCA_LAYER} leave unexplained, against the weight decay λ."
+        " The statistics are (w·v)² and ‖(I − wwᵀ)v‖² (v: point of a gradient descent path,"
+        " w: symmetry axis). Large marks are medians, dots networks. Networks that learn with noise"
+        " in the symmetry are in the figure's table.",
     ),
 ]

@@ -20,7 +20,7 @@ from runner.papers.training_invariances.invariances.tables import (
 )
 from runner.papers.training_invariances.looks import INVARIANT, KINDS, NOT_INVARIANT, SQUARES
 from runner.papers.training_invariances.names import NAMES
-from runner.papers.training_invariances.panels import four_panels, ticks_within
+from runner.papers.training_invariances.panels import panels_in_pairs, ticks_within
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.evidence import slopes
 from runner.results.rows import Tables, nonempty
@@ -360,7 +360,7 @@ def draw_what_grows(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         (_bounds, "largest σ² / sum of all σ²", "‖W‖₂² / ‖W‖²"),
         (_signs, "weights that change sign", "length of the training path"),
     ]
-    return four_panels(tables, parts, height=8.4, gap=1.4, left=1.75, right=0.9)
+    return panels_in_pairs(tables, parts, height=8.4, gap=1.4, left=1.75, right=0.9)
 
 
 def _growth(axes: Axes, tables: Tables) -> pd.DataFrame:

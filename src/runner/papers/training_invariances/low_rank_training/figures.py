@@ -12,32 +12,24 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from runner.papers.training_invariances.looks import METHODS, SQUARES
+from runner.papers.training_invariances.looks import METHODS
 from runner.papers.training_invariances.low_rank_training.tables import (
     by_decay,
     by_gain,
-    by_rate,
-    by_width,
     ends,
     last,
     last_inner,
-    over_start,
     steady,
-    ten_class_spectra,
     with_loss,
 )
-from runner.papers.training_invariances.panels import four_panels, ticks_within
-from runner.results.drawing import Drawing, Finding, or_empty
-from runner.results.evidence import slopes
+from runner.papers.training_invariances.panels import panels_in_pairs, ticks_within
+from runner.results.drawing import Drawing, Finding
 from runner.results.rows import NoRows, Tables, nonempty
 from runner.results.style import (
     BLUE,
-    DASHED,
-    GREY,
     NAVY,
     QUIET,
     SKY,
-    SMALL,
     Look,
     guide,
     level,
@@ -58,7 +50,7 @@ KINDS = {
     "convolutions": "architecture == 'conv'",
     "ten classes": "classes > 2",
 }
-"""Rows of panel (c) of `low-rank-training`, with the condition on their networks."""
+"""Rows of panel (b) of `low-rank-training`, with the condition on their networks."""
 
 SPREAD = ["median", "min", "max"]
 
@@ -86,14 +78,12 @@ def of_one_dataset(tables: Tables) -> Tables:
 
 
 def two_classes(tables: Tables) -> pd.DataFrame:
-    """Return the layers of `tables.by_gain` for two classes, with a new column `kept`.
+    """Return the layers of `tables.by_gain` for two classes.
 
-    They are the last layers before the output layer, of MLPs under gradient descent. `kept` is the
-    remainder divided by its value before training. The remainder is the sum of all squared singular
-    values except the largest. Raises NoRows if there are no such networks.
+    They are the last layers before the output layer, of MLPs under gradient descent. Raises NoRows
+    if there are no such networks.
     """
-    rows = nonempty(by_gain(tables).query("classes == 2"), "networks for two classes")
-    return rows.assign(kept=over_start(rows, "remainder"))
+    return nonempty(by_gain(tables).query("classes == 2"), "networks for two classes")
 
 
 def say_gain_one(tables: Tables) -> str:
@@ -119,31 +109,15 @@ def draw_without_decay(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     σ² are the squared singular values of the last layer before the output layer.
 
     - (a) the largest σ² divided by the sum of all σ², by epoch.
-    - (b) the sum of all other σ² and its bounds, by epoch.
-    - (c) the ratio of (a) for other networks and losses, before and after training.
-    - (d) σ² after training, by width.
+    - (b) the same ratio for other networks and losses, before and after training.
 
-    Returns the picture, and the drawn numbers of all panels with the column `panel`.
+    Returns the picture, and the drawn numbers of both panels with the column `panel`.
     """
     parts = [
-        (_ratio_by_epoch, "last inner layer: largest σ² / sum", "epoch"),
-        (_remainder_by_epoch, "sum of all other σ² / initial sum", "epoch"),
-        (_ratio_by_kind, "other networks: ○ before, ● after", "leading σ² / sum of all σ²"),
-        (_by_width, f"σ² after training{_gain_of_widths(tables)}", "width"),
+        (_ratio_by_epoch, "largest σ² / sum of all σ²", "epoch"),
+        (_ratio_by_kind, "○ before, ● after training", "largest σ² / sum of all σ²"),
     ]
-    return four_panels(tables, parts, height=7.6, gap=1.6, left=1.1, right=1.35)
-
-
-def _gain_of_widths(tables: Tables) -> str:
-    """Return as text the gain of the networks that panel (d) draws, in brackets.
-
-    The text is empty if there are no such networks.
-    """
-    try:
-        gains = sorted(set(by_width(tables)["gain"]))
-    except NoRows:
-        return ""
-    return f" (gain {', '.join(f'{gain:g}' for gain in gains)})"
+    return panels_in_pairs(tables, parts, height=4.4, gap=2.45, left=0.65, right=0.3)
 
 
 def _gains(rows: pd.DataFrame) -> dict[float, str]:
@@ -160,7 +134,9 @@ def _by_epoch(axes: Axes, drawn: pd.DataFrame) -> None:
     for gain, line in drawn[drawn["epoch"] > 0].groupby("gain"):
         look = Look(colors[gain], "", width=6.0 if gain == 1 else 1.8)
         look.line(axes, line["epoch"], line["median"], zorder=1.9 if gain == 1 else 2)
-        text = f"gain {gain:g}" + (" (usual)" if gain == 1 else "")
+        first, last = drawn.loc[drawn["gain"] == gain, "median"].iloc[[0, -1]]
+        text = f"gain {gain:g}"
+        text += f" (usual):\n{100 * first:.0f} %, then {100 * last:.0f} %" if gain == 1 else ""
         names.append((line["median"].iloc[-1], text, look))
     axes.set_xlim(1, max(2, drawn["epoch"].max()))
     ticks_within(axes.xaxis, 1, 10, 100, 1000, 10000)
@@ -172,35 +148,12 @@ def _ratio_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
     drawn = _spread(two_classes(tables), ["gain", "epoch"], "ratio")
     axes.set_ylim(0, 1.02)
     level(axes, 1, "rank one", above=False)
-    usual = (100 * drawn[drawn["gain"] == 1].set_index("epoch")["median"]).sort_index()
     _by_epoch(axes, drawn)
-    note = "gain: initial size / usual size\nσ: singular values of the layer"
-    if len(usual):
-        note += f"\ngain 1: {usual.iloc[0]:.0f} % before, {usual.iloc[-1]:.0f} % after"
-    QUIET.note(axes, 0.03, 0.86, note, va="top")
+    note = (
+        "σ: singular values of the last\ninner layer; gain: initial size\nof weights / usual size"
+    )
+    QUIET.note(axes, 0.03, 0.9, note, va="top")
     return drawn
-
-
-def _remainder_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """Draw remainder / initial remainder by epoch, with the bounds from the invariants."""
-    rows = two_classes(tables)
-    drawn = _spread(rows, ["gain", "epoch"], "kept")
-    # In units of the initial remainder the bounds are the same for all gains.
-    start = rows[rows["epoch"] == 0]
-    bounds = start[["lower", "upper"]].div(start["remainder"], axis=0).median()
-    shown = drawn["median"].tolist()
-    if bounds["lower"] > 0:
-        shown += bounds.tolist()
-        axes.axhspan(bounds["lower"], bounds["upper"], color=BLUE, alpha=0.12, lw=0)
-        text = "between the bounds that are\nknown before training"
-        layout = {"xycoords": ("axes fraction", "data"), "va": "bottom", "ha": "left"}
-        Look(BLUE).name(axes, 0.03, bounds["upper"], text, size=SMALL, **layout)
-    room = 0.25 * (max(shown) - min(shown))
-    axes.set_ylim(min(shown) - room, max(shown) + 2 * room)
-    axes.yaxis.get_major_locator().set_params(nbins=6, steps=[1, 2, 5, 10])
-    axes.yaxis.set_major_formatter("{x:g}")
-    _by_epoch(axes, drawn)
-    return drawn.assign(**bounds)
 
 
 def _ratio_by_kind(axes: Axes, tables: Tables) -> pd.DataFrame:
@@ -219,27 +172,9 @@ def _ratio_by_kind(axes: Axes, tables: Tables) -> pd.DataFrame:
                 look.line(axes, point.median, y, markersize=6 if is_after else 4.5)
             drawn.append(line.assign(series=name, after=is_after))
     axes.set(xlim=(0, 1.02), ylim=(len(KINDS) - 0.5, -0.75))
-    names = [*KINDS][:-1] + ["ten classes,\nnine leading"]
+    names = [*KINDS][:-1] + ["ten classes,\nnine largest"]
     axes.set_yticks(range(len(KINDS)), [name.replace(" loss", "\nloss") for name in names])
     QUIET.note(axes, 0.98, 0.97, "color: gain, as in a; bar: range", ha="right")
-    return pd.concat(drawn)
-
-
-def _by_width(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """Draw the largest squared singular value, and the sum of all others, against the width."""
-    rows = by_width(tables)
-    drawn, names = [], []
-    axes.set(xscale="log", yscale="log")
-    for column, name in (("remainder", "sum of\nall others"), ("top", "largest")):
-        line = _spread(rows, ["width"], column)
-        exponent = slopes(rows, "width", column, log=True).median()
-        _bars(axes, line["width"], line, SQUARES[column])
-        power = f"{exponent:z.2f}".replace("-", "−")
-        names.append((line["median"].iloc[-1], f"{name}:\npower {power}", SQUARES[column]))
-        drawn.append(line.assign(series=column, exponent=exponent))
-    ticks(axes.xaxis, sorted(set(rows["width"])))
-    ticks_within(axes.yaxis, 1, 2, 5, 10, 20, 50, 100, 200, 500)
-    name_ends(axes, names)
     return pd.concat(drawn)
 
 
@@ -261,35 +196,21 @@ def say_decay(tables: Tables) -> str:
 
 
 def draw_beyond_the_flow(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure `beyond-gradient-flow`: what other optimizers and weight decay change.
+    """Draw figure `beyond-gradient-flow`: what optimizers change under weight decay.
 
-    - (a) the sum of all squared singular values but the largest, divided by the sum without weight
-      decay. The x-axis has 2 × decay λ × time T.
-    - (b) the change of D = W₂ᵀW₂ − W₁W₁ᵀ of adjacent layers, by learning rate.
-    - (c) the singular values for ten classes.
-
-    Returns the picture, and the drawn numbers of all panels with the column `panel`.
+    The y-axis has the sum of all squared singular values but the largest, divided by the sum
+    without weight decay. The x-axis has 2 × decay λ × time T. Returns the picture, and the drawn
+    numbers.
     """
-    picture, (panels,) = sheet(1, 3, height=4.2, left=0.8, right=0.2, gap=0.8, top=0.65)
-    parts = [
-        (
-            _against_decay,
-            "last inner layer: all σ²\nbut the largest: decay / none",
-            "2 × decay λ × time T",
-        ),
-        (_drift_by_rate, "no decay: change of D\n/ initial size of D", "learning rate"),
-        (_spectra, "last inner layer: σ", "index (ten classes)"),
-    ]
-    drawn = [pd.DataFrame({"panel": []})]
-    for letter, axes, (part, title, x) in zip("abc", panels, parts, strict=True):
-        with or_empty(axes):
-            drawn.append(part(axes, tables).assign(panel=part.__name__.strip("_")))
-        panel(axes, letter, title, x)
-    return picture, pd.concat(drawn)
+    picture, ((axes,),) = sheet(1, 1, height=4.2, left=0.8, right=2.35)
+    drawn = _against_decay(axes, tables)
+    title = "sum of all σ² but the largest, with decay / without, last inner layer"
+    panel(axes, "", title, "2 × decay λ × training time T")
+    return picture, drawn
 
 
 SMALLEST = 3e-4
-"""Smallest ratio on the axis of panel (a); smaller ones are drawn as zero."""
+"""Smallest ratio on the axis; smaller ones are drawn as zero."""
 
 
 NESTED = {"SGD": 14, "AdamW": 11, "momentum": 6}
@@ -315,53 +236,12 @@ def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
             form |= {"markeredgecolor": look.color}
         _bars(axes, of_method["exponent"], of_method, look, label=method, **form)
     QUIET.line(axes, [], [], label="gradient flow,\nexp(−2λT)")
-    names = axes.legend(loc="lower left", bbox_to_anchor=(0, 0.13), fontsize=SMALL)
+    QUIET.line(axes, [], [], linestyle="", label="σ: singular values")
+    names = axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.55))
     for text in names.get_texts():
         text.set_color(METHODS[text.get_text()].ink if text.get_text() in METHODS else QUIET.ink)
     ticks(axes.yaxis, [0.001, 0.01, 0.1, 1])
     ticks_within(axes.xaxis, 0.01, 0.1, 1, 10)
-    return drawn
-
-
-def _drift_by_rate(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """Draw the change of D / its initial size, one named line for each optimizer."""
-    rows = by_rate(tables)
-    rows = rows.assign(relative=rows["drift"] / rows["initial_invariant"])
-    drawn = _spread(rows, ["method", "learning_rate", "time"], "relative")
-    axes.set(xscale="log", yscale="log")
-    rates = drawn["learning_rate"]
-    axes.set_xlim(rates.min() / 2, rates.max() * 2)
-    axes.set_ylim(drawn["min"].min() / 4, max(2.0, drawn["max"].max() * 2))
-    for method, line in drawn.groupby("method"):
-        _bars(axes, line["learning_rate"], line, METHODS[method], linewidth=1.2, markersize=5)
-        at = line.iloc[-1]
-        right = at["learning_rate"] > (rates.min() * rates.max()) ** 0.5
-        side = {"xytext": (6, 15), "ha": "right"} if right else {"xytext": (9, -2), "ha": "left"}
-        options = {"textcoords": "offset points", "size": SMALL} | side
-        METHODS[method].name(axes, at["learning_rate"], at["median"], method, **options)
-    QUIET.note(axes, 0.03, 0.02, "D = W₂ᵀW₂ − W₁W₁ᵀ", va="bottom")
-    powers = [10.0**power for power in range(-6, 1)]
-    low, high = sorted(axes.get_ylim())
-    shown = [power for power in powers if low <= power <= high]
-    ticks(axes.yaxis, shown, [f"{100 * power:g} %" for power in shown])
-    return drawn
-
-
-WITHOUT_DECAY = Look(GREY, "o", DASHED, hollow=True)
-"""Look of SGD without weight decay."""
-
-
-def _spectra(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """Draw the singular values of ten classes, with and without weight decay."""
-    drawn = _spread(ten_class_spectra(tables), ["weight_decay", "index"], "singular_value")
-    for number, (decay, line) in enumerate(reversed([*drawn.groupby("weight_decay")])):
-        look = METHODS["SGD"] if decay else WITHOUT_DECAY
-        _bars(axes, line["index"], line, look, markersize=4)
-        text, height = f"SGD, λ = {decay:g}" if decay else "SGD, no decay", 0.84 + 0.09 * number
-        look.line(axes, [0.22, 0.34], [height] * 2, transform=axes.transAxes, markersize=4)
-        look.note(axes, 0.39, height, text)
-    axes.set_ylim(bottom=0)
-    ticks_within(axes.xaxis, 1, 5, 10, 15, 20, 30, 40)
     return drawn
 
 
@@ -411,10 +291,11 @@ FIGURES = [
         whose="our experiment",
         findings=[Finding(say_gain_one, holds=["band"])],
         marks="lines and marks: medians, bars: range",
-        caption="(a) shows the ratio ‖W‖₂² / ‖W‖² of the last inner layer by epoch, for four"
-        " gains, (b) the remainder ‖W‖² − ‖W‖₂². (c) shows the ratio for other"
-        " networks and losses; ten classes: nine leading values. (d) shows the largest"
-        " σ² and the sum of all others by width. Diverged networks are excluded.",
+        caption="(a) shows the largest σ² of the last inner layer, divided by the sum of all σ², by"
+        " epoch for four gains; σ are the singular values. (b) shows this ratio for other networks"
+        " and losses, with bars from the smallest to the largest network; for ten classes it is the"
+        " sum of the nine largest σ². Diverged networks are excluded. The figure's claim compares"
+        " the sum of all other σ² with bounds that are known before training.",
         shows={"data": ["digits", "fashion_mnist"]},
         selects=of_one_dataset,
     ),
@@ -424,11 +305,10 @@ FIGURES = [
         whose="our experiment, beyond the paper",
         findings=[Finding(say_decay, holds=["decay"])],
         marks="marks: medians, bars: range",
-        caption="(a) shows the remainder ‖W‖² − ‖W‖₂² of the last inner layer, divided by the"
-        f" remainder at weight decay λ = 0, against 2λT (T: time; ≈ 0: below {SMALLEST:g})."
-        " (b) shows the change of D of adjacent layers / D's initial size,"
-        " by learning rate. (c) shows singular values for ten classes."
-        " Diverged networks are excluded.",
+        caption="The remainder of the last inner layer is the sum of all its squared singular"
+        " values but the largest. It is shown divided by the remainder at weight decay λ = 0,"
+        " against 2λT (T: training time). Marks are medians, bars the range; ≈ 0 is below"
+        f" {SMALLEST:g}. Diverged networks are excluded.",
         shows={
             "data": ["digits", "fashion_mnist"],
             "optimizer": ["sgd", "momentum", "adam", "adamw"],

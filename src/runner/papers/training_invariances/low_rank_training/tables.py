@@ -86,15 +86,6 @@ def with_loss(tables: Tables) -> pd.DataFrame:
     return last_inner(tables).merge(training, on=[*NETWORK, "epoch"])
 
 
-def over_start(rows: pd.DataFrame, column: str) -> pd.Series:
-    """Return a column divided by its value at epoch 0, for each network.
-
-    rows: rows of one layer of each network, with epoch 0.
-    """
-    start = rows[rows["epoch"] == 0].set_index(NETWORK)[column]
-    return rows[column] / start.reindex(pd.MultiIndex.from_frame(rows[NETWORK])).to_numpy()
-
-
 def by_gain(tables: Tables) -> pd.DataFrame:
     """Return the layers of `plain` at the width that was trained with the most gains.
 
@@ -116,30 +107,6 @@ def plain(tables: Tables) -> pd.DataFrame:
         " and dtype == 'float32' and loss_function in ('logistic', 'cross_entropy')"
     )
     return nonempty(rows, "rows of gradient descent without decay")
-
-
-def by_width(tables: Tables) -> pd.DataFrame:
-    """Return the layers of `plain` for two classes, at the gain with the most trained widths.
-
-    They are the last layers before the output layer, of MLPs under gradient descent. A gain is the
-    size of the initial weights. The rows are from the latest time that was measured at every width.
-    Raises NoRows if there is none.
-    """
-    rows = nonempty(plain(tables).query("classes == 2"), "rows of two classes")
-    best = rows.groupby("gain")["width"].nunique().idxmax()
-    return at_common_time(rows[rows["gain"] == best], "width")
-
-
-def at_common_time(rows: pd.DataFrame, across: str) -> pd.DataFrame:
-    """Return the rows at the latest time that was measured for all values of a column.
-
-    The time is chosen for each method separately. across: the column, as "width". Raises NoRows if
-    no time was measured for all values.
-    """
-    seen = rows.groupby(["method", "time"])[across].transform("nunique")
-    rows = rows[seen == rows.groupby("method")[across].transform("nunique")]
-    rows = rows[rows["time"] == rows.groupby("method")["time"].transform("max")]
-    return nonempty(rows, f"time at which every {across} was measured")
 
 
 def by_decay(layers: pd.DataFrame) -> pd.DataFrame:
@@ -166,24 +133,3 @@ def by_decay(layers: pd.DataFrame) -> pd.DataFrame:
         exponent=2 * rows["weight_decay"] * rows["time"],
         diverged=rows["diverged"] | rows["diverged_without"],
     )
-
-
-def by_rate(tables: Tables) -> pd.DataFrame:
-    """Return the last layer before the output layer in float64 runs at several learning rates.
-
-    The rows are from the latest time that was measured at every learning rate. Raises NoRows if
-    there is none.
-    """
-    rows = last_inner(tables).query("dtype == 'float64' and epoch > 0")
-    return at_common_time(nonempty(rows, "rows in float64"), "learning_rate")
-
-
-def ten_class_spectra(tables: Tables) -> pd.DataFrame:
-    """Return the singular values after SGD on more than two classes.
-
-    They are those of the last layer before the output layer, in networks with the smallest or the
-    largest weight decay. Raises NoRows if there are none.
-    """
-    rows = last_inner(tables, "spectrum").query("classes > 2 and method == 'SGD'")
-    rows = nonempty(rows, "spectra of more than two classes by SGD")
-    return rows[rows["weight_decay"].isin([rows["weight_decay"].min(), rows["weight_decay"].max()])]

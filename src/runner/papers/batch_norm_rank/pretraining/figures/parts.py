@@ -42,22 +42,22 @@ def by_epoch(tables: Tables) -> pd.DataFrame:
 
 
 def lines_by_epoch(axes: Axes, drawn: pd.DataFrame, column: str, height: Callable = np.asarray,
-                   bands: bool = True) -> list[End]:  # fmt: skip
+                   bands: bool = True, wide: bool = False) -> list[End]:  # fmt: skip
     """Draw a line for each network by epoch; return the ends of the lines.
 
-    height: function from values to heights. bands: whether to draw ranges as bands. Without bands
+    height: function from values to heights. bands: whether to draw ranges as bands. wide: whether
     the line of plain networks is wide and lies under all other lines.
     """
     several, plain = len(set(drawn["pretraining_steps"]) - {0}) > 1, ("vanilla", 0)
 
     def named(kind: tuple[str, int]) -> Name:
         drawn_as, text = look(*kind), NAMES["method"][kind[0]].drawn
-        if kind == plain and not bands:
+        if kind == plain and wide:
             drawn_as = replace(drawn_as, width=5.0, size=12)
         return Name(f"pre-trained,\n{kind[1]} steps" if several and kind[1] else text, drawn_as)
 
-    below: Any = {"replicates": "range"} if bands else {"first": [plain]}
-    ends = curves(axes, drawn, "epoch", column, VARIANT, named, height=height, marker="", **below)
+    options: Any = {"replicates": "range" if bands else "", "first": [plain] if wide else []}
+    ends = curves(axes, drawn, "epoch", column, VARIANT, named, height=height, marker="", **options)
     axes.set_xlim(0, 1.03 * max(1, drawn["epoch"].max()))
     axes.xaxis.get_major_locator().set_params(integer=True, nbins=4)
     return ends
@@ -110,6 +110,6 @@ def middle(rows: pd.DataFrame, network: str, column: str) -> float:
 HELPS = {
     "holds": "pre-training helps plain networks",
     "fails": "pre-training does not help plain networks",
-    "undecided": "it is undecided whether pre-training helps plain networks",
+    "undecided": "it is undecided whether pre-training helps",
 }
 """First half of the headline, by the verdict of the claim that pre-training helps."""

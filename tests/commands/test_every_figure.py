@@ -83,11 +83,16 @@ def without_dust(claims: pd.DataFrame) -> pd.DataFrame:
     return claims.assign(**words)
 
 
+WORDS = 20
+"""Largest number of words of a headline. Signs that stand alone, such as = and %, do not count."""
+
+
 def check_header(figure: KeptFigure, tables: dict) -> None:
     """It has room, and no finding without its claims: as if nothing had been decided."""
     above = figure.header(tables, figure.claims())
     assert not re.search(r"\bnan\b|\binf\b", above.finding)
     lines = in_two(above.finding)
+    assert len(re.findall(r"\S*\w\S*", above.finding)) <= WORDS, above.finding
     picture = Figure(figsize=(WIDTH, 2), dpi=100)
     for line in [*lines, *in_two(above.what, SMALL, "normal")]:
         size = {"size": LARGE, "weight": "bold"} if line in lines else {"size": SMALL}

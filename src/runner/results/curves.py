@@ -53,6 +53,11 @@ def curves(axes: Axes, rows: pd.DataFrame, x: str, y: str, series: str | list[st
     return ends
 
 
+def with_heights(ends: Sequence[End], digits: int = 2) -> list[End]:
+    """Return the ends of lines, each name with the height of its end below it."""
+    return [(y, f"{name}:\n{y:.{digits}f}", look) for y, name, look in ends]
+
+
 @dataclass(frozen=True)
 class Panel:
     """A panel with curves from zero on: a table's column y against its column x.

@@ -8,6 +8,13 @@ A picture is a `matplotlib.figure.Figure` that is made without pyplot. Drawing t
 backend and opens no window. A notebook shows a picture that ends a cell. The colors are from Okabe
 and Ito (Color Universal Design, 2008), safe for color blindness. Because print may be grey, two
 series of a panel differ in two of lightness, width, dashes, marker and place.
+
+Rules for all pictures. A picture has one message, and a panel that its headline does not speak of
+goes. A headline is one sentence of at most 20 words, and each of its numbers is written or can be
+read at its mark. No mark refers to text outside the picture. The title of a panel names what the
+y-axis shows and then, after a comma, the condition; vertical labels are not used. A line has its
+name at its end, or a sample of its stroke in a key; at most six lines of a panel have names. A
+symbol has its word where it is first drawn. No text lies on another text.
 """
 
 import logging
@@ -432,7 +439,7 @@ def is_at_left(axes: Axes) -> bool:
 def panel(axes: Axes, letter: str, title: str, x: str = "") -> None:
     """Label a panel: a bold letter and a title above it, and a label below its x-axis.
 
-    title: what the y-axis shows. x: the label of the x-axis.
+    title: what the y-axis shows, then the condition. x: the label of the x-axis.
     """
     layout: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
     layout |= {"annotation_clip": False, "in_layout": False}

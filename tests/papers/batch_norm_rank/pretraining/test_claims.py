@@ -128,19 +128,21 @@ def test_the_headline_says_that_a_shorter_training_is_not_judged():
     """Without this headline, it would say that the numbers leave the question undecided."""
     assert f"M >= {ENOUGH} and epochs >= {LONG}" == AS_LONG
     said = depths.say_unjudged(kept_tables("rank-fig4"), "train_loss")
-    assert said.endswith("this is not judged, since training has 25 of 50 needed epochs")
+    assert said.endswith("25 epochs are too few to judge")
     long_enough = told("rank-fig4")
     assert long_enough["training"]["epoch"].max() == LONG
     assert not depths.say_unjudged(long_enough, "train_loss")
 
 
-def test_the_numbers_beside_a_panel_are_those_of_the_claims():
-    """Means over the epochs come first, medians over pairs second; the order matters here."""
+def test_the_numbers_at_the_lines_are_those_of_the_headline():
+    """Means over the epochs come first, medians over networks second; the order matters here."""
     tables = kept_tables("rank-fig12", "paper")
-    found = judged("rank-fig12", tables, "better-test-loss", "better-accuracy")["estimate"]
-    for claim, column in (("better-test-loss", "test_loss"), ("better-accuracy", "train_accuracy")):
-        beside = depths._means(tables, column)["batch norm"].replace("−", "-")
-        assert beside == f"mean {found[claim]:+.2f}"
+    said = depths.say_against_batch_norm(tables, "test_loss", depths.HIGHER)
+    picture, _ = depths.draw_by_depth(tables, ["train_loss", "test_loss"])
+    (names,) = [axes.texts for axes in picture.axes if "test loss" in axes.texts[1].get_text()]
+    means = dict(text.get_text().split(":\n") for text in names[2:])
+    numbers = [means[name].partition("mean ")[2] for name in ("pre-trained", "batch norm")]
+    assert len(set(numbers)) == 2 and "{} against {}".format(*numbers) in said
 
 
 def test_a_network_that_diverges_is_behind():

@@ -13,7 +13,7 @@ from runner.papers.batch_norm_rank.breaking_bn.tables import chosen_rates, paths
 from runner.papers.batch_norm_rank.learning import END_OF_GRID, chance_level
 from runner.papers.batch_norm_rank.looks import METHODS, named
 from runner.papers.batch_norm_rank.names import MEASURES, NAMES
-from runner.results.curves import End, curves
+from runner.results.curves import End, curves, with_heights
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.evidence import ERROR
 from runner.results.labels import names_in
@@ -98,7 +98,8 @@ def draw(
     rows = -(-len(columns) // 2)
     picture, panels = sheet(rows, 2, height=4.4 * rows, gap=1.6, right=1.2)
     for axes, letter, column in zip(panels.flat, "abcd", columns, strict=False):
-        name_ends(axes, _lines(axes, letter, shown, column, chance_level(tables), x))
+        ends = _lines(axes, letter, shown, column, chance_level(tables), x)
+        name_ends(axes, with_heights(ends) if "accuracy" in column else ends)
     return picture, drawn
 
 
@@ -208,8 +209,8 @@ def say_centring(tables: Tables, verdict: str) -> str:
     if 2 * 0.5**n > ERROR:  # both sides are tested: no numbers could refute it
         then = f"{n} networks are too few to refute equality"
     return (
-        f"{_network(tables)} ends at an accuracy of {without:.2f} without mean subtraction and at"
-        f" {norm:.2f} with it; {then}"
+        f"{_network(tables)} ends at accuracy {without:.2f} without mean subtraction, {norm:.2f}"
+        f" with it; {then}"
     )
 
 

@@ -1,5 +1,7 @@
 """Draw figures 1 and 2 of study `rank_collapse`, and the preview of one run."""
 
+from dataclasses import replace
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -10,7 +12,7 @@ from runner.papers.batch_norm_rank.looks import NORMALIZATIONS, look_of, normali
 from runner.papers.batch_norm_rank.names import NAMES
 from runner.papers.batch_norm_rank.rank_collapse.config import AUTHORS_RATES
 from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_layer, trained
-from runner.results.curves import End, Panel, curves, draw_panels
+from runner.results.curves import End, Panel, curves, draw_panels, with_heights
 from runner.results.drawing import Drawing, Finding
 from runner.results.labels import names_in
 from runner.results.looks import Name, name_of, own_look
@@ -203,8 +205,8 @@ def _by_layer(axes: Axes, metrics: pd.DataFrame, activation: str, column: str, r
     return [*ends.values()], (width**0.5, f"√d (d = {width})")
 
 
-KEY = {"batch": 0.97, "batch_no_mean": 0.88, "layer": 0.79, "rms": 0.73, "none": 0.67}
-"""Heights of the names of normalizations in a panel, as fractions of its axes."""
+KEY = ("batch", "batch_no_mean", "layer", "rms", "none")
+"""Normalizations in the order of the key."""
 
 
 def draw_norms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -220,12 +222,15 @@ def draw_norms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         level(axes, *root, at=0.3)
         panel(axes, letter, f"r, {name} networks", "layer")
     NORMALIZATIONS["batch_no_mean"].note(middle, 0.46, 0.19, "without mean\nsubtraction")
-    for kind, height in KEY.items():
-        if kind in set(metrics["normalization"]):
-            beside: dict = {"ha": "right", "multialignment": "right"}
-            look_of(kind).note(left, 0.98, height, KINDS[kind].drawn, **beside)
+    known = [kind for kind in KEY if kind in set(metrics["normalization"])]
+    looks = {KINDS[kind].drawn: replace(look_of(kind), marker="") for kind in known}
+    key(left, looks, loc="upper right", bbox_to_anchor=(1.08, 1.03))
     ends, chance = trained(tables), chance_level(tables)
     name_ends(right, _by_depth(right, ends, "train_accuracy", chance, "chance", "median"))
+    shown = ends[(ends["normalization"] == "layer") & (ends["depth"] == 16)]["train_accuracy"]
+    if len(shown):
+        below: dict = {"textcoords": "offset points", "xytext": (0, -14)}
+        look_of("layer").name(right, 16, shown.median(), f"{shown.median():.2f}", **below)
     if ends["depth"].max() > DEEP:
         QUIET.note(right, 0.44, 0.44, f"deeper\nthan {DEEP}", ha="center")
     panel(right, "c", f"training accuracy, epoch {ends['epoch'].max()}", "depth L")
@@ -255,8 +260,8 @@ def say_norms(tables: Tables) -> str:
     """
     accuracy = select(trained(tables), normalization="layer", depth=16)["train_accuracy"]
     return (
-        "With layer norm or RMS norm r falls to 1 with depth, but networks learn: at depth 16 layer"
-        f" norm ends at a training accuracy of {accuracy.median():.2f}"
+        "With layer or RMS norm r falls to 1, but networks learn: at depth 16 layer norm reaches"
+        f" accuracy {accuracy.median():.2f}"
     )
 
 
@@ -283,7 +288,7 @@ def draw_starts(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         tables, [RANK, ACCURACY], "init", initialization, **room
     )
     level(right, chance_level(tables), "chance", at=0.6, above=False)
-    name_ends(right, ends)
+    name_ends(right, with_heights(ends))
     return picture, spread(tables["training"], ["init", "epoch"], ["train_accuracy"])
 
 

@@ -16,8 +16,10 @@ from runner.results.looks import Name
 from runner.results.rows import Tables, select, spread
 from runner.results.style import (
     QUIET,
+    SMALL,
     guide,
     hollow_look,
+    key,
     name_ends,
     panel,
     sheet,
@@ -65,8 +67,16 @@ def draw_gradients(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         _lines(axes, compared, "L", column)
     depths = np.arange(1, drawn["L"].max())
     guide(left, depths, RELU_GRADIENT_GROWTH ** (depths - 1))
-    words = f"dotted, theory:\n× {RELU_GRADIENT_GROWTH:.2f} per layer"
-    QUIET.note(left, 0.04, 0.86, words)
+    key(left, {f"× {RELU_GRADIENT_GROWTH:.2f} per layer,\nin theory": QUIET}, loc="upper left")
+    batch = compared[compared["network"] == "ReLU, batch norm"]
+    for axes, column, text in (
+        (left, "ratio", lambda value, L: f"× {value ** (1 / max(1, L - 1)):.2f}\nper layer"),
+        (middle, "rank_bound", lambda value, _: f"{value:.1f}"),
+    ):
+        for L, value in batch.tail(1)[["L", column]].itertuples(index=False):
+            away: Any = {"textcoords": "offset points", "ha": "right"}
+            away |= {"xytext": (7, -82) if axes is left else (3, -14), "size": SMALL}
+            NETWORKS["ReLU, batch norm"].look.name(axes, L, value, text(value, L), **away)
     ticks(middle.yaxis, [2**k for k in range(16) if 2**k <= drawn["N"].max()])
     right.set(xscale="log", ylim=(0, 1.05))
     ticks(right.xaxis, sorted(deepest["d"].unique()))
@@ -89,9 +99,8 @@ def say_cost(tables: Tables) -> str:
     rows = select(networks(tables), network="ReLU, batch norm").query("d == N and L == L.max()")
     growth = (rows["ratio"] ** (1 / (rows["L"] - 1))).median()
     return (
-        f"In ReLU networks batch norm keeps r at {rows['rank_bound'].median():.1f}, but gradients"
-        f" grow by a factor of {growth:.2f} per layer; without it gradients keep their size, and r"
-        " falls to 1"
+        f"With ReLU batch norm keeps r at {rows['rank_bound'].median():.1f}, but gradients grow"
+        f" {growth:.2f}-fold per layer; without it r falls to 1"
     )
 
 

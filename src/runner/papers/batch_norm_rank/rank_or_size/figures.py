@@ -1,6 +1,7 @@
 """Draw the figure of study `rank_or_size`, and the preview of one run."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 import pandas as pd
@@ -19,7 +20,7 @@ from runner.results.curves import End
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.looks import Name, name_of
 from runner.results.rows import Tables, nonempty, select, spread
-from runner.results.style import SMALL, level, name_ends, own_look, panel, sheet, ticks
+from runner.results.style import GREY, level, name_ends, own_look, panel, sheet, ticks
 
 LINES = {
     "sized": ("even", "sized", "signed"),
@@ -37,41 +38,38 @@ def _name(family: str) -> Name:
     return name_of(NAMES["family"], family)
 
 
-PLACES = {
-    "flipped": (-21, 0),
-    "signed": (-21, 0),
-    "default_biases": (0, -11),
-    "batch_norm": (0, -13),
-}
-"""Distance in points of the numbers at points from the points, to the right and up, by family.
-
-Other families have their numbers above the points.
-"""
+WITHOUT_NAME = ("pixels_255",)
+"""Families that are grey and have no name in panel b; the caption names them."""
 
 
-def _line(
-    axes: Axes, rows: pd.DataFrame, name: str, x: str, label: str, where: str = "ends"
-) -> Iterator[End]:
+def _line(axes: Axes, rows: pd.DataFrame, name: str, x: str) -> Iterator[End]:
     """Draw the accuracies of networks against their median x, as one line; yield its end.
 
-    name: the family whose name and look the line has. label: the column that is written at points.
-    where: the points with a label: `first`, `ends` or `none`.
+    name: the family whose name and look the line has.
     """
     if rows.empty:
         return
     look = _name(name).look or own_look("family", name)
-    columns = [x, "train_accuracy", label]
-    points = rows.groupby(ARM)[columns].median().sort_values([x, *ARM])
+    look = replace(look, hue=GREY) if name in WITHOUT_NAME else look
+    points = rows.groupby(ARM)[[x, "train_accuracy"]].median().sort_values([x, *ARM])
     at_x = rows.set_index(ARM)[[]].join(points[x])[x]
-    look.each(axes, at_x, rows.set_index(ARM)["train_accuracy"])
+    look.each(axes, at_x, rows.set_index(ARM)["train_accuracy"], alpha=0.3)
     look.line(axes, points[x], points["train_accuracy"])
-    ends = points.iloc[[0, -1] if len(points) > 1 else [0]]
-    chosen = {"first": points[:1], "ends": ends, "none": points[:0]}[where]
-    layout: dict = {"textcoords": "offset points", "size": SMALL}
-    layout |= {"xytext": PLACES.get(name, (0, 10))}
-    for place, accuracy, value in chosen[columns].itertuples(index=False):
-        look.name(axes, place, accuracy, f"{value:.2f}", **layout)
-    yield points["train_accuracy"].iloc[-1], _name(name).drawn, look
+    if name not in WITHOUT_NAME:
+        yield points["train_accuracy"].iloc[-1], _name(name).drawn, look
+
+
+def _number(axes: Axes, rows: pd.DataFrame) -> None:
+    """Write the median accuracies of rank 4 and of full rank, which are compared, at their points.
+
+    rows: the networks of family `product`.
+    """
+    look = _name("product").look or own_look("family", "product")
+    points = rows.groupby("level")[["rank", "train_accuracy"]].median()
+    for k in {4, points.index.max()} & {*points.index}:
+        rank, accuracy = points.loc[k]
+        away: dict = {"textcoords": "offset points", "xytext": (0, 12 if k == 4 else -13)}
+        look.name(axes, rank, accuracy, f"{accuracy:.2f}", **away)
 
 
 def draw_rank_or_size(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -88,9 +86,8 @@ def draw_rank_or_size(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     with or_empty(left):
         at_1, ends = nonempty(rows[rows["family"].isin(AT_SIZE_1)], "networks of size 1"), []
         for family in AT_SIZE_1:
-            where = {"product": "first", "copied": "none"}.get(family, "ends")
-            own = at_1[at_1["family"] == family]
-            ends += _line(left, own, family, "rank", "deviations_bound", where)
+            ends += _line(left, at_1[at_1["family"] == family], family, "rank")
+        _number(left, at_1[at_1["family"] == "product"])
         most = at_1["rank"].max()
         left.set_xlim(0.6, 1.5 * most)
         ticks(left.xaxis, [2**power for power in range(12) if 2**power <= most])
@@ -98,9 +95,7 @@ def draw_rank_or_size(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     with or_empty(right):
         ends = []
         for name, families in LINES.items():
-            where = "none" if name == "sized_layer_rates" else "ends"
-            joined = rows[rows["family"].isin(families)]
-            ends += _line(right, joined, name, "size", "rank_bound", where)
+            ends += _line(right, rows[rows["family"].isin(families)], name, "size")
         decaying = rows[rows["family"] == "unscaled"]
         if decaying.size:
             look = _name("unscaled").look or own_look("family", "unscaled")
@@ -110,8 +105,8 @@ def draw_rank_or_size(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         low, high = right.get_xlim()
         right.set_xlim(low / 2, 2 * high)
         name_ends(right, ends)
-    panel(left, "a", "training accuracy at size 1", "rank of the last hidden layer")
-    panel(right, "b", "training accuracy", "size of the last hidden layer")
+    panel(left, "a", "training accuracy, size 1", "rank of the last hidden layer")
+    panel(right, "b", "training accuracy, full rank", "size of the last hidden layer")
     measures = ["rank", "rank_bound", "deviations_bound", "size", "spread", "train_accuracy"]
     return picture, spread(rows, [*ARM, "learning_rate", "end"], measures)
 
@@ -161,10 +156,10 @@ def caption(tables: Tables) -> str:
         " training accuracy in the last epoch against the rank of the last hidden layer. Every"
         " layer has root mean square 1 (size 1). The last weights are a product A B of positive"
         " matrices of rank k, or positive above k copied units, or Glorot weights with all, some"
-        " or no signs made positive. Numbers at points are r of the deviations from the mean over"
-        " the images. (b) shows the training accuracy against the size of the last hidden layer;"
-        " numbers at points are r. The blue line joins networks whose layers all have this size;"
-        " hollow: the size falls from layer to layer. With a rate for each layer, every layer"
+        " or no signs made positive. (b) shows the training accuracy against the size of the last"
+        " hidden layer. The blue line joins networks whose layers all have this size; hollow: the"
+        " size falls from layer to layer. Grey networks have pixels × 255 and default biases. The"
+        " figure's table has r of each network. With a rate for each layer, every layer"
         " changes relative to its size as at size 1. Marks are medians, dots networks. Each"
         " network has the best of several learning rates, which other replicates chose."
     )
@@ -189,7 +184,7 @@ FIGURES = [
             Finding(partial(say_ranks, says=says), **{verdict: ["rank-4-is-enough"]})
             for verdict, says in RANK_4.items()
         ],
-        marks="marks: medians, dots: networks, numbers: r of the deviations in a, r in b",
+        marks="marks: medians, dots: networks",
         caption=caption,
     ),
 ]

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -9,29 +10,42 @@ from runner.papers.batch_norm_rank.learning import chance_level, with_divergence
 from runner.papers.batch_norm_rank.names import NAMES
 from runner.results.curves import curves
 from runner.results.drawing import Drawing, Finding
-from runner.results.looks import Name, name_of
+from runner.results.looks import DOTTED, INK, Look, Name, name_of
 from runner.results.rows import Tables, spread
 from runner.results.style import level, name_ends, panel, sheet
+
+QUIET_HE = Look(INK, "", DOTTED, 1.6)
+"""Look of He's weights, which lie on plain networks."""
+
+
+def _size(size: float) -> str:
+    """Return a size in words, below 0.001 as a power of ten."""
+    if size >= 1e-3:
+        return f"size {size:.1g}"
+    return f"size 10$^{{{np.log10(size):.0f}}}$".replace("-", "−")
 
 
 def draw_vgg(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw the training accuracy of each initialization by epoch.
 
-    The names have rank, r and size of the last layer before training. Returns the picture, and a
-    table with median and range of each initialization and epoch.
+    The names have the last accuracy, and rank and size of the last layer before training. Returns
+    the picture, and a table with median and range of each initialization and epoch.
     """
     before = tables["before"].groupby("method")[["rank", "rank_bound", "size"]].median()
     drawn = spread(with_divergence(tables["training"]), ["method", "epoch"], ["train_accuracy"])
-    picture, ((axes,),) = sheet(1, 1, right=2.3)
+    last = drawn.sort_values("epoch").groupby("method")["train_accuracy"].last()
+    picture, ((axes,),) = sheet(1, 1, right=2.5)
 
     def named(method: str) -> Name:
         own, name = before.loc[method], name_of(NAMES["method"], method)
-        words = f"rank {own['rank']:.0f}, r {own['rank_bound']:.2f},\nsize {own['size']:.1g}"
-        return Name(f"{name.drawn}:\n{words}", name.look)
+        words = f"rank {own['rank']:.0f}, {_size(own['size'])}"
+        look = QUIET_HE if method == "he" else name.look
+        return Name(f"{name.drawn}: {last[method]:.2f}\n({words})", look)
 
     ends = curves(
-        axes, drawn, "epoch", "train_accuracy", "method", named, replicates="range", marker=""
-    )
+        axes, drawn, "epoch", "train_accuracy", "method", named, replicates="range", marker="",
+        first=["vanilla"],
+    )  # fmt: skip
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set(ylim=(0, 1.03), xlim=(0, 1.03 * drawn["epoch"].max()))
     level(axes, chance_level(tables), "chance", at=0.4, above=False)
@@ -53,7 +67,7 @@ def say_size(tables: Tables, says: str) -> str:
 
 
 SAYS = {
-    "holds": "VGG-19 learns without batch norm if its layers begin at size 1 (accuracy {unit});"
+    "holds": "VGG-19 learns without batch norm if layers begin at size 1 (accuracy {unit});"
     " He's weights of equal rank reach {he}",
     "fails": "Layers of size 1 do not make VGG-19 trainable without batch norm (accuracy {unit},"
     " He's weights {he})",
@@ -72,9 +86,9 @@ def caption(tables: Tables) -> str:
         "The training accuracy of VGG-19 without batch norm is shown by epoch. Plain: PyTorch's"
         " initialization. He: He's weights and zero biases. Unit size: the same weights, each layer"
         " divided by a number, so that its root mean square is 1; rank, r and the directions of the"
-        " last layer do not change. Names give rank, r and root mean square (size) of the last"
-        " layer before training. Lines are medians, bands the range. Learning rates, which another"
-        f" replicate chose: {', '.join(words)}."
+        " last layer do not change. Names give the last accuracy, and rank and root mean square"
+        " (size) of the last layer before training. Lines are medians, bands the range. Learning"
+        f" rates, which another replicate chose: {', '.join(words)}."
     )
 
 

@@ -55,8 +55,8 @@ def say_slope(tables: Tables) -> str:
     rank = int(best.loc[best["depth"] == best["depth"].max(), "rank"].median())
     nonempty(collapsed(tables["metrics"]), "depth from which ordinary training collapses")
     return (
-        f"The best deep solutions found have rank {rank}, as the task has, and a layer adds"
-        f" nearly {rank} to ‖θ‖²; ordinary training of deep networks ends at zero"
+        f"The best deep networks have rank {rank}, and a layer adds nearly {rank} to ‖θ‖²; ordinary"
+        " training makes them zero"
     )
 
 
@@ -178,7 +178,7 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             _slopes(norm, rows["parameter_norm"], rows["depth"].max())
         style.ticks(norm.xaxis, _ticks(shown, every["depth"]))
         norm.set_title(" ")
-        style.panel(norm, "abc"[number], f"{RECIPES[recipe].printed}: ‖θ‖²", "depth $L$")
+        style.panel(norm, "abc"[number], f"‖θ‖², {RECIPES[recipe].printed}", "depth $L$")
         widths = [depth + 4 for depth in shown]
         (panels,) = below.subplots(1, len(shown), width_ratios=widths, squeeze=False)
         task = rows[rows["replicate"] == rows["replicate"].min()]
@@ -188,9 +188,7 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         letter = "abcdef"[number + len(present)]
         style.panel(panels[0], letter, "singular values by layer", panels[0].get_xlabel())
         if not number:
-            QUIET.note(panels[-1], 0.02, 0.98, "grey: others\ndotted: 1", va="top")
-            words = f"bold: task of ({letter})\npale: other tasks"
-            QUIET.note(norm, 0.98, 0.98, words, ha="right", va="top")
+            QUIET.note(panels[-1], 0.5, 0.07, "all others", ha="center")
     return picture, metrics
 
 
@@ -237,11 +235,10 @@ def say_above(tables: Tables) -> str:
     better = below_best(tables["metrics"]).index
     medians = medians[medians.index > better.max()] if len(better) else medians
     first = nonempty(medians.reset_index(), "depth with a larger loss")["depth"][0]
-    start = f"From depth {first} on the" if len(better) else "The"
+    start = f"From depth {first} annealed" if len(better) else "Annealed"
     return (
-        f"{start} median loss of annealed training is {medians.min():.0f} to"
-        f" {medians.max():.0f} % above the best solution found; ordinary training of deep networks"
-        " collapses"
+        f"{start} training ends {medians.min():.0f} to {medians.max():.0f} % above the best loss"
+        " (medians); ordinary training of deep networks collapses"
     )
 
 
@@ -332,8 +329,10 @@ def caption_bottleneck(tables: Tables) -> str:
     }
     columns = [text for recipe, text in words.items() if (metrics["recipe"] == recipe).any()]
     return (
-        f"Columns are {'; '.join(columns)}. Above is ‖θ‖²; colors are ranks (grey: changes),"
-        " crosses do not fit. Below are the bold task's singular values (bands: all others)."
+        f"The columns are {'; '.join(columns)}. The upper row shows the squared norm ‖θ‖² of the"
+        " parameters; bold is one task, pale are the others. Colors are ranks; grey lines join"
+        " networks of different rank, and crosses do not fit. The lower row shows the singular"
+        " values of the bold task's weights (bands: all others)."
     )
 
 

@@ -1,13 +1,15 @@
 """Draw the figure of study `example20`, which is also its preview."""
 
+from contextlib import suppress
+
 import pandas as pd
 from matplotlib.figure import Figure
 
 from runner.results.curves import curves
 from runner.results.drawing import Drawing, Finding
 from runner.results.looks import Name
-from runner.results.rows import Tables, select
-from runner.results.style import BLUE, INK, QUIET, Look, name_ends, panel, sheet, ticks
+from runner.results.rows import NoRows, Tables, select
+from runner.results.style import BLUE, INK, QUIET, SMALL, Look, name_ends, panel, sheet, ticks
 
 BOLD = 0.8
 """Exponent of the bold line, which shows both limits."""
@@ -53,8 +55,15 @@ def draw_example20(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         for number, (end, text, look) in enumerate(ends):
             if axes is right and end > highest:
                 ends[number] = highest, f"{text}:\n↑ leaves\nthe panel", look
+            elif axes is right and look.hue == BLUE:
+                ends[number] = end, f"{text}:\n{end:.0f}", look
         ticks(axes.xaxis, [x for x in (10, 100, 1000, 10000) if span[0] <= x <= span[1]])
         name_ends(axes, ends)
+    with suppress(NoRows):
+        first = select(metrics, exponent=BOLD).iloc[0]
+        spot: dict = {"textcoords": "offset points", "xytext": (2, 13), "size": SMALL}
+        text = f"{first['middle_lipschitz']:.1f}"
+        Look(BLUE).name(right, first["depth"], first["middle_lipschitz"], text, **spot)
     words = "γ: the small parameter $\\varepsilon$\nof Example 20 is $L^{-\\gamma}$"
     QUIET.note(left, 0.04, 0.1, words)
     powers = [1, 10, 100, 1e3] if highest < 1e4 else [1, 100, 1e4, 1e6]

@@ -31,16 +31,18 @@ def say_ranks(tables: Tables) -> str:
 
 
 def draw_ranks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw against N the fraction of networks that fit (a) and their squared norm (b), by rank.
+    """Draw against N the number of networks that fit (a) and their squared norm (b), by rank.
 
     Returns the picture, and the table `metrics` with the column `fits`.
     """
     metrics = fitting(tables["metrics"])
     picture, ((left, right),) = sheet(1, 2, height=4.2, gap=1.3, right=1.0, top=0.5)
-    shares = metrics.groupby(["rank", "samples"])["fits"].mean()
+    shares = metrics.groupby(["rank", "samples"])["fits"].sum()
     networks = metrics[metrics["fits"]]
     norms = networks.groupby(["rank", "samples"])["parameter_norm"].median()
-    left.set_ylim(-0.03, 1.05)
+    most = metrics["replicate"].nunique()
+    left.set_ylim(-0.03 * most, 1.08 * most)
+    left.yaxis.get_major_locator().set_params(integer=True)
     for axes, lines in ((left, shares), (right, norms)):
         axes.set_xscale("log")
         ticks(axes.xaxis, sorted(metrics["samples"].unique()))
@@ -52,9 +54,15 @@ def draw_ranks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
                     rows = select(networks, rank=rank)
                     look.each(axes, rows["samples"], rows["parameter_norm"])
                 look.line(axes, line.index, line)
+                for N, count in line.iloc[[0, -1]].items() if axes is left else ():
+                    spot: dict = {
+                        "textcoords": "offset points",
+                        "xytext": (0, 12 if rank > 1 else -13),
+                    }
+                    look.name(axes, N, count, str(count), **spot)
                 ends.append((line.iloc[-1], f"rank {rank}", look))
             name_ends(axes, ends)
-    panel(left, "a", "fraction of networks that fit", "training points N")
+    panel(left, "a", f"networks that fit, of {most}", "training points N")
     panel(right, "b", "‖θ‖² of networks that fit", "training points N")
     return picture, metrics
 
@@ -65,11 +73,11 @@ FIGURES = [
     Drawing(
         "bottleneck-ranks",
         draw_ranks,
-        marks="dots: networks, lines: fractions (a) and medians (b)",
+        marks="dots: networks, lines: counts (a) and medians (b)",
         findings=[Finding(say_ranks, holds=["rank-2-fits-more"])],
         caption="Networks with one neuron (rank 1) or two neurons (rank 2) in each layer of the"
         " middle third learn the same N values of a function of rank 2 in the same way."
-        " (a) shows which fraction fits (summed squared error below 0.1), (b) the squared parameter"
+        " (a) shows how many fit (summed squared error below 0.1), (b) the squared parameter"
         " norm of networks that fit.",
     ),
 ]

@@ -1,5 +1,7 @@
 """Draw the figure of study `linear`, which is also its preview."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -18,6 +20,9 @@ ORDERS = (Look(SKY, "o"), Look(BLUE, "s", DASHED), Look(NAVY, "^"))
 NAMES = ("L k", "and 2 log |A|₊", "and the 1/L term")
 """Names of the terms that are subtracted, each in addition to the previous terms."""
 
+
+CIRCLE = Look(INK, "o", "", hollow=True)
+"""Look of the formula."""
 
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 """Table that replaces characters by their superscripts."""
@@ -52,11 +57,10 @@ def draw_linear(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     metrics = with_remainders(tables["metrics"])
     picture, ((left, right),) = style.sheet(gap=1.25, right=1.55)
     _norms(left, metrics)
-    left.set_ylabel(r"$\|\theta\|^2$")
-    right.set_ylabel(r"residual of $\|\theta\|^2$")
-    formula = r"circle: formula $L\,\|A\|_{2/L}^{2/L}$"
-    words = f"filled: trained network\n{formula}\n(difference below {_worst(metrics)})"
-    QUIET.note(left, 0.03, 0.98, f"{words}\ndotted: k L", va="top", linespacing=1.4)
+    formula = rf"formula $L\,\|A\|_{{2/L}}^{{2/L}}$ (within {_worst(metrics)})"
+    marks = {"trained network": rank_look(2), formula: CIRCLE, "k L": QUIET}
+    marks["trained network"] = replace(rank_look(2), dashes="", size=5)
+    style.key(left, marks, loc="upper left", bbox_to_anchor=(-0.02, 1.02))
     words = "A: product of all W\n|A|₊: product of\nits σ > 0"
     QUIET.note(right, 0.03, 0.03, words, va="bottom")
     right.set(xscale="log", yscale="log")
@@ -73,8 +77,8 @@ def draw_linear(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     shown = drawn[list(REMAINDERS)].to_numpy()
     right.set_ylim(0.1 * np.nanmin(shown[shown > 0], initial=1), None)  # some may be exactly zero
     style.name_ends(right, [end for end in ends if end[0] > 0])
-    style.panel(left, "a", "squared norm after training", "depth L")
-    style.panel(right, "b", "residual after subtracting", "depth L")
+    style.panel(left, "a", "squared norm ‖θ‖²", "depth L")
+    style.panel(right, "b", "rest of ‖θ‖² after subtracting", "depth L")
     return picture, metrics
 
 
@@ -82,9 +86,8 @@ def _norms(axes: Axes, metrics: pd.DataFrame) -> None:
     """Draw the norm of every network by its rank after training, inside a circle at the formula."""
     depths = np.array(sorted(metrics["depth"].unique()), float)
     axes.set_xlim(0, 1.3 * depths[-1])
-    circle = Look(INK, "o", "", hollow=True)
     size = {"markersize": 9, "markeredgewidth": 0.9}
-    circle.line(axes, metrics["depth"], metrics["representation_cost"], zorder=2, **size)
+    CIRCLE.line(axes, metrics["depth"], metrics["representation_cost"], zorder=2, **size)
     for k, rows in metrics.groupby("rank"):
         look = rank_look(k)
         axes.plot(depths, k * depths, color="none")  # to include it in the limits of the axis

@@ -21,10 +21,10 @@ def say_fewer(tables: Tables, grows: str = "") -> str:
     grows: the end of the sentence, GROWS or nothing.
     """
     few, many = t.counted(tables["metrics"]).reset_index().iloc[[0, -1]].to_dict("records")
-    rest = f"{many['fit']} of {many['starts']} fit" if many["fit"] else "none fits"
+    rest = f"{many['fit']} fit" if many["fit"] else "none fits"
     return (
-        f"With more points fewer networks of rank 1 fit: {few['fit']} of {few['starts']} fit"
-        f" {few['samples']} points, {rest} {many['samples']}{grows}"
+        f"With more points fewer rank-1 networks fit ({few['fit']} of {few['starts']} fit"
+        f" {few['samples']} points, {rest} {many['samples']}){grows}"
     )
 
 
@@ -80,7 +80,8 @@ def draw_rank_one(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         base = N[medians.index[0] <= N]
         growth = 0.35 * medians.iloc[0] * (base / base[0]) ** t.NTK_EXPONENT
         guide(right, base, growth)
-        QUIET.name_at(right, base, growth, "slope of the\nbound: N²", base[-1], (8, 0), ha="left")
+        at = base[len(base) // 2]
+        QUIET.name_at(right, base, growth, "slope of the\nbound: N²", at, (9, -26), ha="left")
     panel(left, "a", f"networks that fit, of {starts}", "training points N")
     panel(right, "b", "trace of the tangent kernel / depth L", "training points N")
     return picture, metrics

@@ -179,13 +179,13 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
                 rates = np.array(sorted({*rows["rate"]} - {0}))
                 axes.set_ylim(axes.get_ylim())  # the guide may leave the panel
                 guide(axes, rates, 2 / rates)
-                QUIET.note(axes, 0.99, 0.8, "edge:\n2/c", ha="right")
+                QUIET.note(axes, 0.99, 0.8, "edge of\nstability: 2/c", ha="right")
                 _key(axes, looks, 1.05, 0.3)
     with suppress(NoRows):
         fall = lowered(tables)
         drawn = fall.dropna(subset="median")
-        words = f"c = {fall['shown'].iloc[0]:g} / before,\nmedians at L = {drawn['depth'].min()}"
-        words += f"\nto {drawn['depth'].max()}: {_fall(fall)}"
+        words = f"at c = {fall['shown'].iloc[0]:g} medians are\n{_fall(fall)} of before"
+        words += f"\n(L = {drawn['depth'].min()} to {drawn['depth'].max()})"
         QUIET.note(b, 0.04, 0.03, words, va="bottom")
     with or_empty(c):
         _by_depth(c, _fitting(tables, "scratch"), metrics["rate"])
@@ -194,10 +194,10 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         _by_depth(d, rows, metrics["rate"])
         if (rows["ntk_trace"] == 0).any():
             QUIET.note(d, 1.06, 0.02, "no mark:\nnetworks\nare zero", va="bottom")
-    panel(a, "a", "trained by Adam: curvature / L", "c  (learning rate c/L)")
-    panel(b, "b", "trained by Adam: Tr Θ / L", "c  (learning rate c/L)")
-    panel(c, "c", "from scratch: Tr Θ / L", "depth L")
-    panel(d, "d", "Example 20: Tr Θ / L", "depth L")
+    panel(a, "a", "curvature / L, trained by Adam", "c  (learning rate c/L)")
+    panel(b, "b", "Tr Θ / L (Θ: tangent kernel)", "c  (learning rate c/L)")
+    panel(c, "c", "Tr Θ / L, from random weights", "depth L")
+    panel(d, "d", "Tr Θ / L, Example 20", "depth L")
     return picture, metrics
 
 

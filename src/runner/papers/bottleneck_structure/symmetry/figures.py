@@ -118,8 +118,8 @@ def say_orbits(tables: Tables, collapse: str) -> str:
     second = f"{_within(before, 'untrained')} before training"
     second = f"annealed: {_within(others[0][2])}" if others else second
     return (
-        f"The network finds the task's rank {RANK}, {collapse}: distances within an orbit are"
-        f" {_within(trained)} of those between orbits ({second})"
+        f"The network finds rank {RANK}, {collapse}: distances within orbits are"
+        f" {_within(trained)} of those between ({second})"
     )
 
 
@@ -203,7 +203,7 @@ def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     words = "plane orthogonal to w\ndark: near to $x_0$ (square)"
     words += f"\norbits of this plane,\n{WITHIN}: {_within(trained)}"
     c.set_xlabel(words, size=SMALL, loc="center")
-    style.panel(a, "a", "singular values", a.get_xlabel())
+    style.panel(a, "a", "after training: singular values", a.get_xlabel())
     style.panel(b, "b", f"layer {PCA_LAYER}: two components", b.get_xlabel())
     style.panel(c, "c", f"layer {DISTANCE_LAYER}: distance to $x_0$", c.get_xlabel())
     return picture, tables["metrics"]
@@ -246,7 +246,7 @@ def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     picture, ((axes,),) = style.sheet(1, 1, height=4.0, right=3.3)
     rows = _trained_by_decay(tables)
     ranks, ends = rows.groupby("ridge")["k"].median(), []
-    labels = [f"{ridge:g}\n(rank {rank:g})" for ridge, rank in ranks.items()]
+    labels = [f"{ridge:g} (rank {rank:g})" for ridge, rank in ranks.items()]
     style.ticks(axes.xaxis, range(len(ranks)), labels)
     axes.set(xlim=(-0.3, len(ranks) - 0.8), ylim=(-0.04, 1.02))
     style.ticks(axes.yaxis, [0, 0.2, 0.4, 0.6, 0.8, 1])

@@ -40,8 +40,8 @@ def say_exact(tables: Tables) -> str:
     The headline states that these networks equal their targets. Raises NoRows if there are none.
     """
     return (
-        f"All {len(_double(tables)):,} networks whose linear system has full rank equal their"
-        " targets up to rounding; Theorem 2 with small blocks needs more digits"
+        f"All {len(_double(tables)):,} networks with a system of full rank equal their targets up"
+        " to rounding; small blocks need more digits"
     )
 
 
@@ -138,8 +138,8 @@ def say_sparse(tables: Tables) -> str:
     """
     three = 100 * select(_shares(tables).round({"scaled": 1}), scaled=3)["fraction"]
     return (
-        "As conjectured, a fraction p = 3 log d / d of the weights is enough:"
-        f" {int(three.min())} % or more of the sparse networks are exact"
+        "As conjectured, a fraction p = 3 log d / d of weights is enough:"
+        f" {int(three.min())} % of networks or more are exact"
     )
 
 
@@ -177,9 +177,12 @@ def draw_sparse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     between = [f"{d}" for d in colors if d not in ends]
     if between:
         style.PLAIN.note(right, 0.895, 0.62, f"between:\nd = {', '.join(between)}", ha="right")
-    marks = "squares: measured\nlines: probability\nthat no hidden\nunit is cut off"
-    marks += "\n(d: target width,\ncolors as in b)"
-    style.PLAIN.note(left, 0.05, 0.72, marks)
+    color = colors[max(colors)]
+    kinds = {
+        "measured": Look(color, "s", ""),
+        "probability\nthat no unit\nis cut off": Look(color, ""),
+    }
+    style.key(left, kinds, loc="upper left", bbox_to_anchor=(0, 0.95), title="d: target width")
     left.set(xlim=(0, 4.4), ylim=(-0.03, 1.05))
     right.set_xlim(0, 2.2)
     panel(left, "a", "fraction of exact networks", "fraction p of nonzero weights / (log d / d)")

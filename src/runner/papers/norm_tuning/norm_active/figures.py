@@ -11,7 +11,7 @@ from runner.papers.norm_tuning.norm_active.config import ARMS
 from runner.papers.norm_tuning.norm_active.tables import networks
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.evidence import Above
-from runner.results.looks import PLAIN, name_of
+from runner.results.looks import PLAIN, QUIET, name_of
 from runner.results.rows import Tables, nonempty, select, spread
 from runner.results.style import PALE, panel, sheet, ticks
 
@@ -90,6 +90,8 @@ def draw_active(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for axes, shown, square in ((left, WIDTHS, False), (right, AXES, True)):
         with or_empty(axes):
             draw_rows(axes, rows, shown, square)
+    if right.texts:
+        PLAIN.note(right, 0.3, 0.2, "W = K γ;\nκ: condition\nnumber", color=QUIET.ink)
     panel(left, "a", f"wider than d², d = {d}", "fraction of networks that find the target")
     panel(right, "b", f"at m = d², d = {d}", "fraction of networks that find the target")
     keys = ["arm", "d", "m", "learning_rate", "shift_rate"]

@@ -31,10 +31,10 @@ COMPARED = ("norm", "random_weights")
 """Trained parts that are compared: in the largest random ResNet their medians are written."""
 
 MORE = {
-    "holds": "In a random ResNet {trained:,} trained γ and β reach a test accuracy of {norm:.2f},"
-    " and equally many other weights {random_weights:.2f}",
+    "holds": "In a random ResNet {trained:,} trained γ and β reach test accuracy {norm:.2f},"
+    " equally many other weights {random_weights:.2f}",
     "undecided": "It is undecided whether {trained:,} γ and β of a random ResNet learn more than"
-    " equally many of its other weights (test accuracy {norm:.2f} and {random_weights:.2f})",
+    " equally many weights ({norm:.2f} and {random_weights:.2f})",
 }
 """Headlines by the verdict of the claim that γ and β reach a higher accuracy."""
 

@@ -14,8 +14,6 @@ from runner.results.drawing import Drawing, Finding
 from runner.results.rows import Tables, nonempty, select, spread
 from runner.results.style import (
     DASHED,
-    DOTTED,
-    GREY,
     NAVY,
     QUIET,
     SKY,
@@ -36,6 +34,8 @@ FLOOR, TOP = 2e-4, 1e4
 
 PERCENT = {1e-2: "1 %", 0.1: "10 %", 1: "100 %", 100: "10⁴ %", 1e4: "10⁶ %"}
 WITH_BIASES = " with biases"
+LEAST = "least possible,\nno biases"
+"""Name of the line of lower bounds."""
 KINDS = {"batch_norm": "BatchNorm", "layer_norm": "LayerNorm", "rms_norm": "RMSNorm"}
 """Kinds of layers, one panel for each."""
 
@@ -48,8 +48,8 @@ def say_layers(tables: Tables) -> str:
     """
     least = select(tables["metrics"], layer="layer_norm")["lower_bound"].min()
     return (
-        "The construction is exact in BatchNorm with fixed statistics; in LayerNorm without biases"
-        f" every choice of γ and β leaves an error of more than {int(100 * least)} %"
+        "The construction is exact in BatchNorm with fixed statistics; LayerNorm without biases"
+        f" leaves errors above {int(100 * least)} % for all γ, β"
     )
 
 
@@ -64,16 +64,16 @@ def series(rows: pd.DataFrame, kind: str) -> Iterator[tuple[str, Look, pd.Series
         for size in dict.fromkeys([*sizes[:1], *sizes[len(sizes) // 2 :][:1], *sizes[-1:]]):
             look = replace(looks.BATCH_STATISTICS, hue=shades(sizes, SKY, NAVY)[size])
             yield f"batch of {size:,}", look, _errors(plain, batch_size=size)
-        yield "fixed\nstatistics", looks.CONSTRUCTION, _errors(plain, batch_size=0)
+        yield "fixed statistics", looks.CONSTRUCTION, _errors(plain, batch_size=0)
         biases = replace(looks.CONSTRUCTION, hollow=True, dashes=DASHED)
         yield "with biases", biases, _errors(biased, batch_size=0)
         return
     set_by_formula, fitted = {"batch_size": 0, "mode": "evaluation"}, {"mode": "fitted"}
-    yield "least possible,\nno biases", looks.LEAST, _errors(plain, "lower_bound", **set_by_formula)
+    yield LEAST, looks.LEAST, _errors(plain, "lower_bound", **set_by_formula)
     yield "◆ construction", looks.LAYER_NORM, _errors(plain, **set_by_formula)
     biases = replace(looks.LAYER_NORM, hollow=True, dashes=DASHED)
-    yield "◇ construction,\nwith biases", biases, _errors(biased, **set_by_formula)
-    yield "fitted,\nwith biases", looks.FITTED, _errors(biased, **fitted)
+    yield "◇ with biases", biases, _errors(biased, **set_by_formula)
+    yield "fitted with biases", looks.FITTED, _errors(biased, **fitted)
 
 
 def _errors(rows: pd.DataFrame, column: str = "relative_mse", **values: Any) -> pd.Series:
@@ -94,11 +94,11 @@ def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     Raises NoRows if the table `metrics` is empty.
     """
     metrics = nonempty(tables["metrics"], "layer")
-    across = {"left": 0.95, "gap": 0.2, "right": 1.35, "ratios": (1, 0.72, 1, 0.75, 1)}
+    across = {"left": 0.75, "gap": 0.2, "right": 1.45, "ratios": (1, 1, 1, 1.22, 1)}
     picture, (panels,) = sheet(1, 5, **across, sharey=True, beside=True)
     for names in panels[1::2]:
         names.remove()
-    panels = panels[::2]
+    panels, few = panels[::2], metrics["target_width"].nunique() < 4
     for axes, letter, (kind, name) in zip(panels, "abc", KINDS.items(), strict=True):
         lines, ends = list(series(metrics, kind)), []
         position = rail(axes, FLOOR, TOP, "≈ 0" if letter == "a" else "", lanes=2)
@@ -114,17 +114,17 @@ def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             look.name(axes, 1.0, 2.5 * TOP, "↑ above 10⁶ %", **place)
         level(axes, 1.0)
         if letter == "a":
-            key(
-                axes,
-                {"predicting\nthe mean": Look(GREY, "", DOTTED, QUIET.width)},
-                loc="upper left",
-            )
+            key(axes, {"predicting\nthe mean": QUIET}, loc="upper left")
+        if letter == "b" and len(bounds := {name: errors for name, _, errors in lines}[LEAST]):
+            spot: dict = {"textcoords": "offset points", "xytext": (0, -14), "size": SMALL}
+            low = f"{100 * bounds.min():.1f} %"
+            looks.LEAST.name(axes, bounds.idxmin(), bounds.min(), low, **spot)
         ticks(axes.yaxis, PERCENT, list(PERCENT.values()))
         axes.set_ylim(top=5 * TOP)
-        ticks(axes.xaxis, sorted(metrics["target_width"].unique()))
+        ticks(axes.xaxis, sorted(metrics["target_width"].unique())[:: 1 if few else 2])
         name_ends(axes, ends)
-        panel(axes, letter, name + (", construction" if letter == "a" else ""), "target width d")
-    panels[0].set_ylabel("error / variance of the target")
+        title = f"{'error, ' if letter == 'a' else ''}{name}"
+        panel(axes, letter, title, "target width d")
     keys = ["layer", "mode", "batch_size", "target_width"]
     return picture, spread(metrics, keys, ["relative_mse", "lower_bound"])
 
@@ -140,7 +140,8 @@ FIGURES = [
             Finding(say_layers, holds=["batch-norm-exact", "layer-norm-cannot", "biases-undercut"])
         ],
         marks="lines: medians, dots: replicates, hollow: with biases",
-        caption="(a) shows the error against the target width d in BatchNorm, (b) in LayerNorm"
+        caption="(a) shows the test error, in percent of the target's variance, against the target"
+        " width d in BatchNorm, (b) in LayerNorm"
         " and (c) in RMSNorm. Black lines are lower bounds for all γ and β without biases."
         " Purple networks have γ and β fitted by L-BFGS. Hollow marks have random frozen biases."
         " Lines are medians, dots networks. Errors below 0.02 % are at ≈ 0, above 10⁶ % at the"

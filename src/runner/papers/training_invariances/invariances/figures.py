@@ -1,6 +1,7 @@
 """Draw the figures of study `invariances` of paper C, and the preview of one run."""
 
 from math import log
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,17 +29,15 @@ from runner.results.style import (
     BLUE,
     DASHED,
     INK,
-    NAVY,
     QUIET,
-    SKY,
     SMALL,
     Look,
     guide,
     is_at_left,
+    key,
     name_ends,
     panel,
     rail,
-    shades,
     sheet,
     ticks,
 )
@@ -121,7 +120,7 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     fine, coarse = drawn["learning_rate"].min(), drawn["learning_rate"].max()
     styles = {coarse: {"linewidth": 1.2, "linestyle": DASHED}, fine: {"linewidth": 2.4}}
     drawn = drawn[drawn["learning_rate"].isin(styles)]
-    options = {"height": 3.7, "top": 0.6, "gap": 0.22, "left": 1.2}
+    options = {"height": 3.95, "top": 0.85, "gap": 0.22, "left": 0.95}
     picture, (panels,) = sheet(1, len(SHOWN), sharex=True, sharey=True, **options)
     for axes, statement in zip(panels, SHOWN, strict=True):
         look = NOT_INVARIANT if statement == MOVES else INVARIANT
@@ -145,10 +144,10 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     labels = [f"{100 * power:,.10f}".rstrip("0").rstrip(".") + " %" for power in powers]
     shown = [k for k, power in enumerate(powers) if power > low]
     ticks(panels[0].yaxis, [powers[k] for k in shown], [labels[k] for k in shown])
-    panels[0].set_ylabel("change / initial size")
-    QUIET.note(
-        panels[0], 0.04, 0.9, f"learning rate\nsolid: {fine:g}\ndashed: {coarse:g}", va="top"
-    )
+    above: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
+    panels[0].annotate("change / initial size", (0, 1), (0, 40), annotation_clip=False, **above)
+    rates = {f"{fine:g}": Look(BLUE, ""), f"{coarse:g}": Look(BLUE, "", DASHED, 1.2)}
+    key(panels[0], rates, loc="upper left", title="learning rate")
     words = f"{D.replace(' − ', chr(10) + '− ')}\nof two layers"
     QUIET.note(panels[-1], 0.04, 0.5, words, va="top")
     panels[0].xaxis.get_major_locator().set_params(nbins=2)
@@ -220,8 +219,8 @@ def say_orders(tables: Tables) -> str:
     The sentence has no numbers, so the tables are not read.
     """
     return (
-        "The invariants of the paper change only because steps are finite;"
-        " between ReLU layers the matrix D changes equally at every learning rate"
+        "The paper's invariants change only because steps are finite; D of ReLU layers changes"
+        " equally at every learning rate"
     )
 
 
@@ -340,7 +339,7 @@ def say_what_grows(tables: Tables) -> str:
     return "In each of the last layers one singular value grows slowly; the others keep their size"
 
 
-MARKS = "○ before, ● after\n|  bound of Eq. (14)\n┊  trivial bound"
+MARKS = "|  bound of Eq. (14)\n┊  trivial bound"
 """Legend of the panel of ratios."""
 
 
@@ -348,19 +347,15 @@ def draw_what_grows(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw figure `what-grows`: how the singular values of the last layers change in training.
 
     - (a) squared singular values against time.
-    - (b) misalignment of adjacent layers against ‖W‖².
-    - (c) the ratio ‖W‖₂² / ‖W‖² before and after training, with its bounds.
-    - (d) the fraction of weights that change their sign, against the length of the path.
+    - (b) the ratio ‖W‖₂² / ‖W‖² before and after training, with its bounds.
 
-    Returns the picture, and the drawn numbers of all panels with the column `panel`.
+    Returns the picture, and the drawn numbers of both panels with the column `panel`.
     """
     parts = [
-        (_growth, "squared singular values", "log₁₀ of the time t"),
-        (_alignment, "misalignment 1 − |⟨v, u⟩|", "squared norm ‖W‖² of the layer"),
-        (_bounds, "largest σ² / sum of all σ²", "‖W‖₂² / ‖W‖²"),
-        (_signs, "weights that change sign", "length of the training path"),
+        (_growth, "squared singular values σ²", "log₁₀ of the time t (log axis)"),
+        (_bounds, "○ before, ● after training", "largest σ² / sum of all σ²"),
     ]
-    return panels_in_pairs(tables, parts, height=8.4, gap=1.4, left=1.75, right=0.9)
+    return panels_in_pairs(tables, parts, height=4.6, gap=2.95, left=0.65, right=0.2)
 
 
 def _growth(axes: Axes, tables: Tables) -> pd.DataFrame:
@@ -394,28 +389,13 @@ def _growth(axes: Axes, tables: Tables) -> pd.DataFrame:
         if not free:
             names.append((line["remainder"].iloc[-1], "sum of\nall others", SQUARES["remainder"]))
     name_ends(axes, names)
-    QUIET.note(axes, 0.98, 0.33, "dotted: " + r"$(\log t)^{2/L}$" + "\nL: longest path", ha="right")
+    law = r"$(\log t)^{2/L}$, L layers" + "\non the longest path"
+    key(axes, {law: QUIET}, loc="lower right", bbox_to_anchor=(1.05, 0.13))
     ticks_within(axes.yaxis, 1, 3, 10, 30, 100, 300, 1000)
     powers = [power for power in range(2, 20, 2) if 10.0**power < axes.get_xlim()[1]]
     labels = ["100", *(f"$10^{{{power}}}$" for power in powers[1:])]
     ticks(axes.xaxis, [10.0**power for power in powers], labels)
     return pd.concat(drawn)
-
-
-def _alignment(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """Draw the misalignment of adjacent layers against ‖W‖², a line for each layer."""
-    rows = growing(tables)
-    keys = ["data", "architecture", "kind", "layer"]
-    columns = ["frobenius", "apart"]
-    drawn = rows[rows["time"] > 0].groupby([*keys, "time"])[columns].median().reset_index()
-    axes.set(xscale="log", yscale="log")
-    lines = [*drawn.groupby(keys)]
-    for (_, _, kind, _), line in sorted(lines, key=lambda group: group[0][2] == "residual_free"):
-        KINDS[kind].line(axes, line["frobenius"], line["apart"], alpha=0.8)
-    for number, kind in enumerate(sorted(set(drawn["kind"]))):
-        KINDS[kind].note(axes, 0.04, 0.2 - 0.07 * number, NAMES["kind"][kind].drawn)
-    ticks_within(axes.xaxis, 1, 3, 10, 30, 100, 300, 1000)
-    return drawn
 
 
 def _bounds(axes: Axes, tables: Tables) -> pd.DataFrame:
@@ -425,8 +405,8 @@ def _bounds(axes: Axes, tables: Tables) -> pd.DataFrame:
     end = end.assign(size=end["channels"].where(end["kind"] == "conv", end["width"]))
     end = end.sort_values(["kind", "bound", "size"])
     axes.set_xscale("log")
-    for row, (key, group) in enumerate(end.groupby(["kind", "size", "bound", "layer"], sort=False)):
-        kind, size, bound, layer = key
+    layers = end.groupby(["kind", "size", "bound", "layer"], sort=False)
+    for row, ((kind, size, bound, layer), group) in enumerate(layers):
         color, y = KINDS[kind].color, [row] * len(group)
         Look(color, hollow=True).line(axes, group["start"], y, linestyle="", markersize=5)
         Look(color).line(axes, group["operator_ratio"], y, linestyle="", markersize=6)
@@ -436,40 +416,12 @@ def _bounds(axes: Axes, tables: Tables) -> pd.DataFrame:
         text += f", layer {layer:.0f}"
         layout = {"transform": axes.get_yaxis_transform(), "ha": "right", "size": SMALL}
         KINDS[kind].name(axes, -0.03, row, text, **layout)
-    axes.set(ylim=(row + 0.6, -0.75 - 0.38 * (row + 2)), yticks=[])
+    axes.set(ylim=(row + 0.6, -0.75 - 0.35 * (row + 2)), yticks=[])
     QUIET.note(axes, 0.98, 1, MARKS, ha="right", va="top")
     for number, kind in enumerate(sorted(set(end["kind"]))):
-        KINDS[kind].note(axes, 0.98, 0.78 - 0.07 * number, NAMES["kind"][kind].drawn, ha="right")
+        KINDS[kind].note(axes, 0.98, 0.85 - 0.07 * number, NAMES["kind"][kind].drawn, ha="right")
     ticks_within(axes.xaxis, 0.003, 0.01, 0.03, 0.1, 0.3, 1)
     return end
-
-
-def _signs(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """Draw the fraction of weights that change their sign from one measured time to the next.
-
-    There is a line for each step length, with Euler and with Runge–Kutta steps.
-    """
-    rows = tables["assumptions"]
-    several = rows.groupby("run")["learning_rate"].transform("nunique") > 1
-    rows = nonempty(rows[several & (rows["time"] > 0)], "runs at several step lengths")
-    keys = ["integrator", "learning_rate", "time"]
-    drawn = rows.groupby(keys)["sign_changes"].mean().reset_index()
-    axes.set_yscale("log")
-    colors, names = shades(sorted(set(drawn["learning_rate"])), SKY, BLUE, NAVY), []
-    for (integrator, rate), line in drawn.groupby(["integrator", "learning_rate"]):
-        look = Look(colors[rate], "", DASHED if integrator == "rk4" else "-", 1.8)
-        look.line(axes, line["time"], line["sign_changes"])
-        if integrator == "euler":
-            names.append((f"step {rate:g}", look))
-    between = drawn.groupby(keys[:2])["time"].diff().median()
-    QUIET.note(axes, 0.04, 0.04, f"per {between:.2g} of the path", va="bottom")
-    for number, (text, look) in enumerate([("dashed: Runge–Kutta", QUIET), *names]):
-        look.note(axes, 0.97, 0.94 - 0.08 * number, text, ha="right")
-    values = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1)
-    low, high = sorted(axes.get_ylim())
-    shown = [value for value in values if low <= value <= high]
-    ticks(axes.yaxis, shown, [f"{100 * value:g} %" for value in shown])
-    return drawn
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -547,11 +499,13 @@ FIGURES = [
         whose="our experiment",
         unread=("metrics",),
         findings=[Finding(say_what_grows, holds=["weights-diverge", "rank-one", "alignment"])],
-        marks="lines: medians, in d means",
-        caption="(a) shows the last inner layer's σ² by time t"
-        " (tick 10⁸: t = 10^(10⁸); dashed: residual blocks; L: longest path), (b) 1 − |⟨v, u⟩| of"
-        " adjacent leading singular vectors against ‖W‖², (c) ‖W‖₂²/‖W‖² where Eq. (14) is not"
-        " trivial, (d) weights that change sign. Networks separate their data.",
+        marks="lines: medians",
+        caption="(a) shows squared singular values σ² of the last inner layer by time t of gradient"
+        " flow (at tick 10⁸, t is 10^(10⁸)), in fully connected layers and with residual blocks"
+        " (dashed). (b) shows the largest σ² of a layer, divided by the sum of all, where the bound"
+        " of Eq. (14) is not trivial; purple rows are convolutions, green ones residual blocks."
+        " Networks separate their data. How far adjacent layers are aligned is a claim of the"
+        " figure.",
         shows={
             "architecture": ["linear", "relu_then_linear", "conv", "conv_free", "residual_free"],
             "data": ["gaussian", "digits"],

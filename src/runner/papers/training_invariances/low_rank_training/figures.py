@@ -98,8 +98,8 @@ def say_gain_one(tables: Tables) -> str:
         100 * records["ratio"].median() for records in (rows[rows["epoch"] == 0], ends(rows))
     )
     return (
-        "Training from weights of usual size leads to no low rank: the largest σ² is"
-        f" {before:.0f} % of ‖W‖² before and {after:.0f} % after"
+        "From weights of usual size training leads to no low rank: the largest σ² has"
+        f" {before:.0f} %, then {after:.0f} % of the sum"
     )
 
 

@@ -21,6 +21,7 @@ from runner.papers.batch_norm_rank.pretraining.tables import (
     deepest,
     last_epochs,
 )
+from runner.results.curves import with_heights
 from runner.results.drawing import Drawing, Finding
 from runner.results.looks import GREY, Look, Name
 from runner.results.rows import Tables, nonempty, spread
@@ -53,6 +54,7 @@ def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             ]
             if not alone:
                 level(left, chance_level(tables), "chance", above=False)
+            ends = with_heights(ends)
         name_ends(axes, ends)
         title = MEASURES[column] if axes is left else "lower bound r, mean over layers"
         panel(axes, letter, title, "epoch")
@@ -145,8 +147,14 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         top = max(4.0, 1.4 * np.nanmax([rows[column].max(), 1]))
         axes.set(xscale="log", xlim=(0.7, top), ylim=(0, 1.03))
         ticks(axes.xaxis, [4**power for power in range(5) if 4**power <= top])
-    panel(left, "a", "training accuracy, last epoch", "r before training")
-    panel(right, "b", "the same, by the rank", "rank before training")
+    near = pd.DataFrame(middles).T.query("rank_bound < @NEAR_ONE")["train_accuracy"]
+    for key in {near.idxmin(), near.idxmax()} if len(near) else ():
+        kind = KINDS[KIND_OF.get(key[1], key[1])].look or RANDOM
+        x, y = middles[key][["rank_bound", "train_accuracy"]]
+        spot: dict = {"textcoords": "offset points", "xytext": (0, 13)}
+        kind.name(left, x, y, f"{y:.2f}", **spot)
+    panel(left, "a", "training accuracy", "r before training")
+    panel(right, "b", "training accuracy", "rank before training")
     key = right.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handletextpad=0.2)
     names = {name.drawn: name for name in KINDS.values()}
     for text in key.get_texts():

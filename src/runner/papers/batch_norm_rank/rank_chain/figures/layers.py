@@ -97,13 +97,13 @@ def draw_fig3b(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         bracket = {"transform": right.get_yaxis_transform(), "clip_on": False, "linewidth": 1.6}
         right.plot([1.015, 1.015], [ends[2][0], ends[7][0]], color=colors[4], **bracket)
     rank, layer = _soft_ranks(shown)
-    words = (
-        "dotted (a, b): √½, threshold\nof the soft rank: the number\nof values above it. Its mean"
+    words = f"√½: the soft rank counts\nvalues above it, {rank[0]:.0f} at layer 0"
+    style.key(
+        left, {f"{words},\n{rank[layer]:.1f} at layer {layer} (mean)": QUIET}, loc="upper right"
     )
-    QUIET.note(left, 0.36, 0.86, f"{words}\nat layer {layer} is {rank[layer]:.1f}")
     name_ends(right, [ends[i] for i in (1, 4, 8, 9, 10) if i in ends])
     panel(left, "a", "ten largest singular values / √N", "layer")
-    panel(right, "b", "singular values / √N, log axis", "layer")
+    panel(right, "b", "the same on a logarithmic axis", "layer")
     return picture, values
 
 
@@ -125,8 +125,8 @@ def say_collapse(tables: Tables) -> str:
     end = products["layer"].max()
     last = products.loc[products["layer"] == end, "log_ratio"].median()
     return (
-        "Without batch norm, skip connections do not save the rank: σ₂/σ₁ falls tenfold in"
-        f" {-end * np.log(10) / last:.0f} layers (γ = {strong:g})"
+        "Without batch norm skip connections do not save the rank: σ₂/σ₁ falls tenfold in"
+        f" {-end * np.log(10) / last:.0f} layers"
     )
 
 
@@ -135,7 +135,7 @@ def say_moving(tables: Tables) -> str:
 
     Raises NoRows if no network has Gaussian weights.
     """
-    return f"{say_collapse(tables)}, and the matrix of activations keeps moving"
+    return f"{say_collapse(tables)}, and activations keep moving"
 
 
 def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -161,7 +161,11 @@ def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             look = RESIDUAL.get(skip, Look(style.VERMILION, ""))
             if law == "gaussian":
                 look.band(axes, rows["layer"], rows[f"{column}_25"], rows[f"{column}_75"])
-                names.append((rows[column].iloc[-1], gamma(skip), look))
+                name, is_strong = gamma(skip), skip == products["skip"].max()
+                if axes is left and is_strong and rows[column].iloc[-1] < 0.1:
+                    fall = -end * np.log(10) / np.log(rows[column].iloc[-1])
+                    name += f":\ntenfold in\n{fall:.0f} layers"
+                names.append((rows[column].iloc[-1], name, look))
             else:
                 look = replace(look, width=1.4, dashes=DASHED)
             look.line(axes, rows["layer"], rows[column], zorder=2 + (law != "gaussian"))
@@ -201,7 +205,7 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     expansions = tables["expansions"]
     smallest = expansions[expansions["skip"] == expansions["skip"].min()]
     colors = shades(sorted(expansions["width"].unique()), *BY_WIDTH)
-    picture, ((left, right),) = sheet(gap=1.2, right=0.95)
+    picture, ((left, right),) = sheet(gap=0.9, right=0.95)
 
     def draw(axes: Axes, rows: pd.DataFrame, x: str, y: str, **options) -> list:
         """Draw a line for each width and distribution; return their names in the order of d."""
@@ -244,8 +248,7 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     promised = r"predicted by Lemma 7: $\delta_F(M)$ / d²"
     panel(left, "a", "change of ‖M‖² / (γd)², measured", promised)
     least = expansions["skip"].min()
-    right.set_ylabel(f"error − error at γ = {least:g}")
-    panel(right, "b", "error of the prediction / (γd)²", "residual weight γ")
+    panel(right, "b", f"(error − error at γ = {least:g}) / (γd)²", "residual weight γ")
     columns = ["width", "law", "replicate", "skip", "predicted", "change", "change_se"]
     return picture, expansions[columns]
 
@@ -261,8 +264,8 @@ def say_live(tables: Tables) -> str:
     stars = select(crossings(tables), skip=inf).sort_values("width")
     first, last = stars.iloc[0], stars.iloc[-1]
     return (
-        "The soft rank levels off once the input has more than k* directions:"
-        f" k* = {first['crossing']:.1f} at width {first['width']:.0f},"
+        "The soft rank levels off when the input exceeds k* directions:"
+        f" {first['crossing']:.1f} at width {first['width']:.0f},"
         f" {last['crossing']:.1f} at width {last['width']:.0f}"
     )
 
@@ -288,7 +291,10 @@ def draw_live(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         two = 2 * rows["soft_rank_se"]
         look.band(left, k, rows["soft_rank"] - two, rows["soft_rank"] + two)
         look.line(left, k, rows["soft_rank"])
-        STAR.line(left, star, np.interp(star, k, rows["soft_rank"]))
+        at = np.interp(star, k, rows["soft_rank"])
+        STAR.line(left, star, at)
+        for x, y in zip(star, at, strict=True):
+            STAR.name(left, x, y, f"{x:.1f}", textcoords="offset points", xytext=(3, -12))
         look.name_at(left, k, rows["soft_rank"], f"d = {d}", k.max(), (5, 0))
     doubling(left.xaxis, left.yaxis, right.yaxis)
     left.set_xlim(1.8, 1.02 * k.max())

@@ -64,8 +64,8 @@ def say_growth(tables: Tables) -> str:
     rows = powers_of_two(averages(tables))
     powers = exponents(rows, ["skip"], "width", "soft_rank")
     return (
-        "With batch norm the soft rank grows faster than √d, with exponents from"
-        f" {powers.min():.2f} to {powers.max():.2f} over widths {rows['width'].min()} to"
+        "With batch norm the soft rank grows faster than √d: exponents are"
+        f" {powers.min():.2f} to {powers.max():.2f} at widths {rows['width'].min()} to"
         f" {rows['width'].max()}"
     )
 
@@ -156,9 +156,9 @@ def say_laws(tables: Tables) -> str:
     plain = select(_relative_to_gaussian(metrics), skip=inf)
     bound = rank_bound(metrics, metrics["tau"])
     return (
-        f"The soft rank is more than {int((metrics['soft_rank'] / bound).min())} times the bound of"
-        " Theorem 14; without skip connections the distribution of the weights changes the rank by"
-        f" at most {100 * (plain['soft_rank'] - 1).abs().max():.0f} %"
+        f"The soft rank is more than {int((metrics['soft_rank'] / bound).min())} times Theorem 14's"
+        " bound; without skips the distribution changes it by at most"
+        f" {100 * (plain['soft_rank'] - 1).abs().max():.0f} %"
     )
 
 
@@ -172,7 +172,7 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     metrics = averages(tables)
     metrics = metrics.assign(bound=rank_bound(metrics, metrics["tau"])).sort_values("width")
     without = metrics[metrics["skip"] == inf]
-    picture, ((left, right),) = sheet(gap=1.3)
+    picture, ((left, right),) = sheet(gap=0.8)
     _by_law(left, metrics)
     bound = without.groupby("width", as_index=False)["bound"].max()
     QUIET.line(left, bound["width"], bound["bound"])
@@ -200,8 +200,6 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         right.set_ylim(0.985, None)
         plain, small = relative[relative["skip"] == inf], relative[in_lemma_5(relative)]
         if len(small):
-            words = "with skips of residual weight γ\n(mean of 1/(8d) and 1/(16d)):"
-            SMALL_SKIPS["gaussian"].note(right, 0.99, 0.93, words, ha="right")
             looks = {}
             for law in ("gaussian", "rademacher", "uniform"):
                 name = NAMES["law"][law].drawn
@@ -210,7 +208,7 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
                 if len(widths) == 1:
                     look, words = replace(look, dashes=""), f"{name}, d = {widths[0]}"
                 looks |= {words: look} if len(widths) else {}
-            style.key(right, looks, loc="upper right", bbox_to_anchor=(1, 0.88))
+            style.key(right, looks, loc="upper right", title="with skips, small γ")
         for law, at, away in (
             ("gaussian", 40, (0, -11)),
             ("uniform", 11, (0, -11)),
@@ -219,8 +217,7 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             name, rows = NAMES["law"][law], plain[plain["law"] == law]
             name_line(right, rows, "soft_rank", name.look, name.drawn, at, away)
     panel(left, "a", "soft rank, mean over the layers", "width d")
-    panel(right, "b", "soft rank, relative to Gaussian", "width d")
-    right.set_ylabel("divided by the soft rank of\nGaussian weights without skips")
+    panel(right, "b", "soft rank, Gaussian without skips = 1", "width d")
     return picture, metrics[NUMBERS]
 
 
@@ -229,8 +226,8 @@ ONE_SIGN = Look(style.GREEN, "v", DASHED)
 
 
 def say_needed(tables: Tables) -> str:
-    """Return the headline: with weights of mean zero, batch norm keeps the rank at every τ."""
-    return "With weights of mean zero batch norm keeps the rank at every tested τ"
+    """Return the headline: with weights of mean zero, batch norm keeps the rank."""
+    return "With weights of mean zero batch norm keeps the rank"
 
 
 def say_also_without(tables: Tables) -> str:
@@ -240,8 +237,8 @@ def say_also_without(tables: Tables) -> str:
     """
     scaled = [name for name in scaled_products(tables)["branch"].unique() if "L" in name]
     return (
-        f"{say_needed(tables)}; without it, residual weights of {' or '.join(sorted(scaled))}"
-        " prevent the collapse to rank one"
+        f"{say_needed(tables)}; without it, residual weights of"
+        f" {' or '.join(sorted(scaled)).replace(' / ', '/')} do"
     )
 
 
@@ -357,7 +354,7 @@ def say_regular(tables: Tables) -> str:
 
 def say_more_regular(tables: Tables) -> str:
     """Return the headline of `say_regular`, and that the regularity constant falls with d."""
-    return f"The regularity constant α falls with d; {say_regular(tables)}"
+    return f"The constant α falls with d; {say_regular(tables)}"
 
 
 def draw_fig8(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -413,7 +410,8 @@ FIGURES = [
             "(a) shows the mean soft rank and the bound of Theorem 14 against the width d. (b)"
             " shows the soft rank divided by the soft rank of Gaussian weights without skip"
             " connections. Means are over {layers}; bands are ± two standard errors. Dark networks"
-            " have no skip connections, light networks the small residual weights γ of Lemma 5."
+            " have no skip connections, light networks the small residual weights γ of Lemma 5:"
+            " means of 1/(8d) and 1/(16d)."
         ),
         shows={"law": choices.LAWS.only("gaussian", "uniform", "rademacher")},
     ),

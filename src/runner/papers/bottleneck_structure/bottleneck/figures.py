@@ -329,9 +329,9 @@ def caption_bottleneck(tables: Tables) -> str:
     }
     columns = [text for recipe, text in words.items() if (metrics["recipe"] == recipe).any()]
     return (
-        f"The columns are {'; '.join(columns)}. The upper row shows the squared norm ‖θ‖² of the"
+        f"The columns are {'; '.join(columns)}. The first row shows the squared norm ‖θ‖² of the"
         " parameters; bold is one task, pale are the others. Colors are ranks; grey lines join"
-        " networks of different rank, and crosses do not fit. The lower row shows the singular"
+        " networks of different rank, and crosses do not fit. The second row shows the singular"
         " values of the bold task's weights (bands: all others)."
     )
 

@@ -94,7 +94,7 @@ def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     Raises NoRows if the table `metrics` is empty.
     """
     metrics = nonempty(tables["metrics"], "layer")
-    across = {"left": 0.75, "gap": 0.2, "right": 1.45, "ratios": (1, 1, 1, 1.22, 1)}
+    across = {"left": 0.75, "gap": 0.2, "right": 1.45, "ratios": (1, 0.92, 1, 1.14, 1)}
     picture, (panels,) = sheet(1, 5, **across, sharey=True, beside=True)
     for names in panels[1::2]:
         names.remove()

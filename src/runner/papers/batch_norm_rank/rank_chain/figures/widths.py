@@ -156,7 +156,7 @@ def say_laws(tables: Tables) -> str:
     plain = select(_relative_to_gaussian(metrics), skip=inf)
     bound = rank_bound(metrics, metrics["tau"])
     return (
-        f"The soft rank is more than {int((metrics['soft_rank'] / bound).min())} times Theorem 14's"
+        f"The soft rank is over {int((metrics['soft_rank'] / bound).min())} times Theorem 14's"
         " bound; without skips the distribution changes it by at most"
         f" {100 * (plain['soft_rank'] - 1).abs().max():.0f} %"
     )

@@ -332,3 +332,18 @@ def test_a_logarithmic_axis_has_ticks_within_a_decade_and_is_linear_without_anyt
     settle(axes.figure)
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "linear")
     assert [tick for tick in axes.get_xticks() if 0.08 <= tick <= 0.6] == [0.1, 0.2, 0.5]
+
+
+def test_names_have_room_beside_their_column_and_at_the_right_of_a_stack():
+    rooms: dict = {"gap": 0.25, "right": 0.2, "names": {0: 1.5}}
+    picture, ((large, small, last),) = style.sheet(1, 3, ratios=(2, 1, 1), **rooms)
+    boxes = [axes.get_position() for axes in (large, small, last)]
+    inches = [picture.body[0] * x for box in boxes for x in (box.x0, box.x1)]
+    gaps = [b - a for a, b in zip(inches[1::2], inches[2::2], strict=False)]
+    assert gaps == pytest.approx([1.75, 0.25]) and picture.body[0] - inches[-1] == pytest.approx(
+        0.2
+    )
+    assert boxes[0].width == pytest.approx(2 * boxes[1].width)
+    with style.drawn_in(style.Format("paper", "column")):
+        picture, ((top, *_),) = style.sheet(1, 3, ratios=(2, 1, 1), **rooms)
+    assert picture.body[0] * (1 - top.get_position().x1) == pytest.approx(1.5)

@@ -28,6 +28,7 @@ from functools import cached_property
 from io import BytesIO
 from math import inf
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import matplotlib
@@ -387,8 +388,8 @@ def _inches(least: float = 0.0) -> tuple[float, float | None, float]:
 
 
 def sheet(rows=1, cols=2, *, height=4.4, left=0.75, right=0.25, gap=0.3, between=1.05, top=0.45,
-          ratios=(), heights=(), beside=False, **options: Any
-          ) -> tuple[Picture, np.ndarray]:  # fmt: skip
+          ratios=(), heights=(), names: Mapping[int, float] = MappingProxyType({}), beside=False,
+          **options: Any) -> tuple[Picture, np.ndarray]:  # fmt: skip
     """Return a picture, and its axes as an array (rows, cols).
 
     - height: the height of the body;
@@ -396,6 +397,7 @@ def sheet(rows=1, cols=2, *, height=4.4, left=0.75, right=0.25, gap=0.3, between
     - gap: room between columns;
     - top, between: room above the first row and between rows, for titles;
     - ratios, heights: relative widths of columns and heights of rows;
+    - names: room for names of lines to the right of some columns, by the column's number;
     - beside: whether panels stay beside each other in a narrow format;
     - options: for `Figure.subplots`.
 
@@ -419,6 +421,8 @@ def sheet(rows=1, cols=2, *, height=4.4, left=0.75, right=0.25, gap=0.3, between
         else:
             width, given, share = _inches(least=NARROWEST)
     height = given or height
+    if names and cols == 1:  # the panels are below each other
+        right = max(right, *names.values())
     wide = (width - left - right - gap * (cols - 1)) / cols
     high = (height - top - bottom - between * (rows - 1)) / rows
     picture = Picture(width, height, share)
@@ -427,6 +431,14 @@ def sheet(rows=1, cols=2, *, height=4.4, left=0.75, right=0.25, gap=0.3, between
     grid |= {"top": (height - top) / total, "bottom": bottom / total, "hspace": between / high}
     grid |= {"width_ratios": ratios or [1] * cols, "height_ratios": heights or [1] * rows}
     axes = picture.subplots(rows, cols, squeeze=False, gridspec_kw=grid, **options)
+    if names and cols > 1:
+        rooms, shares = [names.get(number, 0.0) for number in range(cols)], ratios or [1] * cols
+        unit, x = (cols * wide - sum(rooms)) / sum(shares), left
+        for column, share, room in zip(axes.T, shares, rooms, strict=True):
+            for each in column:
+                box = each.get_position()
+                each.set_position((x / width, box.y0, share * unit / width, box.height))
+            x += share * unit + room + gap
     return picture, axes.reshape(shape)
 
 

@@ -94,11 +94,9 @@ def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     Raises NoRows if the table `metrics` is empty.
     """
     metrics = nonempty(tables["metrics"], "layer")
-    across = {"left": 0.75, "gap": 0.2, "right": 1.45, "ratios": (1, 0.92, 1, 1.14, 1)}
-    picture, (panels,) = sheet(1, 5, **across, sharey=True, beside=True)
-    for names in panels[1::2]:
-        names.remove()
-    panels, few = panels[::2], metrics["target_width"].nunique() < 4
+    rooms = {0: 1.15, 1: 1.4}
+    picture, (panels,) = sheet(1, 3, left=0.75, gap=0.25, right=1.45, names=rooms, sharey=True)
+    few = metrics["target_width"].nunique() < 4
     for axes, letter, (kind, name) in zip(panels, "abc", KINDS.items(), strict=True):
         lines, ends = list(series(metrics, kind)), []
         position = rail(axes, FLOOR, TOP, "≈ 0" if letter == "a" else "", lanes=2)
@@ -116,7 +114,8 @@ def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         if letter == "a":
             key(axes, {"predicting\nthe mean": QUIET}, loc="upper left")
         if letter == "b" and len(bounds := {name: errors for name, _, errors in lines}[LEAST]):
-            spot: dict = {"textcoords": "offset points", "xytext": (0, -14), "size": SMALL}
+            spot: dict = {"textcoords": "offset points", "xytext": (6, -14), "size": SMALL}
+            spot["ha"] = "right"
             low = f"{100 * bounds.min():.1f} %"
             looks.LEAST.name(axes, bounds.idxmin(), bounds.min(), low, **spot)
         ticks(axes.yaxis, PERCENT, list(PERCENT.values()))

@@ -91,7 +91,7 @@ def draw_practice(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     ticks(left.xaxis, powers, [*powers.values()])
     ticks(right.xaxis, sorted(at), [at[x] for x in sorted(at)])
     left.set_xlabel("rate of change / largest possible")
-    QUIET.note(left, -1.13, -0.06, "D = W₂ᵀW₂ − W₁W₁ᵀ\nof two layers", va="top")
+    QUIET.note(left, -1.13, -0.055, "D = W₂ᵀW₂ − W₁W₁ᵀ\nof two layers", va="top")
     right.set_xlabel("convergence order of the drift")
     return picture, spread(fitted, ["label", "method"], ["value"])
 

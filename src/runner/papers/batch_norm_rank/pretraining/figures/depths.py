@@ -49,20 +49,18 @@ def draw_by_depth(tables: Tables, columns: Sequence[str]) -> tuple[Figure, pd.Da
     trained, depths = drawn[drawn["epoch"] > 0], sorted(set(drawn["depth"]), reverse=True)
     later = trained[trained["epoch"] > EARLY * trained["epoch"].max()]
     size = {"height": 1.1 + 2.7 * len(columns), "left": 0.65, "right": 0.2, "gap": 0.25}
-    ratios = (2.2, 1.05, *[1.0] * (len(depths) - 1))  # the second column has the names
+    ratios = (2.2, *[1.0] * (len(depths) - 1))
     picture, panels = sheet(
-        len(columns), len(ratios), **size, ratios=ratios, sharey="row", beside=True
+        len(columns), len(ratios), **size, ratios=ratios, names={0: 1.35}, sharey="row"
     )
     for row, column in zip(panels, columns, strict=True):
-        row[1].remove()
-        large, *small = row[[0, *range(2, len(ratios))]]
-        place_of = _scale([large, *small], later[column], column)
-        for axes, depth in zip((large, *small), depths, strict=True):
-            group, what = trained[trained["depth"] == depth], f"{MEASURES[column]}, "
-            title = f"{what if axes is large else ''}depth {depth}"
+        place_of = _scale(row, later[column], column)
+        for axes, depth in zip(row, depths, strict=True):
+            group, is_large = trained[trained["depth"] == depth], axes is row[0]
+            title = f"{f'{MEASURES[column]}, ' if is_large else ''}depth {depth}"
             panel(axes, next(letters), title, "epoch" if column == columns[-1] else "")
-            ends = lines_by_epoch(axes, group, column, place_of, bands=axes is large, wide=True)
-            if axes is large:
+            ends = lines_by_epoch(axes, group, column, place_of, bands=is_large, wide=True)
+            if is_large:
                 name_ends(axes, _with_numbers(ends, tables, column))
     return picture, drawn
 
@@ -72,7 +70,8 @@ def _scale(row: Sequence[Axes], values: pd.Series, column: str) -> Callable:
     if "loss" in column:
         return scale_losses(row, values)
     low, top = values.min(), values.max()
-    row[0].set_ylim(low - 0.05 * (top - low), min(1.0, top) + 0.05 * (top - low) + 1e-3)
+    for axes in row:
+        axes.set_ylim(low - 0.05 * (top - low), min(1.0, top) + 0.05 * (top - low) + 1e-3)
     return np.asarray
 
 

@@ -21,7 +21,7 @@ from runner.papers.batch_norm_rank.pretraining.tables import (
 from runner.results.curves import End, curves
 from runner.results.looks import Name
 from runner.results.rows import Tables, spread
-from runner.results.style import rail, ticks
+from runner.results.style import is_at_left, rail, ticks
 
 MOST = 25.0
 """The largest loss that a panel shows: ten times the loss at chance level."""
@@ -70,15 +70,17 @@ def scale_losses(row: Sequence[Axes], values: pd.Series) -> Callable:
     """
     shown, position = values[values <= MOST], np.asarray
     low, top = (0.8 * shown.min(), 1.15 * shown.max()) if len(shown) else (0.1, MOST)
-    row[0].set(yscale="log", ylim=(low, top))
-    for axes in row if len(shown) < len(values) else ():
-        position = rail(axes, top, low, "diverged" if axes is row[0] else "")
+    for axes in row:
+        axes.set(yscale="log", ylim=(low, top))
+        if len(shown) < len(values):
+            position = rail(axes, top, low, "diverged" if is_at_left(axes) else "")
     for digits in ((1, 2, 5), (1, 1.5, 2, 2.5, 3, 4, 5, 7)):
         marks = [digit * 10.0**power for power in range(-4, 2) for digit in digits]
         marks = [mark for mark in marks if low < mark < top]
         if len(marks) > 2:
             break
-    ticks(row[0].yaxis, marks)
+    for axes in row:
+        ticks(axes.yaxis, marks)
     return position
 
 

@@ -336,7 +336,7 @@ def test_a_logarithmic_axis_has_ticks_within_a_decade_and_is_linear_without_anyt
 
 def test_names_have_room_beside_their_column_and_at_the_right_of_a_stack():
     rooms: dict = {"gap": 0.25, "right": 0.2, "names": {0: 1.5}}
-    picture, ((large, small, last),) = style.sheet(1, 3, ratios=(2, 1, 1), **rooms)
+    picture, ((large, small, last),) = sheet(1, 3, ratios=(2, 1, 1), **rooms)
     boxes = [axes.get_position() for axes in (large, small, last)]
     inches = [picture.body[0] * x for box in boxes for x in (box.x0, box.x1)]
     gaps = [b - a for a, b in zip(inches[1::2], inches[2::2], strict=False)]
@@ -344,6 +344,6 @@ def test_names_have_room_beside_their_column_and_at_the_right_of_a_stack():
         0.2
     )
     assert boxes[0].width == pytest.approx(2 * boxes[1].width)
-    with style.drawn_in(style.Format("paper", "column")):
-        picture, ((top, *_),) = style.sheet(1, 3, ratios=(2, 1, 1), **rooms)
+    with drawn_in(Format("paper", "column")):
+        picture, ((top, *_),) = sheet(1, 3, ratios=(2, 1, 1), **rooms)
     assert picture.body[0] * (1 - top.get_position().x1) == pytest.approx(1.5)

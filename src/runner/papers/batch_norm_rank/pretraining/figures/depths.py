@@ -54,7 +54,7 @@ def draw_by_depth(tables: Tables, columns: Sequence[str]) -> tuple[Figure, pd.Da
         len(columns), len(ratios), **size, ratios=ratios, names={0: 1.35}, sharey="row"
     )
     for row, column in zip(panels, columns, strict=True):
-        place_of = _scale(row, later[column], column)
+        place_of = _scale([*row], later[column], column)
         for axes, depth in zip(row, depths, strict=True):
             group, is_large = trained[trained["depth"] == depth], axes is row[0]
             title = f"{f'{MEASURES[column]}, ' if is_large else ''}depth {depth}"

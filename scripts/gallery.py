@@ -30,7 +30,7 @@ from runner.commands.kept import KeptFigure, read_csv, read_json
 from runner.commands.report import NBSP, VERDICTS, PaperResults, by_paper, capital, duration, pages
 from runner.commands.report import papers as about_papers
 from runner.core.catalogue import SCALES as ALL_SCALES
-from runner.core.catalogue import figure_names, figure_study, headline, judges, paper_folder
+from runner.core.catalogue import figure_names, figure_study, judges, paper_folder, title_of
 from runner.core.errors import InputError
 from runner.core.papers import paper_of
 from runner.core.papers import papers as all_papers
@@ -224,7 +224,7 @@ def figures(reference: Path) -> str:
     """Return a Markdown table of all figures: question, and verdicts with links to pictures."""
     pictures, rows = drawn(reference), []
     for name in sorted(figure_names(), key=letter_of):
-        what = headline("figure", name).partition(": ")[2]
+        what = title_of("figure", name).partition(": ")[2]
         cells = [letter_of(name), code(name), what[:1].upper() + what[1:]]
         for scale in SCALES:
             counts = counted(reference / scale, [name])

@@ -20,7 +20,7 @@ from nbconvert import MarkdownExporter
 
 from runner.__main__ import SUBCOMMANDS, dispatch
 from runner.commands import help as help_text
-from runner.core.catalogue import configs, figure_names, headline
+from runner.core.catalogue import configs, figure_names, title_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
@@ -102,7 +102,7 @@ def _pictures() -> str:
         return text + "\n[All figures with their captions](figures/README.md).\n"
     for name in figure_names():
         if (DOCS / "figures" / f"{name}.png").exists():
-            text += f"\n`make {name}`: {headline('figure', name)}\n"
+            text += f"\n`make {name}`: {title_of('figure', name)}\n"
             text += f"\n![{name}](figures/{name}.png){{ loading=lazy }}\n"
     return text
 

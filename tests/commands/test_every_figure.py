@@ -99,7 +99,7 @@ def check_header(figure: KeptFigure, tables: dict) -> None:
         text = picture.text(0.1 / WIDTH, 0.5, line, **size)
         assert text.get_window_extent().x1 < 100 * WIDTH, line
     none = figure.header(tables, figure.claims().assign(verdict="nothing of the kind"))
-    assert none.finding == upper(figure.headline.partition(": ")[2])
+    assert none.finding == upper(figure.title.partition(": ")[2])
     words = ("\n".join(lines), above.what)
     require_well_written(*(text.replace(" %", "\u00a0%") for text in words))
 

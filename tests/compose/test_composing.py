@@ -94,7 +94,7 @@ def test_a_study_has_its_sizes_at_every_scale_and_else_the_defaults_of_the_code(
 
 
 @pytest.mark.parametrize("figure", FIGURES)
-def test_a_figure_has_a_drawing_claims_and_a_headline(figure):
+def test_a_figure_has_a_drawing_claims_and_a_title(figure):
     assert drawing_of(figure, figure_study(figure))
     assert claims_of(figure, figure_study(figure))
     lines = Path(CONF / "figure" / f"{figure}.yaml").read_text().splitlines()

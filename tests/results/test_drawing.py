@@ -111,4 +111,4 @@ def test_a_header_is_drawn_on_the_screen_and_not_on_paper(monkeypatch):
     printed, _ = figure.drawn(TABLES, lines, Format("paper"))
     assert {text.get_text() for text in shown.texts} == {lines.what, lines.finding}
     assert not printed.texts and printed.head == 0 < shown.head
-    assert figure.header(TABLES, judged()).finding == upper(figure.headline.partition(": ")[2])
+    assert figure.header(TABLES, judged()).finding == upper(figure.title.partition(": ")[2])

@@ -20,10 +20,10 @@ from runner.core.catalogue import (
     SCALES,
     figure_names,
     figure_study,
-    headline,
     judges,
     natural_order,
     paper_folder,
+    title_of,
 )
 from runner.core.errors import InputError
 from runner.core.papers import Paper, paper_of
@@ -95,7 +95,7 @@ class Entry:
     A variant was made with other parameters than the paper's figure.
 
     - name: the figure's name;
-    - headline: its title: "paper A, figure 4: ...";
+    - full_title: such as "paper A, figure 4: ...";
     - results: one for each scale and source. The user's results come first, then the reference's,
       each with larger scales first. Scale `smoke` comes last, since it only shows that everything
       works.
@@ -103,22 +103,22 @@ class Entry:
     """
 
     name: str
-    headline: str
+    full_title: str
     paper: Paper
     results: tuple[Result, ...] = ()
     is_canonical: bool = True
 
     @property
     def title(self) -> str:
-        """Return the start of the headline: `Figure 4`, or `Supplementary to paper A, figure 4`."""
-        number = self.headline.partition(": ")[0]
+        """Return the start of the title: `Figure 4`, or `Supplementary to paper A, figure 4`."""
+        number = self.full_title.partition(": ")[0]
         number = number.removeprefix(f"paper {self.paper.letter}").strip(", ")
         return number[:1].upper() + number[1:] or self.name
 
     @property
     def what(self) -> str:
-        """Return what the figure shows: the part of the headline after the colon."""
-        return self.headline.partition(": ")[2] or self.headline
+        """Return what the figure shows: the part of the title after the colon."""
+        return self.full_title.partition(": ")[2] or self.full_title
 
     @property
     def first(self) -> Result | None:
@@ -198,7 +198,7 @@ def _entries(
     outputs: Path, scales: Iterable[str], reference: Path, name: str, draws: bool
 ) -> Iterator[Entry]:
     """Yield a figure, then its variants."""
-    entry = Entry(name, headline("figure", name), paper_of(paper_folder(figure_study(name))))
+    entry = Entry(name, title_of("figure", name), paper_of(paper_folder(figure_study(name))))
     computed, kept, variants = list[Result](), list[Result](), list[Result]()
     for scale in scales:
         folder, in_reference = outputs / "figures" / scale, reference / scale / name
@@ -241,7 +241,7 @@ def _kept_result(outputs: Path, folder: Path, entry: Entry, draws: bool) -> Iter
     except UNREADABLE as error:
         print(f"{folder}: left out, it cannot be read ({error!r})", file=sys.stderr)
         return
-    result.words = {"what": entry.headline.partition(": ")[0], "finding": entry.what}
+    result.words = {"what": entry.full_title.partition(": ")[0], "finding": entry.what}
     result.files = _links(outputs, [*sorted(folder.glob("*.csv*")), folder / "provenance.json"])
     if other:
         result.notes.append(f"{other} of {len(runs)} runs were computed by other code than today's")

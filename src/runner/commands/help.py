@@ -10,11 +10,11 @@ from runner.core.catalogue import (
     configs,
     figure_names,
     figure_study,
-    headline,
     package_of,
     rows_of,
     sizes,
     studies,
+    title_of,
 )
 from runner.core.errors import InputError, nearest
 from runner.core.settings import Settings
@@ -129,7 +129,7 @@ def of_study(study: str, words: Iterable[str] = ()) -> str:
     more = f"Rarely used: {listed}\nWhat they mean: {command(f'study={study}', '--help', ALL)}"
     parts = [
         f"usage: runner study={study} [key=value ...]",
-        f"{headline('study', study)}\nCode: {package_of(study).replace('.', '/')}",
+        f"{title_of('study', study)}\nCode: {package_of(study).replace('.', '/')}",
         "Parameters (they change the numbers):\n" + _keys(config, sizes(study), {*without, *rare}),
         *other,
         "Settings (they do not change the numbers; device and threads change their rounding):\n"
@@ -204,10 +204,10 @@ def _of_command(subcommands: Mapping[str, str]) -> str:
         "usage: runner [-m] [study=...] [scale=...] [figure=...] [key=value ...]\n"
         f"       runner {'|'.join(subcommands)} ...",
         "Studies (study=...; their parameters: runner study=<name> --help):\n"
-        + _listing({name: headline("study", name) for name in studies()}),
+        + _listing({name: title_of("study", name) for name in studies()}),
         "Scales (scale=...):\n" + _listing(SCALES),
         "Figures (figure=...):\n"
-        + _listing({name: headline("figure", name) for name in figure_names()}),
+        + _listing({name: title_of("figure", name) for name in figure_names()}),
         "Examples:\n" + EXAMPLES,
         "Subcommands (each with --help):\n" + _listing(subcommands),
         "Flags:\n" + _listing(HYDRA),

@@ -14,7 +14,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from runner.core.arguments import key_values
-from runner.core.catalogue import SCALES, figure_names, headline
+from runner.core.catalogue import SCALES, figure_names, title_of
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at, require_writable
 from runner.core.shell import command
@@ -82,7 +82,7 @@ def describe(
     )
     largest = " (the largest kept)" if scale == scales[0] and len(scales) > 1 else ""
     lines = [
-        f"{figure}, scale={scale}{largest}: {kept.headline}",
+        f"{figure}, scale={scale}{largest}: {kept.title}",
         *verdict_lines(kept.claims(), kept.folder / "claims.csv", scale),
         *(fill(text, 100) for text in caption.split("\n\n")),
         *(f"also kept: {command('show', figure, f'scale={s}')}" for s in scales if s != scale),
@@ -138,7 +138,7 @@ def list_figures() -> str:
     scales = {name: " ".join(kept_scales(name)) for name in figure_names()}
     width = max(map(len, scales))
     lines = [
-        f"  {name:<{width}}  {kept:<12}  {headline('figure', name)}"
+        f"  {name:<{width}}  {kept:<12}  {title_of('figure', name)}"
         for name, kept in scales.items()
         if kept
     ]

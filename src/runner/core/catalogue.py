@@ -425,7 +425,7 @@ def sizes(study: str) -> dict[str, dict[str, Any]]:
     return by_scale
 
 
-def headline(group: str, name: str) -> str:
+def title_of(group: str, name: str) -> str:
     """Return the title of a YAML file in `conf/`: its first comment, without `# `.
 
     group: the file's folder, such as `figure`. name: the file's name without the ending. The title

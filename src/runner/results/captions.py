@@ -40,7 +40,7 @@ REPLICATES = {"replicates": "replicates", "chains": "networks"}
 
 
 def caption(
-    headline: str,
+    title: str,
     description: Caption,
     study: str,
     tables: Tables,
@@ -54,7 +54,7 @@ def caption(
     The first says what is drawn. The second has the settings: data, sizes, seed, scale, and how
     many claims hold.
 
-    - headline: what the figure shows;
+    - title: what the figure shows;
     - description: its panels and marks, as text or as a function of the tables;
     - study: the name of the study;
     - tables: the tables of the figure;
@@ -70,7 +70,7 @@ def caption(
     changed = f"drawn with {', '.join(overrides)}" if overrides else ""
     shown = tables if drawn is None else drawn
     data = "; ".join([*facts(study, shown), *([f"scale: {scale}"] if scale else [])])
-    explained = (headline, changed, words)
+    explained = (title, changed, words)
     settings = (columns_named(words, tables, study), data, verdicts)
     texts = [" ".join(filter(None, map(_sentence, some))) for some in (explained, settings)]
     lines = [fill(text, 100, break_on_hyphens=False) for text in texts if text]

@@ -141,7 +141,7 @@ class Drawing:
 
     def header(
         self,
-        headline: str,
+        title: str,
         tables: Tables,
         judged: pd.DataFrame,
         scale: str = "",
@@ -149,13 +149,13 @@ class Drawing:
     ) -> Header:
         """Return the header of the picture.
 
-        - headline: a text such as "paper B, figure 1: ranks by depth";
+        - title: a text such as "paper B, figure 1: ranks by depth";
         - tables: the tables that are drawn;
         - judged: the judged claims, a result of `claims.judge`;
         - scale: the scale of the runs; at `smoke` the header has no finding;
         - overrides: the parameters `key=value` that the user typed.
         """
-        source, _, drawn = headline.partition(": ")
+        source, _, drawn = title.partition(": ")
         verdicts = dict(zip(judged["claim"], judged["verdict"], strict=True))
         sentences = (finding.said(tables, verdicts) for finding in self.findings)
         finding = next(filter(None, sentences), "") if judges(scale) else ""

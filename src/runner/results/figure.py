@@ -20,10 +20,10 @@ from matplotlib.figure import Figure as MplFigure
 
 from runner.core.catalogue import (
     figure_study,
-    headline,
     judges,
     package_of,
     part_of,
+    title_of,
 )
 from runner.core.errors import InputError
 from runner.core.shell import command
@@ -98,13 +98,13 @@ class Figure:
         return self.runs[0].config.study if self.runs else figure_study(self.figure)
 
     @property
-    def headline(self) -> str:
+    def title(self) -> str:
         """Return the title of the figure: "paper B, figure 1: ranks by depth".
 
         If it names a value of a parameter that the user changed, such as VGG-19, it names the new
         value instead.
         """
-        text, names = headline("figure", self.figure), names_of(self.study)
+        text, names = title_of("figure", self.figure), names_of(self.study)
         for key, _, value in (word.partition("=") for word in self.overrides):
             for listed in (names.value(key, known) for known in names.listed(key)):
                 if not listed.islower() and "," not in value:  # a proper name
@@ -160,8 +160,8 @@ class Figure:
         """
         tables = self.tables() if tables is None else tables
         judged = self.judge(tables) if judged is None else judged
-        headline = self.headline or self.name
-        return self.drawing.header(headline, tables, judged, self.scale, self.overrides)
+        title = self.title or self.name
+        return self.drawing.header(title, tables, judged, self.scale, self.overrides)
 
     def caption(self, tables: Tables | None = None, judged: pd.DataFrame | None = None) -> str:
         """Return the caption, the text below the picture in a paper.
@@ -173,7 +173,7 @@ class Figure:
         read = {name: rows for name, rows in tables.items() if name not in drawing.unread}
         about = (self.study, read, self.scale, self.overrides, drawing.shown(read))
         words = partial(drawing.description, study=self.study)
-        return caption(self.headline or self.name, words, *about, verdicts=counted(judged))
+        return caption(self.title or self.name, words, *about, verdicts=counted(judged))
 
     def draw(
         self,
@@ -328,7 +328,7 @@ class Figure:
         content = json.dumps(provenance, indent=2).encode()
         write_atomically(self.path("provenance.json"), content)
         words = (self.figure, f"scale={self.scale}", *self.overrides)
-        lines = [f"{', '.join(words)}: {self.headline}".removesuffix(": ")]
+        lines = [f"{', '.join(words)}: {self.title}".removesuffix(": ")]
         lines += verdict_lines(judged, self.path("claims.csv"), self.scale)
         if len(judged):
             lines.append(f"rules and sources: {command('claims', *words)}")
@@ -436,7 +436,7 @@ def program_of(figure: str, study: str) -> str:
     package = package_of(study)
     own = {name for part in ("figures", "claims") if find_spec(name := f"{package}.{part}")}
     code = fingerprint({__name__, *own, *filter(None, [names_module(package)])})
-    return hashlib.sha256(f"{code} {headline('figure', figure)}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{code} {title_of('figure', figure)}".encode()).hexdigest()[:16]
 
 
 RUN_FACTS = (

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure as MplFigure
 from matplotlib.ticker import AutoLocator
 
-from runner.core.catalogue import config_of, headline, part_of, rows_of
+from runner.core.catalogue import config_of, part_of, rows_of, title_of
 from runner.core.studies import column_types
 from runner.results.captions import caption, dataset_in, repeated
 from runner.results.drawing import DOT, Draw, draw, upper
@@ -71,7 +71,7 @@ def preview(run: Run) -> tuple[bytes, pd.DataFrame]:
 
 def _titles(study: str) -> tuple[str, str]:
     """Return where a study is from, and what it shows: "paper B, figure 1", "ranks by depth"."""
-    source, _, what = headline("study", study).replace("`", "").rpartition(": ")
+    source, _, what = title_of("study", study).replace("`", "").rpartition(": ")
     return source, getattr(part_of(study, "figures"), "TITLE", what)
 
 

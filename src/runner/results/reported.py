@@ -10,7 +10,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-from runner.core.catalogue import headline, package_of
+from runner.core.catalogue import package_of, title_of
 from runner.runs.files import write_atomically
 from runner.runs.run import OVERVIEW, Run
 from runner.runs.tables import sha256_of
@@ -62,5 +62,5 @@ def _made_of(run: Run) -> str:
     papers = [Path(place).parent for place in places or ()]
     files = [file for folder in (Path(__file__).parent, *papers) for file in folder.rglob("*.py")]
     stats = sorted((str(file), (stat := file.stat()).st_size, stat.st_mtime_ns) for file in files)
-    parts = [headline("study", run.config.study), run.result["tables"], stats]
+    parts = [title_of("study", run.config.study), run.result["tables"], stats]
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]

@@ -29,8 +29,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from runner.core.catalogue import headline as catalogue_headline
-from runner.core.catalogue import part_of, rows_of
+from runner.core.catalogue import part_of, rows_of, title_of
 from runner.core.errors import InputError, nearest
 from runner.core.shell import command
 from runner.core.studies import column_types
@@ -394,7 +393,7 @@ def draw(plot: SweepPlot) -> style.Picture:
     if title:
         position: Any = {"loc": "upper left", "bbox_to_anchor": (1, 1.03)}
         grid[0, -1].legend(title=title, alignment="left", handlelength=2.2, **position)
-    paper, colon, _ = catalogue_headline("study", plot.study).partition(": ")
+    paper, colon, _ = title_of("study", plot.study).partition(": ")
     source = f"{paper}{DOT}study {plot.study}" if colon else f"Study {plot.study}"
     picture.add_header(DOT.join((source, *plot.notes)), plot.headline)
     return picture

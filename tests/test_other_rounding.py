@@ -48,6 +48,9 @@ printed digit of a limit, but no verdict."""
 DUST = re.compile(r"-?\d(\.\d+)?e-(1[0-9]|2\d)")
 """What rounding leaves of zero."""
 
+IN_UNITS_OF_ROUNDING = re.compile(r"(?<=: at most )\S+(?=[\w ]* \(bound: at most [13];)")
+"""Rounding errors, divided by their bound."""
+
 
 def paper_of(figure: str) -> str:
     """Return the paper of a figure. `make test` has a figure of each."""
@@ -55,7 +58,7 @@ def paper_of(figure: str) -> str:
 
 
 def without_dust(text: object) -> str:
-    return DUST.sub("0", str(text))
+    return IN_UNITS_OF_ROUNDING.sub("0", DUST.sub("0", str(text)))
 
 
 def read(figure: Figure, tables: Tables) -> dict[str, object]:
@@ -194,7 +197,7 @@ def printed(path: Path) -> Iterator[str]:
                 exec(compile(ast.Module(body, []), str(path), "exec"), space)
                 value = eval(compile(ast.Expression(last.value), str(path), "eval"), space)
                 space["display"](value)
-            yield without_dust(out.getvalue())
+            yield re.sub(" +", " ", without_dust(out.getvalue()))  # a column is as wide as its text
 
 
 def as_text(value: object) -> str:

@@ -89,7 +89,7 @@ test-more: $(DEVELOPED) ### run the tests that repeat a check of `make test` on 
 
 test-quick: $(DEVELOPED) ### run the quick tests: formulas, engines, claims, wrong input, layers, pages
 	$(PYTEST) -m 'not long and not more' $(addprefix tests/,core data networks training theory \
-	  papers results compose/test_composing.py commands/test_wrong_input.py test_architecture.py docs/test_prose.py docs/test_words.py)
+	  papers results compose/test_composing.py commands/test_wrong_input.py test_architecture.py docs/test_words.py)
 
 lint: $(DEVELOPED) ### check style with ruff, types with mypy, and the import layers with import-linter
 	.venv/bin/ruff check .

@@ -50,3 +50,17 @@ def test_a_page_about_python_has_a_line_for_each_function(page):
     for name, listed in lists.items():
         assert f"<!-- {name}: begin -->\n{listed}\n<!-- {name}: end -->" in text
         assert "\n- `" in listed
+
+
+def test_each_picture_of_the_gallery_stands_on_a_page():
+    """At one scale at least. The gallery itself, a list of all, is no page in this sense."""
+    docs = REPOSITORY / "docs"
+    pages = [page for page in PAGES if page != docs / "gallery.md"]
+    links = {
+        each for p in pages for each in re.findall(r"(?s)!\[.*?\]\(([^)\s]*)\)", p.read_text())
+    }
+    shown, drawn = (
+        {re.sub(r"-(medium|paper)$", "", Path(each).stem) for each in pictures}
+        for pictures in (links, (docs / "figures").glob("*.png"))
+    )
+    assert not drawn - shown

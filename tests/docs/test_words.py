@@ -11,29 +11,15 @@ from runner.core import catalogue
 from runner.results.claims import claims_of
 
 INSTEAD = {
-    r"came out|comes out|come out": "holds, fails, is undecided; the result",
-    r"without a word": "without a message",
-    r"does to\b": "how it changes",
-    r"of their own|of its own|of one.s own": "separate",
-    r"\bbeside\b": "next to, compared with",
-    r"\balike\b": "equal",
-    r"\bthose that\b": "the noun again",
-    r"kept reference": "reference",
-    r"straightforward way": "baseline",
-    r"quick look": "preview",
-    r"\bbut for\b": "except for; better: first the rule, then the exception",
     r"untouched (weights?|networks?)": "not pre-trained",
     r"\blive directions?": "surviving directions",
     r"\bown starts?\b": "initialization",
-    r"takes? r from": "r falls because of",
     r"\bat a guess\b|\blike a guess\b": "at chance level",
     r"\bthe (rail|strip)\b": "values below ... are drawn here",
     r"authors' protocol": "following the authors' code",
-    r"\bin turns\b": "alternating",
+    r"(weight|gamma|γ) of the (random )?branch": "residual weight γ",
     r"(?<!convergence )order of the drift": "convergence order in the step size",
-    r"no more slowly": "equally fast",
     r"\b[Rr]ais(e|es|ed|ing) the rank\b(?! of the input)": "raises r; increases the rank",
-    r"(?<!time )(?<!it )\bis not known\b": "unknown: choose from ...",
     r"[nN]ormalis|\b(?<!Randomly )[iI]nitialis|[sS]tandardis|[rR]andomis": "z: normalization",
 }
 """Private phrases that have no other meaning, and what to write instead."""

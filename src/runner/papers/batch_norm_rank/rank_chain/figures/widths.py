@@ -395,7 +395,7 @@ FIGURES = [
         caption=over_layers(
             "(a) shows the soft rank, averaged over {layers}, against the width d; the dashed line"
             " is √d. (b) shows the soft rank divided by √d, against d."
-            " γ is the weight of the random branch (∞: no skip connection)."
+            " γ is the residual weight (∞: no skip connection)."
             " The band is one standard deviation over the layers of networks without skip"
             " connections; errors of the means are smaller than the markers."
         ),

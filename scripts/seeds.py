@@ -8,6 +8,7 @@ Writes the verdicts on the figures in these folders, at scale `quick`, to
 """
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -80,7 +81,8 @@ def changes(reference: Path) -> str:
     ]
     for row in changed.sort_values(["figure", "claim", "seed"]).itertuples():
         kept = f"{VERDICTS[row.verdict]} {row.measured}"
-        there = f"seed {row.seed}: {VERDICTS[row.other]} {row.other_measured}"
+        numbers = re.split(r": (?=[−\d])", str(row.other_measured), maxsplit=1)[-1]
+        there = f"seed {row.seed}: {VERDICTS[row.other]} {numbers}"
         cells = (f"`make {row.figure}`", f"{capital(row.statement).rstrip('.')}.", kept, there)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines)

@@ -38,7 +38,7 @@ def test_a_rule_prints_all_that_it_is():
 
 def test_what_rules_have_in_common_is_printed_once():
     at = [ratio("a", "b", f"m > 1 and tau == {tau}").above(0) for tau in (0.1, 0.5, 0.9)]
-    every = "for every d and m and tau = 0.1, 0.5 and 0.9, where m > 1"
+    every = "for every d, m and tau = 0.1, 0.5 and 0.9, where m > 1"
     assert said(*at) == f"a / b is above 0 {every}"
     assert said(distance().above(1), distance().below(2)) == "distance is above 1 and below 2"
     two = [ratio("a", "b", where).above(0) for where in ("m == 1", "m > 1 or d == 2")]

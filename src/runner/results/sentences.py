@@ -127,7 +127,16 @@ def _texts(quantities: Sequence[Quantity]) -> list[tuple[str, str]]:
     texts = list(dict.fromkeys(quantity.text for quantity in quantities))
     if len(texts) == 1 or any("{}" in text for text in texts):
         return [(text, "is") for text in texts]
-    return [(_listed(texts), "are")]
+    return [(_factored(texts), "are")]
+
+
+def _factored(texts: Sequence[str]) -> str:
+    """Return texts as a list, after what they have in common: `at the largest depth, a, and b`."""
+    start = f"{texts[0].partition(', ')[0]}, "
+    if not all(text.startswith(start) for text in texts):
+        start = ""
+    *first, last = (text.removeprefix(start) for text in texts)
+    return f"{start}{', '.join(first)}, and {last}"
 
 
 def _joined(quantities: Sequence[Quantity]) -> str:
@@ -158,17 +167,12 @@ def _place(alike: Sequence[Rule]) -> str:
     quantity = alike[0].quantity
     names, codes = quantity.names, quantity.conditions
     several = _differing(alike) if len(alike) > 1 else []
-    points = [
-        names.column_in_rule(column) for column in quantity.each if not _is_fixed(column, quantity)
-    ]
+    points = [names.column_in_rule(each) for each in quantity.each if not _is_fixed(each, quantity)]
     words = f" for every {_listed(points)}" if points else ""
     if several:
-        column, values = (
-            several[0].partition(" == ")[0],
-            [one.partition(" == ")[2] for one in several],
-        )
-        words += f" and {names.column_in_rule(column)} = {_listed(values)}"
-        words = words if points else words.replace(" and", " for", 1)
+        column, values = several[0].partition(" == ")[0], [o.partition(" == ")[2] for o in several]
+        one_of = f"{names.column_in_rule(column)} = {_listed(values)}"
+        words = f" for every {', '.join(points)} and {one_of}" if points else f" for {one_of}"
         codes = [" and ".join(one for one in c.split(" and ") if one not in several) for c in codes]
     if code := " and ".join(filter(None, codes)):
         *first, last = names.condition(code).split(" and ")

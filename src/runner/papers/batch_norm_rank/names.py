@@ -165,7 +165,9 @@ MEASURES = {
     "index": Name("index i", rule="i"),
     "range": Name("range", rule="range of d"),
     "soft rank": "the soft rank",
-    "r before training": "mean r before training",
+    "r before training": "initial mean r",
+    "r of the last layer before training": "initial r of the last layer",
+    "rank of the last layer before training": "initial rank of the last layer",
 }
 """Names of the tables' columns in pictures."""
 

@@ -95,14 +95,17 @@ CONDITIONS = {
     "promised": "the paper says that they are conserved",
     "not diverged": "training does not diverge",
     "separates": "the risk falls below loss(0) / n",
-    "pair == 'full' and linear and promised": "the quantity is D of two adjacent linear layers",
-    "pair == 'full' and not linear and not promised": "the quantity is D of two adjacent ReLU"
+    "pair == 'full' and linear and promised": "the quantity that drifts is D of two adjacent linear"
     " layers",
-    "pair == 'diagonal' and promised": "the quantity is the difference of the norms of a neuron",
-    "pair == 'layer' and promised": "the quantity is the difference of the norms of two layers or"
-    " two cuts",
+    "pair == 'full' and not linear and not promised": "the quantity that drifts is D of two"
+    " adjacent ReLU layers",
+    "pair == 'diagonal' and promised": "the quantity that drifts is the difference of the norms of"
+    " a neuron",
+    "pair == 'layer' and promised": "the quantity that drifts is the difference of the norms of two"
+    " layers or two cuts",
     "(pair in ('active', 'mixed') and not linear or pair == 'full' and linear and item == 0)"
-    " and promised": "the quantity is the difference of the inner products of two neurons",
+    " and promised": "the quantity that drifts is the difference of the inner products of two"
+    " neurons",
     ("invariances", "separates"): "the network classifies every training example correctly",
     ("low_rank_training", "not diverged"): "training did not diverge",
     "not control": "gradient flow conserves the quantity",

@@ -77,7 +77,7 @@ def _of_network(values: pd.Series, rows: pd.DataFrame, network: str) -> pd.DataF
 def _better_minus_worse(network: str, than: str, column: str, protocol: str) -> str:
     """Return the printed name of `ahead`: of losses, the one of `network` is subtracted."""
     more, less = ("{than}", "{network}") if "loss" in column else ("{network}", "{than}")
-    return f"{{column}} of {more} minus that of {less}, at the largest depth,"
+    return f"at the largest depth, the {{column}} of {more} minus that of {less}"
 
 
 @quantity(_better_minus_worse, unit="difference")
@@ -98,7 +98,11 @@ def ahead(
     return _lead(deepest(_rows(tables, column, protocol)), network, than, column)
 
 
-@quantity("{column} of {network} minus that of plain networks", each=("depth",), unit="difference")
+@quantity(
+    "{column} of {network} minus that of plain networks",
+    each=("depth",),
+    unit="difference",
+)
 def raised(tables: Tables, network: str, column: str) -> pd.DataFrame:
     """Return how much better a network is than the plain network, for each depth and replicate.
 

@@ -57,8 +57,8 @@ def _with_fit(tables: Tables, measured: pd.DataFrame | pd.Series, what: str) -> 
 
 
 @quantity(
-    "slope of ‖θ‖² against L divided by the rank, over three or more depths of equal rank"
-    " (the end of its error interval that is farther from 1),",
+    "slope of ‖θ‖² against L, plus or minus its error (whichever is farther from the rank),"
+    " divided by the rank, over three or more depths of equal rank,",
     unit="ratio",
     needs=DEPTHS,
 )
@@ -399,7 +399,7 @@ def norm(tables: Tables, recipe: str, where: str) -> pd.DataFrame:
 
 
 @quantity(
-    "training error after ordinary training at the depth that has several values of λ",
+    "training error after ordinary training at the depth at which several λ were run",
     needs={"ridge": 2},
 )
 def cost_by_ridge(tables: Tables, where: str) -> pd.DataFrame:

@@ -95,7 +95,9 @@ def growth_from_scratch(tables: Tables, column: str, task: str = "scratch") -> p
 
 
 @quantity(
-    "{column} of {task} after gradient descent is {} that before", each=("c", "L"), unit="ratio"
+    "{column} of {task} after gradient descent is {} its value before",
+    each=("c", "L"),
+    unit="ratio",
 )
 def after_over_before(tables: Tables, column: str, task: str, where: str) -> pd.DataFrame:
     """Return a column after gradient descent, divided by its value before.

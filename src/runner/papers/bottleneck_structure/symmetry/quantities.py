@@ -118,8 +118,8 @@ def within_over_between(tables: Tables, column: str, layer: int, recipe: str) ->
 
 
 @quantity(
-    "{column} predicted from two principal components of layer {layer} of {recipe}, its"
-    " value after training minus that before,",
+    "rise during training of {column}, predicted from two principal components of layer"
+    " {layer} of {recipe},",
     unit="difference",
 )
 def gained(tables: Tables, column: str, layer: int, recipe: str) -> pd.DataFrame:

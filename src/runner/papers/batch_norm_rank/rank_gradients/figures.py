@@ -19,7 +19,6 @@ from runner.results.style import (
     SMALL,
     guide,
     hollow_look,
-    key,
     name_ends,
     panel,
     sheet,
@@ -67,7 +66,10 @@ def draw_gradients(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         _lines(axes, compared, "L", column)
     depths = np.arange(1, drawn["L"].max())
     guide(left, depths, RELU_GRADIENT_GROWTH ** (depths - 1))
-    key(left, {f"× {RELU_GRADIENT_GROWTH:.2f} per layer,\nin theory": QUIET}, loc="upper left")
+    theory = {"ha": "right", "textcoords": "offset points", "xytext": (7, -96), "size": SMALL}
+    end = RELU_GRADIENT_GROWTH ** (depths[-1] - 1)
+    words = f"theory:\n× {RELU_GRADIENT_GROWTH:.2f}"
+    QUIET.name(left, depths[-1] + 1, end, words, **theory)
     batch = compared[compared["network"] == "ReLU, batch norm"]
     for axes, column, text in (
         (left, "ratio", lambda value, L: f"× {value ** (1 / max(1, L - 1)):.2f}\nper layer"),

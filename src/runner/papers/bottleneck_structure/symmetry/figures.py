@@ -203,7 +203,7 @@ def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     words = "plane orthogonal to w\ndark: near to $x_0$ (square)"
     words += f"\norbits of this plane,\n{WITHIN}: {_within(trained)}"
     c.set_xlabel(words, size=SMALL, loc="center")
-    style.panel(a, "a", "after training: singular values", a.get_xlabel())
+    style.panel(a, "a", "trained: singular values", a.get_xlabel())
     style.panel(b, "b", f"layer {PCA_LAYER}: two components", b.get_xlabel())
     style.panel(c, "c", f"layer {DISTANCE_LAYER}: distance to $x_0$", c.get_xlabel())
     return picture, tables["metrics"]

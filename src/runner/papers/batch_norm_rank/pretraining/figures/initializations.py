@@ -119,7 +119,7 @@ KIND_OF = {
 
 
 def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the last training accuracy against r and against the rank before training.
+    """Draw the last training accuracy against r before training.
 
     Each initialization has a large mark, and its networks have dots. Lines join pre-trained and
     random networks of equal size. Returns the picture, and a table with median and range of each
@@ -128,38 +128,35 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     rows, keys = by_network(tables), ["protocol", *VARIANT]
     groups: dict[Kind, pd.DataFrame] = dict(iter(rows.groupby(keys)))
     nonempty(pd.Series(list(groups), dtype=object), "networks")
-    picture, ((left, right),) = sheet(1, 2, height=4.7, gap=0.65, right=2.75, beside=True)
-    columns = ["rank_bound", "rank", "train_accuracy"]
+    picture, ((axes,),) = sheet(1, 1, height=4.4, right=2.75)
+    columns = ["rank_bound", "train_accuracy"]
     middles = {key: group[columns].median() for key, group in groups.items()}
-    for axes, column in ((left, "rank_bound"), (right, "rank")):
-        for kind, name in KINDS.items():
-            of_kind = [key for key in groups if KIND_OF.get(key[1], key[1]) == kind]
-            drawn_as = name.look or look(kind)
-            for number, key in enumerate(of_kind):
-                drawn_as.each(axes, groups[key][column], groups[key]["train_accuracy"])
-                label = name.drawn if not number else "_"
-                at = [[middles[key][c]] for c in (column, "train_accuracy")]
-                drawn_as.line(axes, *at, linestyle="", markersize=8, label=label)
-        for pair in _twins([*groups]):
-            x, y = ([middles[key][c] for key in pair] for c in (column, "train_accuracy"))
-            axes.plot(x, y, color=look("pretrained", 75).color, linewidth=1.2, zorder=3)
-        level(axes, chance_level(tables), "chance", at=0.6)
-        top = max(4.0, 1.4 * np.nanmax([rows[column].max(), 1]))
-        axes.set(xscale="log", xlim=(0.7, top), ylim=(0, 1.03))
-        ticks(axes.xaxis, [4**power for power in range(5) if 4**power <= top])
+    for kind, name in KINDS.items():
+        of_kind = [key for key in groups if KIND_OF.get(key[1], key[1]) == kind]
+        drawn_as = name.look or look(kind)
+        for number, key in enumerate(of_kind):
+            drawn_as.each(axes, *(groups[key][column] for column in columns))
+            label = name.drawn if not number else "_"
+            at = [[middles[key][column]] for column in columns]
+            drawn_as.line(axes, *at, linestyle="", markersize=8, label=label)
+    for pair in _twins([*groups]):
+        x, y = ([middles[key][column] for key in pair] for column in columns)
+        axes.plot(x, y, color=look("pretrained", 75).color, linewidth=1.2, zorder=3)
+    level(axes, chance_level(tables), "chance", at=0.6)
+    top = max(4.0, 1.4 * np.nanmax([rows["rank_bound"].max(), 1]))
+    axes.set(xscale="log", xlim=(0.8, top), ylim=(0, 1.03))
+    ticks(axes.xaxis, [2**power for power in range(9) if 2**power <= top])
     near = pd.DataFrame(middles).T.query("rank_bound < @NEAR_ONE")["train_accuracy"]
     for key in {near.idxmin(), near.idxmax()} if len(near) else ():
-        kind = KINDS[KIND_OF.get(key[1], key[1])].look or RANDOM
-        x, y = middles[key][["rank_bound", "train_accuracy"]]
+        x, y = middles[key]
         spot: dict = {"textcoords": "offset points", "xytext": (0, 13)}
-        kind.name(left, x, y, f"{y:.2f}", **spot)
-    panel(left, "a", "training accuracy", "r before training")
-    panel(right, "b", "training accuracy", "rank before training")
-    key = right.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handletextpad=0.2)
+        (KINDS[KIND_OF.get(key[1], key[1])].look or RANDOM).name(axes, x, y, f"{y:.2f}", **spot)
+    panel(axes, "", "training accuracy", "r before training, lower bound of the last layer's rank")
     names = {name.drawn: name for name in KINDS.values()}
-    for text in key.get_texts():
+    drawn = axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handletextpad=0.2)
+    for text in drawn.get_texts():
         text.set(color=(names[text.get_text()].look or RANDOM).ink, fontsize=SMALL)
-    return picture, spread(rows, keys, [*columns, "train_loss"])
+    return picture, spread(rows, keys, ["rank", *columns, "train_loss"])
 
 
 Kind = tuple[str, str, int]
@@ -223,9 +220,9 @@ FIGURES = [
             for verdict in ("holds", "fails", "undecided")
         ],
         marks="large marks: medians, dots: networks",
-        caption="The final training accuracy is shown (a) against r before training, the lower"
-        " bound of the last hidden layer's rank, and (b) against this rank. A large mark is the"
-        " median of an initialization, dots are networks; hollow: random or orthogonalized"
+        caption="The final training accuracy is shown against r before training, the lower bound of"
+        " the last hidden layer's rank. The rank itself is in the figure's table. A large mark is"
+        " the median of an initialization, dots are networks; hollow: random or orthogonalized"
         " weights. Batch norm: from usual and asymmetric weights. Pre-trained: 5 and 75 steps as in"
         " the authors' code, as Section 4 describes, and by rotations. Lines join pre-trained and"
         " random networks of equal size in each layer. Diverged networks have chance level.",

@@ -375,7 +375,7 @@ def draw_fig8(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     most = np.ceil(100 * (metrics["frobenius"] / metrics["bound"]).max())
     words = f"bound of Lemma 13\n(‖M‖²: at most\n{most:.0f} % of it)"
     name_line(right, bound, "bound", QUIET, words, 60, (-8, 18))
-    name_power(right, metrics["width"], 1.5, "dashed: d$^{1.5}$", 40, (9, -12))
+    name_power(right, metrics["width"], 1.5, "d$^{1.5}$", 40, (9, -12))
     for skip, at, away in zip(skips, (9, 34), ((9, 6), (-8, -8)), strict=False):
         rows, look = metrics[metrics["skip"] == skip], TWO.get(skip, OTHER)
         name_line(left, rows, "regularity", look, gamma(skip), at, away)

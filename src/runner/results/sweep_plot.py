@@ -450,7 +450,9 @@ def _draw_panel(
         heights = part["value"].where(np.isfinite(part["value"]), np.inf)
         look.each(axes, x, position(heights))
         medians, dashes = heights.groupby(x).median(), look.dashes if is_number else ""
-        look.line(axes, medians.index, position(medians), markersize=size, linestyle=dashes)
+        drawn_as: Any = {"markersize": size, "linestyle": dashes}
+        drawn_as["zorder"] = 3 - look.width / 10  # a narrow line is seen on a wide one
+        look.line(axes, medians.index, position(medians), **drawn_as)
         if plot.band:
             limits = _limits(part, x)
             edges = [limits[name].where(limits["low"] > -np.inf) for name in ("low", "high")]

@@ -55,11 +55,10 @@ def draw_ranks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
                     look.each(axes, rows["samples"], rows["parameter_norm"])
                 look.line(axes, line.index, line)
                 for N, count in line.iloc[[0, -1]].items() if axes is left else ():
-                    spot: dict = {
-                        "textcoords": "offset points",
-                        "xytext": (0, 12 if rank > 1 else -13),
-                    }
-                    look.name(axes, N, count, str(count), **spot)
+                    if count > 0:
+                        away: dict = {"textcoords": "offset points"}
+                        away |= {"xytext": (0, 12 if rank > 1 else -13)}
+                        look.name(axes, N, count, str(count), **away)
                 ends.append((line.iloc[-1], f"rank {rank}", look))
             name_ends(axes, ends)
     panel(left, "a", f"networks that fit, of {most}", "training points N")

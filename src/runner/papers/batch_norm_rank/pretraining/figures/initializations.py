@@ -147,9 +147,9 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     axes.set(xscale="log", xlim=(0.8, top), ylim=(0, 1.03))
     ticks(axes.xaxis, [2**power for power in range(9) if 2**power <= top])
     near = pd.DataFrame(middles).T.query("rank_bound < @NEAR_ONE")["train_accuracy"]
-    for key in {near.idxmin(), near.idxmax()} if len(near) else ():
+    for up, key in ((13, near.idxmax()), (-14, near.idxmin())) if len(near) else ():
         x, y = middles[key]
-        spot: dict = {"textcoords": "offset points", "xytext": (0, 13)}
+        spot: dict = {"textcoords": "offset points", "xytext": (0, up)}
         (KINDS[KIND_OF.get(key[1], key[1])].look or RANDOM).name(axes, x, y, f"{y:.2f}", **spot)
     panel(axes, "", "training accuracy", "r before training, lower bound of the last layer's rank")
     names = {name.drawn: name for name in KINDS.values()}

@@ -189,9 +189,9 @@ def test_weights_at_chosen_times_are_those_of_a_training_that_ends_there(tmp_pat
         assert not torch.equal(runs[1].weights()[network]["W1"], weights["W1"])
     assert runs[1].modules(at=0).keys() == whole.keys()
     assert "no network was measured at 7" in caplog.text
-    with pytest.raises(InputError, match="no weights at 3: it has those at 0, 1 and the last"):
+    with pytest.raises(InputError, match="no weights at 3, only the last, 0, 1."):
         runs[1].weights(at=3)
-    with pytest.raises(InputError, match="no weights at 1: it has the last"):
+    with pytest.raises(InputError, match="no weights at 1, only the last."):
         runs[0].weights(at=1)
     assert not kept_notes([runs[1]], settings(runs[1], keep_weights=[1]))
     assert kept_notes([runs[1]], settings(runs[1], keep_weights=[2]))

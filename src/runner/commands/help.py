@@ -16,6 +16,7 @@ from runner.core.catalogue import (
     studies,
     title_of,
 )
+from runner.core.choices import kind_of
 from runner.core.errors import InputError, nearest
 from runner.core.settings import Settings
 from runner.core.shell import command
@@ -47,6 +48,7 @@ SHARED = {
 
 FIRST = (
     "scale", "outputs", "device", "threads", "force", "style", "data_folder", "keep_weights",
+    "keep_checkpoint",
 )  # fmt: skip
 """The settings that the help of a study describes. It only names the others."""
 
@@ -187,7 +189,8 @@ def _facts(item: dataclasses.Field, sizes: dict[str, dict[str, Any]]) -> Iterato
         if limits[name] is not None:
             yield f"{words} {limits[name]}"
     if limits["choices"] is not None:
-        yield f"one of {', '.join(limits['choices'])}"
+        of_torch = ", torch.optim:AdamW" * (kind_of(limits["choices"]) == "optimizer")
+        yield f"one of {', '.join(limits['choices'])}{of_torch}"
     if limits["own"]:
         yield "or your function, module:function"
 

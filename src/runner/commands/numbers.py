@@ -1,7 +1,7 @@
 """Measured numbers of runs: columns of `runs list`, the order of its runs, the end of one run."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -12,9 +12,6 @@ from runner.core.errors import InputError, nearest
 from runner.runs.inventory import RunInfo
 from runner.runs.query import listing
 from runner.runs.run import Run
-
-Columns = Mapping[str, Mapping[Path, float]]
-"""Numbers by column and by the run's folder."""
 
 
 def numbers(name: str, infos: Sequence[RunInfo], methods: Sequence[str] = ()
@@ -64,7 +61,7 @@ def require_methods(methods: Sequence[str], known: Sequence[set[str]]) -> None:
 
 def ordered(
     sort: str, infos: Sequence[RunInfo], methods: Sequence[str] = ()
-) -> tuple[list[RunInfo], Columns, str]:
+) -> tuple[list[RunInfo], dict[str, dict[Path, float]], str]:
     """Return runs by the values of a column, the column if it is measured, and a note on it.
 
     Numbers come first, then texts in natural order, then unknown values. sort: a column of the

@@ -31,9 +31,6 @@ from runner.runs.run import CHECKPOINT, OF_CODE, RESULT, Run, UnknownName, read_
 
 Action = Callable[[argparse.Namespace, Path], int]
 
-MOST_LEADING = 10
-"""How many rows the table under a picture has, unless `-n` says so."""
-
 
 def main(arguments: list[str]) -> int:
     """Carry out the action that the first argument names, such as `list`; return the exit status.
@@ -350,7 +347,7 @@ def plot(options: argparse.Namespace, outputs: Path) -> int:
     measured.require_methods(methods, [sweep.only(methods)])
     drawn = sweep.choose(options.x, options.y, options.color, options.band)
     if options.sort:
-        drawn = replace(drawn, board=sweep.board(options.sort, options.n or MOST_LEADING))
+        drawn = replace(drawn, board=sweep.board(options.sort, options.n or 10))
     elif options.n:
         raise InputError(f"-n {options.n}: the table under the picture needs --sort, too")
     if options.csv:
@@ -500,12 +497,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
 
     option = add("list", list_runs, "list all runs, or the chosen ones: parameters, status, time")
     choose(option)
-    option(
-        "--columns",
-        **several,
-        metavar="NAME",
-        help="also these: numbers, as test_mse,rank, or parameters",
-    )
+    option("--columns", **several, metavar="NAME", help="numbers, as test_mse,rank, or parameters")
     lead(option)
     option("--json", action="store_true", help="as JSON with all parameters, for programs")
 

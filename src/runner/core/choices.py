@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeGuard, TypeVar, cast
 
 from runner.core.errors import InputError, nearest
+from runner.core.torch_optimizers import PREFIX, optimizer_class
 
 T = TypeVar("T")
 
@@ -33,7 +34,8 @@ class Datasets(tuple[str, ...]):
 class Names(tuple[str, ...]):
     """The program's names of one kind, such as activations.
 
-    Iteration and `in` also include the names that the user has registered.
+    Iteration and `in` also include the names that the user has registered. An optimizer of torch,
+    `torch.optim:AdamW`, is registered as soon as it is looked for.
     """
 
     kind: str
@@ -54,6 +56,8 @@ class Names(tuple[str, ...]):
         return iter((*super().__iter__(), *REGISTERED.get(self.kind, {})))
 
     def __contains__(self, name: object) -> bool:
+        if self.kind == "optimizer" and isinstance(name, str) and name.startswith(PREFIX):
+            REGISTERED.setdefault("optimizer", {})[name] = optimizer_class(name)
         return name in [*self]
 
     def __add__(self, others: Any) -> "Names":

@@ -54,6 +54,10 @@ class Settings:
         " these epochs or steps, as the study counts, read by run.weights(at=10)",
         False,
     )
+    keep_checkpoint: bool = parameter(
+        "store the last states of the run: the same run with more epochs then goes on from them",
+        False,
+    )
     tracker: str | None = parameter(
         "tracker that also gets every row, in <outputs>/tracking/<tracker>; null: none",
         None,
@@ -74,13 +78,10 @@ class Settings:
         check_fields(self)
         self.folder()
         kept = self.keep_weights
-        if type(kept) is not bool and not (
-            isinstance(kept, list) and all(type(t) in (int, float) and t >= 0 for t in kept)
-        ):
-            raise InputError(
-                f"keep_weights={kept} is neither true, false nor a list of times of the training:"
-                " keep_weights=[0,1,10]"
-            )
+        times: list = kept if isinstance(kept, list) else [] if type(kept) is bool else [None]
+        if not all(type(time) in (int, float) and time >= 0 for time in times):
+            listed = "a list of times of the training: keep_weights=[0,1,10]"
+            raise InputError(f"keep_weights={kept} is neither true, false nor {listed}")
 
     def kept_times(self) -> list[float]:
         """Return the times of a training at which its weights are stored, too."""

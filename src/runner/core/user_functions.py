@@ -64,7 +64,10 @@ def register(kind: str, name: str, function: Callable[..., Any]) -> None:
         taken = f"is {place_of(own[name])}" if name in own else "is one of the program's"
         raise InputError(f"{kind}={name} {taken}: choose another name for {place}")
     own[name] = function
-    places = {kind: {n: place_of(f) for n, f in own.items()} for kind, own in REGISTERED.items()}
+    places = {
+        kind: {n: place_of(f) for n, f in own.items() if n.isidentifier()}
+        for kind, own in REGISTERED.items()
+    }
     os.environ[NAMED] = json.dumps(places)
 
 

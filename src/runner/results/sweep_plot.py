@@ -270,9 +270,8 @@ class Sweep:
         marks = "; ".join(["Lines are medians, dots single replicates", *notes])
         caption = captions.caption(f"{headline} ({self.study})", marks, self.study, self.tables)
         x_column, hue, panel = [*roles, *["line", "number"][len(roles) - 1 :]]
-        return SweepPlot(
-            self.study, name, x_column, hue, panel, points, headline, notes, caption, band
-        )
+        said = headline, notes, caption
+        return SweepPlot(self.study, name, x_column, hue, panel, points, *said, band)
 
 
 def _require_replicates(points: pd.DataFrame, at: list[str]) -> None:
@@ -372,8 +371,8 @@ def draw(plot: SweepPlot) -> style.Picture:
     room |= {"gap": 0.65, "sharey": "none" if values[0] is None else "row"}
     lines = 0 if plot.board is None else len(plot.board) + 1
     if lines:
-        room |= {"height": room["height"] + LINE * lines + 1.05}
-        room |= {"heights": [3.2 - 1.05] * rows + [LINE * lines]}
+        high, of_panel = LINE * lines, room["height"] / rows - 1.05
+        room |= {"height": room["height"] + high + 1.05, "heights": [of_panel] * rows + [high]}
     picture, grid = style.sheet(rows + (lines > 0), columns, **room)
     for letter, axes, (number, value) in zip("abcdefghijklmnop", grid.flat, cells, strict=False):
         _draw_panel(plot, axes, points[points["number"] == number], value, series)

@@ -14,7 +14,7 @@ from runner.runs import lock
 from runner.runs.files import PART
 from runner.runs.folder_names import MARK, NAME, before, old_of
 from runner.runs.inventory import RunInfo, status_of
-from runner.runs.run import RESULT, WRITTEN, read_provenance, read_result, read_values
+from runner.runs.run import RESULT, STATES, WRITTEN, read_provenance, read_result, read_values
 
 LEFT_OVER = ("failed", "dead", "interrupted", "absent")
 """The statuses of the runs that are removed if the user names no status."""
@@ -112,7 +112,7 @@ def _move(paths: list[Path], folder: Path) -> None:
 
 def _others(folder: Path, remove: bool = False) -> list[Path]:
     """Return the files in a folder that no run writes. remove: whether to remove all others."""
-    names = set(WRITTEN)
+    names = set(WRITTEN) | {path.name for path in folder.glob(STATES.format("*"))}
     with suppress(InputError, ImportError):  # the study may no longer exist
         names |= {f"{name}.csv" for name in rows_of(folder.parent.name)}
     with suppress(InputError, KeyError, TypeError):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from runner.core import input_files, progress
@@ -31,7 +31,7 @@ from runner.core.studies import Context, Measured, TrainingConfig
 from runner.core.user_functions import function_at
 from runner.data.datasets import Dataset, load
 from runner.networks import own_calls
-from runner.runs import files, lock, machine, provenance
+from runner.runs import files, lock, longer, machine, provenance
 from runner.runs.checkpoint import Checkpoint
 from runner.runs.files import write_atomically
 from runner.runs.folder_names import MARK, before, old_of
@@ -214,6 +214,12 @@ class _Attempt:
         config, device = self.run.config, self.device
         write_atomically(self.folder / "config.yaml", self.run.config_text())
         self.start = Checkpoint(self.run.folder.name, self.about["code"], device.type)
+        keeps, (_, why_not) = self.settings.keep_checkpoint, longer.by_of(self.run)
+        if keeps and why_not:
+            progress.log.info("keep_checkpoint=true has no effect: %s", why_not)
+        shorter, note = longer.shorter_than(self.run, self.about, {*self.times})
+        shorter = None if self.tracking else shorter  # it gets all rows of a run in their order
+        self.phases = longer.Phases(self.folder, keeps and not why_not, shorter)
         try:
             self._go_on(self.start.read(self.folder / CHECKPOINT))
             before = read_provenance(self.folder)  # the origin of the first attempt stays, too
@@ -235,17 +241,22 @@ class _Attempt:
         self._mark("running")
         begins = "goes on:" if self.start.tables or self.start.state else "starts:"
         progress.log.info("%s %s on %s", begins, self.run, device)
+        if note and not (self.tracking or self.start.state):
+            progress.log.info("it begins %s", note)
+        if shorter:
+            self.about["continues"] = shorter.name
+            at = tuple(map(at_time, self.times))
+            older = load_file(shorter / WEIGHTS) if at else {}
+            self.weights = {n: t for n, t in older.items() if n.startswith(at)} | self.weights
 
     def _compute(self) -> None:
         """Write the rows that the study yields, and the result."""
-        config = self.run.config
-        lent = (Progress, self._checkpoint, self._load_data, self._take)
         try:
-            for row in self.study.run(config, Context(self.device, self.start.state, *lent)):
-                self.require_lock()
-                self.tables.write(row)
-                if self.tracking:
-                    self.tracking.row(row)
+            state = self.start.state
+            while (jump := self._write_rows(state)) is not None:
+                extents = jump.join_tables(self.tables)
+                self.tables.close()
+                self.tables, state = TableWriter(self.folder, extents), jump.state
             written = self.tables.flush()
         finally:
             self.tables.close()
@@ -256,10 +267,27 @@ class _Attempt:
         self._mark("complete")
         tables = {table: asdict(extent) for table, extent in written.items()}
         result = {"status": "complete", "tables": tables} | self._weights()
+        result |= {"phases": states} if (states := self.phases.complete()) else {}
         write_atomically(self.folder / RESULT, _json(result))
         for leftover in (CHECKPOINT, "error.txt"):  # not needed any more
             (self.folder / leftover).unlink(missing_ok=True)
         progress.log.info("complete: %s in %.1f s", self.run, time.monotonic() - self.began)
+
+    def _write_rows(self, state: dict[str, Tensor] | None) -> longer.Jump | None:
+        """Write the rows that the study yields from a state on; None: from the beginning.
+
+        Returns None at the end of the study, or where it goes on from the end of another run.
+        """
+        lent = (Progress, self._checkpoint, self._load_data, self._take)
+        try:
+            for row in self.study.run(self.run.config, Context(self.device, state, *lent)):
+                self.require_lock()
+                self.tables.write(row)
+                if self.tracking:
+                    self.tracking.row(row)
+        except longer.Jump as jump:
+            return jump
+        return None
 
     def _go_on(self, start: Checkpoint) -> None:
         """Resume from a checkpoint. Raises ValueError if it lacks weights that must be stored."""
@@ -268,6 +296,7 @@ class _Attempt:
         if self.settings.keep_weights and (of_times is None or not {*self.times} <= of_times):
             raise ValueError("it has no weights to keep")
         weights = {name: state.pop(name) for name in list(state) if name.startswith(KEPT)}
+        self.phases.restore(state, start.tables)
         if self.settings.keep_weights:
             self.weights = {n.removeprefix(KEPT): t for n, t in weights.items() if n != KEPT}
         self.start = start
@@ -329,9 +358,15 @@ class _Attempt:
 
     def _checkpoint(self, make_state: Callable[[], dict[str, Tensor]]) -> None:
         """Write a checkpoint if the last one is older than `checkpoint_seconds`."""
-        if time.monotonic() - self.saved < self.settings.checkpoint_seconds:
+        is_due = time.monotonic() - self.saved >= self.settings.checkpoint_seconds
+        if not (is_due or self.phases.looks):
             return
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in make_state().items()}
+        if self.phases.looks:
+            self.phases.see(state, self.tables)
+        if not is_due:
+            return
+        state |= self.phases.stored()
         if self.settings.keep_weights:
             state |= {KEPT + name: tensor for name, tensor in self.weights.items()}
             state[KEPT] = torch.tensor([math.inf, *self.times], dtype=torch.float64)

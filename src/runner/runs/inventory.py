@@ -20,6 +20,7 @@ from runner.runs.run import (
     WEIGHTS,
     Run,
     UnknownName,
+    damaged_states,
     hash_of,
     holds,
     is_named_for,
@@ -242,6 +243,8 @@ def _damage(run: Run) -> str | None:
         table_bytes(folder / f"{name}.csv", expected)
     if "weights" in result and not holds(folder / WEIGHTS, result["weights"]):
         return f"{folder / WEIGHTS} is damaged: {AGAIN_BY}"
+    if damaged := damaged_states(folder, result.get("phases", ())):
+        return f"{damaged[0]} is damaged: {AGAIN_BY}"
     others = {path.stem for path in folder.glob("*.csv")} - set(result["tables"])
     if others and (missing := others & set(rows_of(run.config.study))):
         return f"{folder / RESULT} says nothing of {', '.join(sorted(missing))}.csv"

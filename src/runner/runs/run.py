@@ -41,6 +41,9 @@ WEIGHTS = "weights.safetensors"
 """The trained weights, with `keep_weights=true`: `batch/width=64/replicate=0/W1`, ... The names of
 weights at a time of the training begin with the result of `at_time`."""
 
+STATES = "states-{}.pt"
+"""The name of a file with the states of one phase of training: see `runs.longer`."""
+
 AT = re.compile(r"(?:at=(?P<time>[^/]*)/)?(?P<rest>.*)")
 """Pattern of a weight's name: the time of the training if it is not the last, and the rest."""
 
@@ -236,10 +239,10 @@ class Run:
                     networks.setdefault(network, {})[weight] = file.get_tensor(name[0])
         if not networks:
             times = sorted({float(name["time"]) for name in filter(None, names) if name["time"]})
-            kept = f"those at {', '.join(f'{time:.15g}' for time in times)} and " if times else ""
+            listed = "".join(f", {time:.15g}" for time in times)
             raise InputError(
-                f"{self} has no weights at {at}: it has {kept}the last.\n"
-                f"keep_weights=[{at}] force=true computes it again, if the study measures there."
+                f"{self} has no weights at {at}, only the last{listed}."
+                f"\nkeep_weights=[{at}] force=true computes it again, if it is measured there."
             )
         return networks
 
@@ -396,6 +399,13 @@ def holds(path: Path, table: dict[str, Any]) -> bool:
         return _sha256(path, stat.st_size, stat.st_mtime_ns) == table["sha256"]
     except OSError:
         return False
+
+
+def damaged_states(folder: Path, digests: Sequence[str]) -> list[Path]:
+    """Return the files of phases in a run's folder that are absent or do not have these SHA-256."""
+    paths = [folder / STATES.format(index) for index in range(len(digests))]
+    pairs = zip(paths, digests, strict=True)
+    return [path for path, digest in pairs if not path.is_file() or sha256_of(path) != digest]
 
 
 @cache

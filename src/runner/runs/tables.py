@@ -79,6 +79,10 @@ class TableWriter:
         self.digests[table].update(line)
         self.rows[table] += 1
 
+    def sizes(self) -> dict[str, int]:
+        """Return how many bytes were written to each table, by its name."""
+        return {name: file.tell() for name, file in self.files.items()}
+
     def flush(self) -> dict[str, Extent]:
         """Write all rows to the disk; return the extent of each table, by the table's name."""
         for file in self.files.values():

@@ -1,0 +1,1 @@
+"""A finished run can go on: its epochs do not depend on how many follow."""

@@ -125,8 +125,8 @@ def say_collapse(tables: Tables) -> str:
     end = products["layer"].max()
     last = products.loc[products["layer"] == end, "log_ratio"].median()
     return (
-        "Without batch norm skip connections do not save the rank: σ₂/σ₁ falls tenfold in"
-        f" {-end * np.log(10) / last:.0f} layers"
+        "Without batch norm skips do not save the rank: σ₂/σ₁ falls tenfold in"
+        f" {-end * np.log(10) / last:.0f} layers (γ = {strong:g})"
     )
 
 
@@ -135,7 +135,7 @@ def say_moving(tables: Tables) -> str:
 
     Raises NoRows if no network has Gaussian weights.
     """
-    return f"{say_collapse(tables)}, and activations keep moving"
+    return f"{say_collapse(tables)}; activations keep moving"
 
 
 def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:

@@ -238,7 +238,7 @@ def say_also_without(tables: Tables) -> str:
     scaled = [name for name in scaled_products(tables)["branch"].unique() if "L" in name]
     return (
         f"{say_needed(tables)}; without it, residual weights of"
-        f" {' or '.join(sorted(scaled)).replace(' / ', '/')} do"
+        f" {' or '.join(sorted(scaled)).replace(' / ', '/')} avoid rank one"
     )
 
 

@@ -45,6 +45,14 @@ SHARED: dict[str, dict[Any, str | Name]] = {
 """Printed names of values that studies of several papers have. A `names.py` may replace them."""
 
 
+ENDINGS = {
+    "_before": " before training",
+    "_se": " (standard error)",
+    "_sd": " (standard deviation)",
+}
+"""What endings of a column's name mean, as its printed name says."""
+
+
 @dataclass(frozen=True)
 class Names:
     """Printed names of columns, of values by column, and of conditions.
@@ -60,7 +68,8 @@ class Names:
     def column(self, name: str) -> str:
         """Return the printed name of a column, by default with spaces instead of underscores.
 
-        A name `<column>_before` is a measurement before training; its printed name says this.
+        An ending of a name is printed, too: `<column>_before` is a measurement before training,
+        `<column>_se` a standard error, see ENDINGS.
         """
         return self._column(name, lambda found: found.printed)
 
@@ -69,9 +78,10 @@ class Names:
         return self._column(name, lambda found: found.in_rule)
 
     def _column(self, name: str, text: Callable[[Name], str]) -> str:
-        if (found := self.columns.get(name.removesuffix("_before"))) is None:
+        ending = next((end for end in ENDINGS if name.endswith(end)), "")
+        if (found := self.columns.get(name.removesuffix(ending))) is None:
             return name.replace("_", " ")
-        return text(as_name(found)) + (" before training" if name.endswith("_before") else "")
+        return text(as_name(found)) + ENDINGS.get(ending, "")
 
     def entry(self, column: str, value: Any) -> Name | None:
         """Return the name and look of a value in a column; None if `names.py` does not list it.

@@ -157,10 +157,12 @@ def printed(table: pd.DataFrame, study: str) -> str:
 def summary_of(run: Run, summary: pd.DataFrame) -> str:
     """Return the printed summary of a run, and which statistic it has.
 
-    summary: the table that `preview` returns.
+    summary: the table that `preview` returns. Its smallest and largest values are not printed.
     """
     drawn = statistic(load([run]), summary)
-    return "\n".join([printed(summary, run.config.study), *filter(None, [drawn])])
+    ends = [f"{column}{end}" for column in summary for end in ("_low", "_high")]
+    shown = summary.drop(columns=ends, errors="ignore")
+    return "\n".join([printed(shown, run.config.study), *filter(None, [drawn])])
 
 
 MOST_SERIES = 6

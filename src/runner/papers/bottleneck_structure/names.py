@@ -13,7 +13,8 @@ PAPER = Paper(
 
 MEASURES = {
     "parameter_norm": "‖θ‖²",
-    "train_cost": "training cost",
+    "train_cost": "training error",
+    "test_cost": "test error",
     "excess": "‖θ‖² − k L",
     ("example20", "excess"): Name("‖θ‖² − k L", rule="‖θ‖² − 3 L"),
     ("rank_one", "excess"): Name("‖θ‖² − k L", rule="‖θ‖² − L"),

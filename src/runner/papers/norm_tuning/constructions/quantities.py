@@ -89,7 +89,10 @@ def error_with_digits(tables: Tables) -> pd.DataFrame:
     return rows.eval("value = max_abs_error")
 
 
-@quantity("full rank of K (1: yes, 0: no) in the networks of {theorem}", needs={"target_width": 2})
+@quantity(
+    "whether K has full rank (1: yes, 0: no) in the networks of {theorem}",
+    needs={"target_width": 2},
+)
 def full_rank(tables: Tables, theorem: str) -> pd.DataFrame:
     """Return for each network whether its linear systems have full rank: 1 or 0.
 

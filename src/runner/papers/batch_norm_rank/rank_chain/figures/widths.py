@@ -227,7 +227,7 @@ ONE_SIGN = Look(style.GREEN, "v", DASHED)
 
 def say_needed(tables: Tables) -> str:
     """Return the headline: with weights of mean zero, batch norm keeps the rank."""
-    return "With weights of mean zero batch norm keeps the rank"
+    return "With mean-zero weights batch norm keeps the rank"
 
 
 def say_also_without(tables: Tables) -> str:

@@ -120,12 +120,15 @@ def test_it_says_why_it_begins_anew(tmp_path, jumps, caplog, monkeypatch):
     short = rank_collapse(2, tmp_path)
     compute(short)
     compute(rank_collapse(3, tmp_path))
-    assert f"not from {short.folder.name}: it was computed without keep_checkpoint" in caplog.text
+    assert (
+        f"does not go on from {short.folder.name}: it was computed without keep_checkpoint"
+        in caplog.text
+    )
     compute(rank_collapse(1, tmp_path))
     assert "epochs=3" in caplog.text and "it is longer" in caplog.text
     caplog.clear()
     compute(rank_collapse(4, tmp_path, optimizer="adam"))
-    assert "it begins" not in caplog.text, "another optimizer is another run"
+    assert "go on" not in caplog.text, "another optimizer is another run"
     short = rank_collapse(2, tmp_path / "b")
     compute(short, keep_checkpoint=True)
     damaged = short.folder / STATES.format(1)

@@ -242,7 +242,7 @@ class _Attempt:
         begins = "goes on:" if self.start.tables or self.start.state else "starts:"
         progress.log.info("%s %s on %s", begins, self.run, device)
         if note and not (self.tracking or self.start.state):
-            progress.log.info("it begins %s", note)
+            progress.log.info(note)
         if shorter:
             self.about["continues"] = shorter.name
             at = tuple(map(at_time, self.times))

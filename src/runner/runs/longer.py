@@ -245,8 +245,8 @@ def shorter_than(run: Run, about: Mapping[str, Any], wants: set[float]) -> tuple
     if not found:
         return None, ""
     can, _, value, folder, why = max(found)
-    said = f"from the beginning, not from {folder.name}: {why}"
-    return (folder, f"from {folder.name} ({by}={value})") if can else (None, said)
+    said = f"it does not go on from {folder.name}: {why}"
+    return (folder, f"it goes on from {folder.name} ({by}={value})") if can else (None, said)
 
 
 def _why_not(folder: Path, about: Mapping[str, Any], wants: set[float]) -> str:

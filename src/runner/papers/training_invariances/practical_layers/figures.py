@@ -54,10 +54,9 @@ def draw_practice(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     rates, fitted = shown(tables), orders(tables)
     fitted["value"] = fitted["value"].where(fitted["asymptotic"])
     used = {method: look for method, look in OPTIMIZERS.items() if method in set(fitted["method"])}
-    options = {"height": 5.8, "left": 2.6, "top": 0.15, "ratios": [1, 1.4], "sharey": True}
+    options = {"height": 5.6, "left": 2.6, "top": 0.7, "ratios": [1, 1.4], "sharey": True}
     picture, ((left, right),) = sheet(1, 2, **options, beside=True)
-    top = -2.3 if len(used) > 1 else -0.6
-    left.set(xscale="log", xlim=(1e-17, 3), ylim=(len(SHOWN) - 0.4, top), yticks=[])
+    left.set(xscale="log", xlim=(1e-17, 3), ylim=(len(SHOWN) - 0.4, -0.6), yticks=[])
     right.set_xlim(-0.95, 1.75)
     at = {0.0: "0: moved", 1.0: "1: conserved"}
     corners = [MIDDLE, 1.75, 1.75, MIDDLE], [-0.6, -0.6, len(SHOWN), len(SHOWN)]
@@ -84,9 +83,10 @@ def draw_practice(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             right.hlines(y, points.min(), points.max(), of_method.color, linewidth=1.2)
             of_method.line(right, points.median(), y, markersize=6)
     for lane, (method, of_method) in enumerate(used.items() if len(used) > 1 else ()):
-        x, y = (-0.6, 0.4)[lane % 2], (-1.9, -1.25)[lane // 2]
-        of_method.line(right, x, y, markersize=6)
-        of_method.name(right, x + 0.07, y, method, ha="left")
+        x, y = (-0.6, 0.4)[lane % 2], (1.1, 1.045)[lane // 2]
+        above: dict = {"transform": right.get_xaxis_transform()}
+        of_method.line(right, x, y, markersize=6, clip_on=False, **above)
+        of_method.name(right, x + 0.07, y, method, ha="left", **above)
     powers = {1e-16: "10⁻¹⁶", 1e-12: "10⁻¹²", 1e-8: "10⁻⁸", 1e-4: "10⁻⁴", 1: "1"}
     ticks(left.xaxis, powers, [*powers.values()])
     ticks(right.xaxis, sorted(at), [at[x] for x in sorted(at)])

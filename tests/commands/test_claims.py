@@ -19,7 +19,7 @@ def test_every_rule_is_told_before_anything_is_computed(capsys):
     assert "fig4: paper A, study bn_only, scale smoke" in told
     assert "replicates" in told
     for claim in claims_of("fig4", "bn_only"):
-        assert f"      It holds if {claim.printed} ({claim.tests}).\n" in told
+        assert f"      rule: {claim.printed} ({claim.tests})\n" in told
         assert claim.digest not in told
     places = re.findall(r"      in: (\S+)/norm_tuning/bn_only/claims.py:(\d+)\n", told)
     lines = (Path(claims.__file__).parents[1] / "papers/norm_tuning/bn_only/claims.py").open()

@@ -273,3 +273,13 @@ def test_a_slope_of_estimates_has_the_error_of_the_estimates():
 def test_one_width_has_no_exponent():
     table = pd.DataFrame({"replicate": range(5), "size": 8.0, "value": 1.0})
     assert slopes(table, "size", "value", log=True).isna().all()
+
+
+def test_the_extreme_of_a_relation_is_the_least_favorable_number():
+    rows = pd.DataFrame({"replicate": range(3), "value": [1.0, 3.0, np.nan], "error": 0.5})
+    assert Always("<=", 4).extreme(rows) == "at most 3"
+    assert Always(">", 0).extreme(rows) == "at least 1"
+    assert Always("=", 1).extreme(rows) == "3"
+    assert Always("<=", 3).extreme(rows) == "3"
+    assert Always("<=", 4).extreme(rows.assign(error=np.nan)) == ""
+    assert Always("<=", 4).extreme(rows.assign(value=np.nan)) == ""

@@ -22,9 +22,9 @@ def judged(*verdicts: str, kind: str = "paper", **columns) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("table", "scale", "begin", "end"),
     [
-        (judged("holds"), "quick", "✓ holds      statement 0   ", f"   {MEASURED}"),
-        (judged("fails"), "quick", "✗ fails      statement 0   ", f"   {MEASURED}"),
-        (judged("undecided", kind="ours"), "quick", "? undecided  statement 0 (additional)   ",
+        (judged("holds"), "quick", "✓ holds      statement 0\n   ", f"   {MEASURED}"),
+        (judged("fails"), "quick", "✗ fails      statement 0\n   ", f"   {MEASURED}"),
+        (judged("undecided", kind="ours"), "quick", "? undecided  statement 0 (additional)\n   ",
          f"   {MEASURED}; a reason"),
         (judged("undecided", n=0, measured=""), "quick", "? undecided  ", "   a reason"),
         (judged("undecided", n=0, measured=""), "smoke", "? undecided  ", "  statement 0"),

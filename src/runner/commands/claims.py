@@ -40,7 +40,7 @@ def plan(name: str, typed: list[str]) -> str:
     ]
     for claim in claims_of(name, figure.study):
         lines.append(f"  {claim.name}: {claim.statement}  [{claim.attribution}]")
-        lines.append(f"      It holds if {claim.printed} ({claim.tests}).")
+        lines.append(f"      rule: {claim.printed} ({claim.tests})")
         lines.append(f"      in: {_place(claim, figure.study)}")
         lines += [f"      needs: {needed(claim)}"] if claim.needs else []
     return "\n".join(lines)

@@ -234,15 +234,14 @@ class Always:
         The text is empty if there is no number.
         """
         value, error = rows["value"].astype(float), rows.get("error", 0.0)
-        if value.isna().all():
+        is_upper, is_equal = self.relation in ("<", "<="), self.relation == "="
+        badness = (value - self.bound).abs() if is_equal else value - error
+        badness = badness if is_upper or is_equal else -value - error
+        if badness.isna().all():
             return ""
-        is_upper = self.relation in ("<", "<=")
-        if self.relation == "=":
-            found = value[(value - self.bound).abs().idxmax()]
-        else:
-            found = value[(value - error).idxmax() if is_upper else (value + error).idxmin()]
-        words = "" if found == self.bound else "at most " if is_upper else "at least "
-        return short(found) if self.relation == "=" else words + short(found)
+        found = value[badness.idxmax()]
+        words = "" if is_equal or found == self.bound else "at most " if is_upper else "at least "
+        return words + short(found)
 
     def satisfied(self, rows: pd.DataFrame) -> pd.Series:
         """Return for each number 1 if it satisfies the relation, 0 if not, and nan if it is nan."""

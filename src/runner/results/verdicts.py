@@ -20,9 +20,6 @@ MARKS = {
 MOST_CLAIMS = 14
 """The largest number of lines for claims. Claims that do not hold are shown in any case."""
 
-STATEMENT = 72
-"""The column at which measured numbers begin, if the statement is not longer."""
-
 STANDINGS = {
     "pre-registered": "the rule was stored before these numbers",
     "exploratory": "numbers of this seed were known before the rule had its present form",
@@ -31,7 +28,7 @@ STANDINGS = {
 
 
 def lines(judged: pd.DataFrame, path: Path, scale: str) -> list[str]:
-    """Return a line of text for each claim, followed by a summary.
+    """Return one text for each claim, of one or two lines, followed by a summary.
 
     The paper's claims come first. If there are many claims, the least important ones are replaced
     by the path of their file. Without claims the list is empty. judged: the result of
@@ -52,16 +49,16 @@ def lines(judged: pd.DataFrame, path: Path, scale: str) -> list[str]:
 
 
 def line(row: Any, scale: str = "") -> str:
-    """Return a claim's verdict, statement and measured numbers in one line.
+    """Return a claim's verdict and statement, and below it the measured numbers.
 
-    An example is `✓ holds      statement   error: 0.61 (0.55 to 0.72), 8 networks`. For an
-    undecided claim the reason is added. At scale `smoke` the reason is the same for all claims, so
-    only `summary` gives it. row: a row of `claims.judge`.
+    An example is `✓ holds      statement`, and in the next line `error: 0.61 (0.55 to 0.72; bound:
+    below 1; 8 networks)`. For an undecided claim the reason is added. At scale `smoke` the reason
+    is the same for all claims, so only `summary` gives it. row: a row of `claims.judge`.
     """
     begin = f"{MARKS[row.verdict][0]} {row.verdict:<9}  {row.statement}{KINDS[row.kind]}"
     reason = row.note if row.verdict == "undecided" and judges(scale) else ""
     measured = "; ".join(filter(None, [row.measured, reason]))
-    return f"{begin:<{13 + STATEMENT}}   {measured}".rstrip()
+    return f"{begin}\n{'':13}{measured}" if measured else begin
 
 
 def summary(judged: pd.DataFrame, scale: str) -> str:

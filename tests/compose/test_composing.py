@@ -37,6 +37,7 @@ OTHER = {
     "data_folder": "images",
     "tracker": "mlflow",
     "keep_weights": True,
+    "keep_checkpoint": True,
     "objective": "metrics.parameter_norm",
     "style": "paper",
 }

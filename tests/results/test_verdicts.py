@@ -92,4 +92,4 @@ def test_every_kept_figure_has_few_lines_and_none_is_lost():
         said = "\n".join(lines(table, path, "quick"))
         others = table[table["verdict"] != "holds"]
         assert all(statement in said for statement in others["statement"])
-        assert len(said.splitlines()) <= MOST_CLAIMS + 1, path
+        assert len(said.splitlines()) <= 2 * MOST_CLAIMS + 1, path  # a claim has two lines

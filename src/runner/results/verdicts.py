@@ -18,7 +18,7 @@ MARKS = {
 """For each verdict a sign (readable in grey print), the verb in the plural, and a color."""
 
 MOST_CLAIMS = 14
-"""The largest number of lines for claims. Claims that do not hold are shown in any case."""
+"""The largest number of printed claims. Claims that do not hold are shown in any case."""
 
 STANDINGS = {
     "pre-registered": "the rule was stored before these numbers",

@@ -57,6 +57,17 @@ def test_a_share_is_compared_with_any_bound(bound, count):
     assert above.p_fails > 0.05 or count / 13 < bound
 
 
+@pytest.mark.parametrize(("comparison", "needed"), [(Below(0.05), 59), (Above(0.95), 59),
+                                                    (Above(0.04), 1), (Below(0.5), 5)])  # fmt: skip
+def test_so_many_cases_are_needed_for_a_share(comparison, needed):
+    for n in (needed - 1, needed):
+        count = n if isinstance(comparison, Above) else 0
+        numbers = pd.DataFrame({"value": [0.0], "count": [count], "n": [n]})
+        found = comparison.evidence(numbers)
+        assert found.needed == needed
+        assert (verdict([found])[0] == "holds") == (n == needed)
+
+
 def test_a_bound_that_is_no_number_decides_nothing():
     numbers = pd.DataFrame({"value": [1.0], "count": [9], "n": [9], "d": [np.nan]})
     found = Above("1 - 1 / d").evidence(numbers)

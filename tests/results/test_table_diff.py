@@ -11,7 +11,7 @@ from samples import samples
 
 from runner.core.catalogue import rows_of
 from runner.core.studies import Row
-from runner.results.table_diff import ROWS, compare, distances, fault
+from runner.results.table_diff import FEWEST, ROWS, compare, distances, fault
 
 KEPT = {
     "fig4/metrics": "bn_only",
@@ -81,6 +81,24 @@ def test_one_replicate_times_a_billion_is_named(kept):
     names = [name for name in names if (one & (table[name] != 0) & np.isfinite(table[name])).any()]
     own = table.assign(**{name: table[name].where(~one, table[name] * 1e9) for name in names})
     assert beyond(own, table, row_class) == set(names)
+
+
+def in_numbers(table, row_class):
+    """The columns with enough different numbers, none of them too small to tell from rounding."""
+    names = measured(table, row_class, "float")
+    return {n for n in names if table[n][table[n].abs() > 1e-7].nunique() >= FEWEST}
+
+
+def test_all_numbers_times_a_factor_are_named_whatever_their_spread(kept):
+    table, row_class = kept
+    names = in_numbers(table, row_class)
+    own = table.assign(**{name: table[name] * 1.05 for name in names})
+    assert names and beyond(own, table, row_class) == names
+    if "replicate" in row_class.keys:
+        one = table["replicate"] == 0
+        names = in_numbers(table[one], row_class)
+        own = table.assign(**{name: table[name].where(~one, table[name] * 10) for name in names})
+        assert beyond(own, table, row_class) == names
 
 
 def test_errors_times_a_thousand_are_named_and_excuse_nothing(kept):

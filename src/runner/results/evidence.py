@@ -305,7 +305,10 @@ def _test(rows: pd.DataFrame, bound: float | str) -> Evidence:
 
 
 def _contrary(evidence: Evidence) -> Evidence:
-    return replace(evidence, p_holds=evidence.p_fails, p_fails=evidence.p_holds)
+    """Return the evidence for the contrary statement."""
+    is_share = evidence.unit == "share"
+    needed = _cases_needed(1 - evidence.bound) if is_share else evidence.needed
+    return replace(evidence, p_holds=evidence.p_fails, p_fails=evidence.p_holds, needed=needed)
 
 
 def _sign(values: np.ndarray, bound: float) -> Evidence:
@@ -325,11 +328,15 @@ def _binomial(count: int, n: int, bound: float) -> Evidence:
     low = betaincinv(count, n - count + 1, ERROR) if count else 0.0
     high = betaincinv(count + 1, n - count, 1 - ERROR) if count < n else 1.0
     p_holds, p_fails = at_least(count, n, chance), at_least(n - count, n, 1 - chance)
-    needed = int(np.ceil(np.log(ERROR) / np.log(chance))) if 0 < chance < 1 else 1
-    estimate = count / n if n else np.nan
+    estimate, needed = count / n if n else np.nan, _cases_needed(chance)
     return Evidence(
         estimate, float(low), float(high), n, p_holds, p_fails, bound, needed, unit="share"
     )
+
+
+def _cases_needed(chance: float) -> int:
+    """Return how many cases must all agree, if one agrees with this chance under the contrary."""
+    return int(np.ceil(np.log(ERROR) / np.log(chance))) if 0 < chance < 1 else 1
 
 
 def _students(estimate: float, error: float, n: float, bound: float) -> Evidence:

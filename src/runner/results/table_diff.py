@@ -13,6 +13,7 @@ than CHANCE standard errors |
 | point with one row | as a median; the column `<name>_se` is its standard error. An estimate \
 without this column may be off by 100 % |
 | standard error | as a median; its relative error is ERROR_OF_ERROR |
+| all numbers of a column, or of one value of a key | all are multiplied by the same factor |
 | texts, truth values, nan and inf | more rows differ than in two independent draws from the \
 reference, by CHANCE standard errors |
 
@@ -49,6 +50,10 @@ FAR = 100.0
 
 ERROR_OF_ERROR = 1 / 8
 """Relative standard error of a standard error that comes from 32 batches."""
+
+LEAST_FACTOR, SAME_FACTOR, FEWEST = 1e-2, 0.05, 6
+"""At least FEWEST different numbers have one factor if it differs from one by LEAST_FACTOR, and the
+numbers' own factors differ from each other by SAME_FACTOR of this difference."""
 
 COLUMNS = ("column", "equal", "rounding", "differ", "largest", "at", "beyond", "deviation", "where")
 ROWS = "(rows)"
@@ -141,6 +146,9 @@ def _compare_column(name: str, rows: pd.DataFrame, keys: list[str], names: list[
         worst = differences[shares.loc[row].argmax()]
         point = _row_name(rows.loc[row], point_keys if worst.of_point else keys)
         where = f"{point}: {_pair(worst.ours[row], worst.theirs[row])}"
+    if at and _is_number(a) and _is_number(b):
+        factor, text = _one_factor(a, b, rows[keys])
+        share, where = np.maximum(share, factor), where or text
     return _line(name, distance, share, points, at, where)
 
 
@@ -207,6 +215,30 @@ def _compare_numbers(a: pd.Series, b: pd.Series, points: pd.Series, error: pd.Se
         Difference(median_a, median, (median_a - median).abs(), tolerance, of_point=True),
         Difference(a, median, (a - median).abs(), far),
     )
+
+
+def _one_factor(a: pd.Series, b: pd.Series, keys: pd.DataFrame) -> tuple[pd.Series, str]:
+    """Return a `share` above one for numbers that are multiplied by one factor, and where they are.
+
+    The numbers are those of a whole column, or of one value of a key, for example of a replicate.
+    Numbers that rounding may change by a factor are not looked at.
+    """
+    share, text = pd.Series(0.0, b.index), ""
+    is_large = np.isfinite(a) & np.isfinite(b) & (b.abs() > ROUNDING / LEAST_FACTOR)
+    a, b = a[is_large], b[is_large]
+    ratio, everything = a / b, pd.Series("all rows", b.index)
+    for name, key in [("", everything), *keys.loc[is_large].items()]:
+        by = ratio.groupby(key, dropna=False)
+        factor = by.transform("median")
+        apart = (by.transform("max") - by.transform("min")) / (factor - 1).abs()
+        counts = b.groupby(key, dropna=False).transform("nunique")
+        is_one = (apart <= SAME_FACTOR) & (counts >= FEWEST)
+        found = ((factor - 1).abs() / LEAST_FACTOR).where(is_one, 0.0)
+        if not text and (found > 1).any():
+            first = found.idxmax()
+            text = f"{f'{name}={key[first]}' if name else key[first]}: times {factor[first]:.6g}"
+        share.loc[found.index] = np.maximum(share[found.index], found)
+    return share, text
 
 
 def _compare_values(a: pd.Series, b: pd.Series, points: pd.Series) -> Difference:

@@ -28,6 +28,7 @@ from runner.commands.kept import (
     KeptFigure,
     drawn_from,
     kept_folders,
+    read_claims,
     read_csv,
     read_json,
     read_tables,
@@ -40,7 +41,7 @@ from runner.core.folders import at_home, outputs_at, require_readable, require_w
 from runner.core.shell import command
 from runner.core.studies import column_types
 from runner.results import preregistration
-from runner.results.claims import claims_of
+from runner.results.claims import COLUMNS, claims_of
 from runner.results.figure import Figure
 from runner.results.rows import NoRows, Present, Tables
 from runner.results.table_diff import fault
@@ -187,7 +188,7 @@ def judge_all(reference: Path) -> None:
         numbers, changed = ignore_rounding(numbers_judged(folder, tables), before)
         frames.append(numbers)
         any_changed = any_changed or bool(changed)
-        judged, stored = figure.judge(tables), read_csv(folder / "claims.csv")
+        judged, stored = figure.judge(tables), read_claims(folder / "claims.csv", COLUMNS)
         old = stored[stored["standing"] == preregistration.PREREGISTERED]
         same = {*zip(old["claim"], old["digest"], strict=True)}
         stay = [

@@ -1,8 +1,13 @@
 """Damaged files of a run or a figure are named, and the same command writes them again."""
 
+import os
+import re
+
 import pytest
 from in_process import run as run_here
+from PIL import Image
 
+from runner.commands import gallery_data
 from runner.compose.orders import paper_figure
 from runner.results.figure import FILES
 from runner.runs.inventory import problem
@@ -45,13 +50,75 @@ def test_the_command_of_a_run_mends_its_files(made, name, damage, monkeypatch, c
     assert path.read_bytes() == content and problem(path.parent) is None
 
 
+def flip(path):
+    """Change the third byte from which on a digit stands: JSON stays JSON."""
+    content = path.read_bytes()
+    digit = re.search(rb"[2-8]", content).start()
+    path.write_bytes(content[:digit] + b"9" + content[digit + 1 :])
+
+
+@pytest.mark.parametrize("damage", [flip, DAMAGES["gone"], DAMAGES["empty"]])
 @pytest.mark.parametrize("name", ["provenance.json", "run.log"])
-def test_what_only_the_computation_can_write_has_a_hint(made, name):
+def test_what_only_the_computation_can_write_has_a_hint(made, name, damage):
     (path,) = made.glob(f"runs/example20/depths=4-*/{name}")
     content = path.read_bytes()
+    damage(path)
+    said = problem(path.parent)
+    assert said.startswith(str(path)) and said.endswith(": force=true computes the run again")
+    path.write_bytes(content + b"a later line\n" * (name == "run.log"))
+    assert problem(path.parent) is None
+
+
+def pipe(path):
     path.unlink()
-    assert problem(path.parent).endswith(": force=true computes the run again")
+    os.mkfifo(path)
+
+
+def picture(width, height):
+    return lambda path: Image.new("1", (width, height)).save(path)
+
+
+def replaced(old, new):
+    return lambda path: path.write_text(path.read_text().replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("end", "damage", "said"),
+    [
+        *((end, pipe, "it is no regular file")
+          for end in ("body.png", "header.json", "claims.csv", "caption.txt", "provenance.json")),
+        ("body.png", picture(2, 60_000), "it has 2 x 60000 pixels"),
+        ("body.png", picture(60_000, 3_000), "exceeds limit"),
+        ("body.png", lambda path: path.write_text("GIF"), "it has another content"),
+        ("body.png", lambda path: path.write_bytes(path.read_bytes()[:999]), "truncated"),
+        ("claims.csv", replaced(",holds,", ",maybe,"), "its verdict 'maybe' is unknown"),
+        ("claims.csv", replaced(",paper,", ",book,"), "its kind 'book' is unknown"),
+        ("claims.csv", replaced("verdict", "judgment"), "it has no column verdict"),
+        ("claims.csv", lambda path: path.write_text('{"a": 1}\n'), "it has no column claim"),
+        ("provenance.json", lambda path: path.write_text("{}"), "it has no 'seconds'"),
+        ("header.json", replaced('"what": "', '"what": 1, "was": "'), "its texts are no texts"),
+    ],
+)  # fmt: skip
+def test_a_report_names_a_file_that_is_none_of_the_program_and_what_makes_it_again(
+    made, end, damage, said, monkeypatch, capsys
+):
+    monkeypatch.setattr(gallery_data, "figure_names", lambda: [FIGURE])
+    figure = paper_figure(FIGURE, ["scale=smoke", f"outputs={made}"])
+    path = figure.path(end)
+    content = path.read_bytes()
+    damage(path)
+    capsys.readouterr()
+    assert run_here(["report", "scale=smoke", f"outputs={made}"], monkeypatch) == 2
+    first, second = capsys.readouterr().err.splitlines()[-2:]
+    assert first.startswith(f"error: {path} is ") and said in first
+    assert second.strip().startswith(f"runner figures {FIGURE} scale=smoke outputs=")
+    assert second.endswith(" makes it again.") and not figure.is_current()
+    if damage is pipe:
+        assert run_here(["figures", FIGURE, "scale=smoke", f"outputs={made}"], monkeypatch) == 2
+        assert f"{path} is no regular file: remove it" in capsys.readouterr().err
+        path.unlink()
     path.write_bytes(content)
+    assert figure.is_current()
 
 
 def test_a_figure_without_checksums_is_current_while_its_files_exist(made):

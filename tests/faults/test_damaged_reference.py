@@ -105,6 +105,32 @@ def test_the_gallery_names_the_file_and_writes_nothing(kept, tmp_path, file, mon
     assert not list(tmp_path.glob("*.md"))
 
 
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        ("metrics.csv", "a,b\n1,2\n", "it has no column run"),
+        ("metrics.csv", '{"a": 1}\n', "it has no column run"),
+        ("metrics.csv", "{header}\n", "it has no rows"),
+        ("metrics.csv", "{header}\n{texts}\n", "its column depth has texts"),
+        ("shared.json", '{"metrics": 3}', "is not a mapping"),
+        ("claims.csv", "a,b\n1,2\n", "it has no column figure"),
+        ("caption.txt", b"\xff", "can't decode byte"),
+    ],
+)  # fmt: skip
+def test_a_file_of_the_wrong_kind_is_damaged(
+    kept, tmp_path, file, content, said, monkeypatch, capsys
+):
+    path = kept / file
+    header = path.read_text().splitlines()[0]
+    if isinstance(content, str):
+        texts = ",".join("x" for _ in header.split(","))
+        content = content.replace("{header}", header).replace("{texts}", texts).encode()
+    path.write_bytes(content)
+    assert in_process.run(["show", NAME, f"outputs={tmp_path}/out"], monkeypatch) == 2
+    line = capsys.readouterr().err
+    assert f"{path} is damaged (" in line and said in line and "Traceback" not in line
+
+
 @pytest.mark.parametrize("part", [0, 1, 2])
 def test_compressed_tables_and_empty_files_are_damaged_as_well(tmp_path, part):
     (path,) = (REFERENCE / "medium" / LARGE).glob("*.csv.xz")

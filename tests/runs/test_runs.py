@@ -42,7 +42,7 @@ def completed(outputs, **changes) -> Run:
 def test_a_complete_run_holds_its_evidence(tmp_path):
     run = completed(tmp_path)
     names = {path.name for path in run.folder.iterdir()}
-    files = "config.yaml metrics.csv curves.csv provenance.json run.log result.json"
+    files = "config.yaml metrics.csv curves.csv provenance.json run.log result.json sums.json"
     assert names == set(files.split())
     provenance = json.loads((run.folder / "provenance.json").read_text())
     assert provenance["status"] == "complete"

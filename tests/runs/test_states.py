@@ -97,13 +97,14 @@ STATES = [
     *(("provenance.json", content, "provenance.json")
       for content in ("{}", "[]", "{", DEEP, '{"status": "running"}', None, FOLDER, LOOP, DANGLING,
                       '{"status": ["complete"], "code": {}}', '{"status": "comp\\nlete"}')),
-    *(("provenance.json", {"seconds": seconds, "commit": 7, "dirty": 1}, None)
+    *(("provenance.json", {"seconds": seconds, "commit": 7, "dirty": 1}, "is damaged: force=true")
       for seconds in (10**400, float("inf"), "long", True)),
     # tables and log
     *(("metrics.csv", content, "metrics.csv")
       for content in ("", "\x00", -9, None, FOLDER, LOOP, DANGLING)),
     ("curves.csv", None, "curves.csv"),
     ("run.log", None, "run.log is gone"),
+    ("run.log", "\x00", "run.log is damaged: force=true"),
 ]  # fmt: skip
 
 

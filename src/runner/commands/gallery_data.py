@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from runner.commands.kept import KeptFigure, read_csv, read_json
+from runner.commands.kept import KeptFigure, damage_named, read_claims, read_json, read_text
 from runner.core.catalogue import (
     SCALES,
     figure_names,
@@ -28,6 +28,7 @@ from runner.core.catalogue import (
 from runner.core.errors import InputError
 from runner.core.papers import Paper, paper_of
 from runner.core.progress import Progress
+from runner.core.shell import command
 from runner.results.claims import COLUMNS as JUDGED
 from runner.results.claims import MOST_LEFT_OUT
 from runner.results.finishing import found
@@ -42,9 +43,6 @@ COLUMNS = [*JUDGED, "standing"]
 ALL_COLUMNS = [*COLUMNS, "scale", "whose", "is_canonical", "is_main"]
 """The columns of `claims_of`. `whose`, `scale` and `figure` name the result of a claim. `is_main`
 marks the claims of the result that is shown first."""
-
-UNREADABLE = (InputError, OSError, ValueError, KeyError, TypeError, AttributeError)
-"""The errors that damaged files cause."""
 
 
 @dataclass
@@ -71,6 +69,8 @@ class Result:
     picture: Path | None = None
     """The path of the PNG without the header; None if it cannot be drawn."""
     notes: list[str] = field(default_factory=list)
+    again: str = ""
+    """What makes a damaged picture again, for a message."""
 
     @property
     def is_own(self) -> bool:
@@ -217,13 +217,14 @@ def _entries(
 
 def _own_result(outputs: Path, folder: Path, name: str, study: str) -> Result:
     """Return a result of the user. Raises InputError if a file is damaged."""
+    this = command("figures", name, f"scale={folder.name}", outputs=outputs)
+    again = f"{this if name in figure_names() else 'The command of the figure'} makes it again."
     try:
         result = _read("own", name, folder.name, folder, f"{name}.")
         result.words = _words(found(folder / name, "header.json"))
-        result.picture = found(folder / name, "body.png")
-        result.picture.read_bytes()
-    except UNREADABLE as error:
-        raise InputError(f"{folder}: the files of {name} cannot be read ({error!r})") from error
+    except InputError as error:
+        raise InputError(f"{error}\n{again}") from error
+    result.picture, result.again = found(folder / name, "body.png"), again
     runs = [outputs / "runs" / study / run for run in result.runs]
     result.runs = {**result.runs, **_links(outputs, runs)}
     result.files = _links(outputs, [folder / f"{name}.{end}" for end in LINKED])
@@ -236,11 +237,12 @@ def _kept_result(outputs: Path, folder: Path, entry: Entry, draws: bool) -> Iter
     figure = KeptFigure.of(folder, outputs)
     try:
         result = _read("reference", figure.figure, figure.scale, folder)
-        runs = result.about["runs"]
-        other = sum(run.get("code") != code_of(figure.study) for run in runs)
-    except UNREADABLE as error:
-        print(f"{folder}: left out, it cannot be read ({error!r})", file=sys.stderr)
+    except InputError as error:
+        print(f"left out: {error}", file=sys.stderr)
         return
+    runs = result.about["runs"]
+    other = sum(run.get("code") != code_of(figure.study) for run in runs)
+    result.again = "Without it the command draws it again."
     result.words = {"what": entry.full_title.partition(": ")[0], "finding": entry.what}
     result.files = _links(outputs, [*sorted(folder.glob("*.csv*")), folder / "provenance.json"])
     if other:
@@ -258,16 +260,20 @@ def _kept_result(outputs: Path, folder: Path, entry: Entry, draws: bool) -> Iter
 def _read(whose: str, name: str, scale: str, folder: Path, prefix: str = "") -> Result:
     """Return a result with its provenance, claims and caption.
 
-    prefix: the beginning of the files' names. Raises one of UNREADABLE if a file is damaged or
-    lacks something that the pages show.
+    prefix: the beginning of the files' names. Raises InputError if a file is damaged or lacks
+    something that the pages show.
     """
-    about = read_json(folder / f"{prefix}provenance.json")
-    about |= {"seconds": float(about["seconds"]), "command": about["command"]}
-    claims = read_csv(folder / f"{prefix}claims.csv", dtype=str, keep_default_na=False)
+    path = folder / f"{prefix}provenance.json"
+    with damage_named(path):
+        about = read_json(path)
+        about |= {"seconds": float(about["seconds"]), "command": about["command"]}
+        facts = _facts(about["runs"])
+    needed = ("claim", "statement", "verdict", "runs")
+    path = folder / f"{prefix}claims.csv"
+    claims = read_claims(path, needed, dtype=str, keep_default_na=False)
     claims = claims.reindex(columns=COLUMNS, fill_value="")
-    caption = (folder / f"{prefix}caption.txt").read_text().strip()
+    caption = read_text(folder / f"{prefix}caption.txt").strip()
     runs = dict.fromkeys(" ".join(claims["runs"]).split(), "")
-    facts = _facts(about["runs"])
     return Result(name, scale, whose, about, facts, claims, caption, runs, words={})
 
 
@@ -287,8 +293,11 @@ def _facts(runs: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
 
 def _words(path: Path) -> dict[str, str]:
     """Return the texts in the header of a picture."""
-    words = read_json(path)
-    return {"what": words["what"], "finding": words["finding"]}
+    with damage_named(path):
+        words = read_json(path)
+        if not all(isinstance(words[key], str) for key in ("what", "finding")):
+            raise ValueError("its texts are no texts")
+        return {"what": words["what"], "finding": words["finding"]}
 
 
 def _links(outputs: Path, paths: Iterable[Path]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import lzma
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
@@ -12,13 +12,16 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from runner.core.catalogue import figure_study
+from runner.core.catalogue import figure_study, rows_of
 from runner.core.errors import InputError
+from runner.core.studies import Row, column_types
+from runner.results.claims import COLUMNS
 from runner.results.drawing import Header
 from runner.results.figure import Figure, program_of
 from runner.results.finishing import save
 from runner.results.rows import Tables
-from runner.runs.files import write_atomically
+from runner.results.verdicts import KINDS, MARKS, STANDINGS
+from runner.runs.files import read, require_replaceable, write_atomically
 from runner.runs.provenance import REFERENCE
 
 FROM_REFERENCE = "figures-from-reference"
@@ -54,11 +57,15 @@ class KeptFigure(Figure):
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return the stored tables by name."""
-        return read_tables(self.folder)
+        return read_tables(self.folder, rows_of(self.study))
 
     def claims(self) -> pd.DataFrame:
         """Return the stored claims with their verdicts, a row for each claim."""
-        return read_csv(self.folder / "claims.csv", keep_default_na=False)
+        return read_claims(self.folder / "claims.csv", COLUMNS, keep_default_na=False)
+
+    def stored_caption(self) -> str:
+        """Return the stored caption."""
+        return read_text(self.folder / "caption.txt")
 
     def header(self, tables: Tables | None = None, judged: pd.DataFrame | None = None) -> Header:
         """Return the two lines above the picture.
@@ -80,7 +87,8 @@ class KeptFigure(Figure):
         """
         path, words, source = map(self.path, (end, "header.json", "drawn-from"))
         digits = drawn_from(self.folder)
-        is_current = words.exists() and source.exists() and source.read_text() == digits
+        require_replaceable(path, words, source)
+        is_current = words.exists() and source.exists() and source.read_bytes() == digits.encode()
         if is_current and path.exists():
             return path
         tables = self.tables()
@@ -94,15 +102,62 @@ class KeptFigure(Figure):
         return path
 
 
-def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
+def read_tables(
+    folder: Path, rows: Mapping[str, type[Row]] | None = None
+) -> dict[str, pd.DataFrame]:
     """Return the stored tables of a figure, by name. folder: the figure's folder in the reference.
 
+    rows: the classes of the tables' rows; the columns that identify a row must be in the tables.
     Raises InputError if a file is damaged.
     """
     paths = {path.name.partition(".")[0]: path for path in sorted(folder.glob("*.csv*"))}
     paths.pop("claims", None)
-    shared = read_json(folder / "shared.json")
-    return {name: read_csv(path).assign(**shared.get(name, {})) for name, path in paths.items()}
+    shared, tables = read_json(folder / "shared.json"), {}
+    for name, path in paths.items():
+        with damage_named(folder / "shared.json"):
+            columns = {**shared.get(name, {})}
+        with damage_named(path):
+            tables[name] = read_csv(path).assign(**columns)
+            if rows and name in rows:
+                _require_rows(tables[name], rows[name])
+    return tables
+
+
+def _require_rows(table: pd.DataFrame, row_class: type[Row]) -> None:
+    """Raise ValueError unless a table has rows of this class, with numbers where they belong."""
+    require_columns(table, ("run", *row_class.keys))
+    if table.empty:
+        raise ValueError("it has no rows")
+    for name, kind in column_types(row_class).items():
+        if kind is not str and name in table and table[name].dtype.kind not in "iufb":
+            raise ValueError(f"its column {name} has texts")
+
+
+def require_columns(table: pd.DataFrame, columns: Iterable[str]) -> None:
+    """Raise ValueError if a table has no such columns."""
+    if missing := [column for column in columns if column not in table]:
+        raise ValueError(f"it has no column {missing[0]}")
+
+
+KNOWN = {"verdict": {*MARKS}, "kind": {*KINDS}, "standing": {*STANDINGS}}
+"""The texts that columns of judged claims may have."""
+
+
+def read_claims(path: Path, columns: Iterable[str], **options: Any) -> pd.DataFrame:
+    """Return the judged claims in a CSV file, a row for each claim.
+
+    columns: those that the file must have. options: for `pandas.read_csv`. Raises InputError if the
+    file is damaged, or has a verdict, kind or standing that the program does not know.
+    """
+    with damage_named(path):
+        claims = read_csv(path, **options)
+        require_columns(claims, columns)
+        for column, known in KNOWN.items():
+            found = set(claims[column].dropna()) if column in claims else set()
+            if wrong := found - known:
+                raise ValueError(f"its {column} {min(map(str, wrong))!r} is unknown")
+        pd.to_numeric(claims.get("left_out", pd.Series()).replace("", 0))
+    return claims
 
 
 def read_csv(path: Path, **options: Any) -> pd.DataFrame:
@@ -110,8 +165,8 @@ def read_csv(path: Path, **options: Any) -> pd.DataFrame:
 
     options: for `pandas.read_csv`. Raises InputError if the file is damaged.
     """
-    with _damage_named(path):
-        content = path.read_bytes()
+    with damage_named(path):
+        content = read(path)
         content = lzma.decompress(content) if path.suffix == ".xz" else content
         if not content.endswith(b"\n"):  # each written line has an end
             raise ValueError("its last line is cut off")
@@ -120,19 +175,34 @@ def read_csv(path: Path, **options: Any) -> pd.DataFrame:
 
 def read_json(path: Path) -> dict[str, Any]:
     """Return the mapping in a JSON file. Raises InputError if the file is damaged."""
-    with _damage_named(path):
-        content = json.loads(path.read_bytes())
+    with damage_named(path):
+        content = json.loads(read(path))
         if not isinstance(content, dict):
             raise ValueError("it has no keys and values")
         return content
 
 
+def read_text(path: Path) -> str:
+    """Return the content of a text file. Raises InputError if the file is damaged."""
+    with damage_named(path):
+        return read(path).decode()
+
+
+DAMAGED = (
+    lzma.LZMAError, EOFError, OSError, ValueError, LookupError, TypeError, AttributeError,
+    RecursionError,
+)  # fmt: skip
+"""The errors of reading a damaged file, or of using what it holds."""
+
+
 @contextmanager
-def _damage_named(path: Path) -> Iterator[None]:
+def damage_named(path: Path) -> Iterator[None]:
+    """Turn the errors of a block that reads a file into an InputError, which names the file."""
     try:
         yield
-    except (lzma.LZMAError, EOFError, ValueError, RecursionError) as error:
-        why = " ".join(str(error).split())
+    except DAMAGED as error:
+        why = " ".join(str(getattr(error, "strerror", None) or error).split())
+        why = f"it has no {why}" if isinstance(error, KeyError) else why
         raise InputError(f"{path} is damaged ({why}): restore it, or make it again") from error
 
 

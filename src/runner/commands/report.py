@@ -20,9 +20,9 @@ import pandas as pd
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 
-from runner.commands.gallery_data import Entry, claims_of, collect, reason
+from runner.commands.gallery_data import Entry, Result, claims_of, collect, reason
 from runner.core.arguments import key_values
 from runner.core.catalogue import judges, scale_in
 from runner.core.errors import InputError
@@ -31,7 +31,7 @@ from runner.core.papers import Paper
 from runner.core.progress import log_to_terminal
 from runner.results.claims import distinct
 from runner.results.verdicts import MARKS, STANDINGS
-from runner.runs.files import write_atomically
+from runner.runs.files import read, write_atomically
 from runner.runs.provenance import REFERENCE
 
 PAGES = files("runner.commands") / "pages"
@@ -44,6 +44,8 @@ KINDS = {
 """What the pages call each kind of claim. The paper's claims come first."""
 THUMBNAIL = 800
 """The width of a thumbnail in pixels, two for each pixel of the page."""
+LARGEST_PICTURE = 16_383
+"""The largest width and height of a picture in pixels, those of the format WebP."""
 NBSP = "\u00a0"
 """A space at which no line is broken."""
 LETTERS = {"theta": "θ", "Theta": "Θ", "lambda": "λ", "gamma": "γ", "alpha": "α", "sigma": "σ"}
@@ -173,12 +175,13 @@ def pages(entries: list[Entry], **variables: Any) -> Environment:
 def write(entries: list[Entry], folder: Path) -> None:
     """Write all pages of the gallery, and the pictures that they show, into a folder.
 
-    entries: the figures. Raises OSError if a file cannot be written.
+    entries: the figures. Raises OSError if a file cannot be written, and InputError if a picture is
+    damaged.
     """
     pictures = folder / "pictures"
     pictures.mkdir(parents=True, exist_ok=True)
     drawings = {
-        result.stem: _publish(result.picture, pictures / result.stem, result is entry.first)
+        result.stem: _publish(result, pictures / result.stem, result is entry.first)
         for entry in entries
         for result in entry.results
         if result.picture
@@ -194,15 +197,27 @@ def write(entries: list[Entry], folder: Path) -> None:
         write_atomically(folder / name, text.encode())
 
 
-def _publish(picture: Path, stem: Path, small: bool) -> tuple[int, int]:
-    """Copy a picture, with a thumbnail if `small`; return its size in pixels."""
-    content, encoded = picture.read_bytes(), BytesIO()
-    image = Image.open(BytesIO(content))
+def _publish(result: Result, stem: Path, small: bool) -> tuple[int, int]:
+    """Copy a result's picture, with a thumbnail if `small`; return its size in pixels.
+
+    Raises InputError if the picture is damaged.
+    """
+    picture, encoded = Path(result.picture or ""), BytesIO()
+    try:
+        content = read(picture)
+        image = Image.open(BytesIO(content))
+        if max(image.size) > LARGEST_PICTURE:
+            raise ValueError(f"it has {image.width} x {image.height} pixels")
+        if small:
+            thumbnail = image.convert("RGB")
+            thumbnail.thumbnail((THUMBNAIL, image.height), Image.Resampling.LANCZOS)
+            thumbnail.save(encoded, "webp", quality=80)
+    except Exception as error:  # a damaged picture may raise anything
+        why = getattr(error, "strerror", None) or error
+        why = "it has another content" if isinstance(error, UnidentifiedImageError) else why
+        raise InputError(f"{picture} is no picture ({why}).\n{result.again}") from error
     write_atomically(Path(f"{stem}.png"), content)
     if small:
-        thumbnail = image.convert("RGB")
-        thumbnail.thumbnail((THUMBNAIL, image.height), Image.Resampling.LANCZOS)
-        thumbnail.save(encoded, "webp", quality=80)
         write_atomically(Path(f"{stem}.webp"), encoded.getvalue())
     return image.size
 

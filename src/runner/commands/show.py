@@ -76,9 +76,7 @@ def describe(
     require_writable(outputs, outputs / FROM_REFERENCE)
     kept = KeptFigure.of(REFERENCE / scale / figure, outputs)
     picture, caption = (
-        draw_changed(kept, changes)
-        if changes
-        else (kept.picture(), (kept.folder / "caption.txt").read_text())
+        draw_changed(kept, changes) if changes else (kept.picture(), kept.stored_caption())
     )
     largest = " (the largest kept)" if scale == scales[0] and len(scales) > 1 else ""
     lines = [

@@ -38,7 +38,7 @@ from runner.results.rows import Tables
 from runner.results.style import Format, Look, Picture, as_bytes, drawn_in, settle
 from runner.results.united import unite, united_seeds
 from runner.results.verdicts import lines as verdict_lines
-from runner.runs.files import write_atomically
+from runner.runs.files import read, require_replaceable, write_atomically
 from runner.runs.provenance import REFERENCE, fingerprint
 from runner.runs.run import Run, load, stale_note
 from runner.runs.tables import sha256_of
@@ -293,8 +293,9 @@ class Figure:
     def save(self, tables: Tables | None = None) -> pd.DataFrame:
         """Draw the picture, judge the claims and write all FILES; return the judged claims.
 
-        Raises InputError if the style is unknown, or the folder cannot be written.
+        Raises InputError if the style is unknown, or a file cannot be written.
         """
+        require_replaceable(*map(self.path, (*FILES, "sums.json", "provenance.json")))
         tables = self.tables() if tables is None else tables
         judged = self.judge(tables)
         header, caption = self.header(tables, judged), self.caption(tables, judged)
@@ -384,7 +385,7 @@ class Figure:
         """
         keys = ("run", "tables", "stale")
         try:
-            about = json.loads(self.path("provenance.json").read_text())
+            about = json.loads(read(self.path("provenance.json")))
             made = (about["scale"], about["style"], about["program"])
             is_same = made == (self.scale, self.style, program_of(self.figure, self.study))
             sides = (about["runs"], map(describe, self.runs))
@@ -405,7 +406,7 @@ class Figure:
         try:
             if not self.path("sums.json").exists():
                 return all(self.path(end).exists() for end in FILES)
-            return json.loads(self.path("sums.json").read_text()) == self._sums()
+            return json.loads(read(self.path("sums.json"))) == self._sums()
         except (OSError, ValueError):
             return False
 

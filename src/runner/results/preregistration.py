@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from runner.results.verdicts import STANDINGS
-from runner.runs.files import write_atomically
+from runner.runs.files import read, write_atomically
 from runner.runs.run import Run
 
 PREREGISTERED, EXPLORATORY = STANDINGS
@@ -42,7 +42,7 @@ def register(
 def registered(path: Path, runs: Iterable[Run]) -> dict[str, str]:
     """Return the digest of each rule that a file registers for these runs, by the claim's name."""
     with suppress(OSError, ValueError, KeyError, TypeError):
-        content = json.loads(path.read_text())
+        content = json.loads(read(path))
         if content["runs"] == _names(runs):
             return content["rules"]
     return {}

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from runner.core.catalogue import package_of, title_of
-from runner.runs.files import write_atomically
+from runner.runs.files import read, write_atomically
 from runner.runs.run import OVERVIEW, Run
 from runner.runs.tables import sha256_of
 
@@ -32,7 +32,7 @@ def _summary(run: Run) -> str:
     """Return the printed summary of a run. Draw the preview if the folder has no current one."""
     made_of, stored = _made_of(run), run.folder / OVERVIEW
     with suppress(OSError, ValueError, KeyError, TypeError):
-        known = json.loads(stored.read_text())
+        known = json.loads(read(stored))
         if known["made_of"] == made_of and known["drawn"] == _drawn(run):
             return str(known["summary"])
     from runner.results.preview import described, preview, summary_of  # late: matplotlib

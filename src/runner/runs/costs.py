@@ -10,6 +10,7 @@ from typing import Any
 
 from runner.core.progress import duration
 from runner.core.studies import StudyConfig
+from runner.runs.files import read
 from runner.runs.jobs import Job
 from runner.runs.provenance import DRIVER, REFERENCE
 from runner.runs.run import Run, shown_parameters
@@ -143,7 +144,7 @@ def of_reference() -> dict[str, dict[str, Any]]:
     by_name: dict[str, dict[str, Any]] = {}
     for path in REFERENCE.glob("*/*/provenance.json"):
         try:
-            runs = json.loads(path.read_text())["runs"]
+            runs = json.loads(read(path))["runs"]
             by_name |= {run["run"]: run for run in runs if float(run["seconds"]) >= 0}
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             log.info("%s cannot be read (%s): its times are unknown", path, type(error).__name__)

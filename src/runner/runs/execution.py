@@ -35,7 +35,7 @@ from runner.runs import files, lock, longer, machine, provenance
 from runner.runs.checkpoint import Checkpoint
 from runner.runs.files import write_atomically
 from runner.runs.folder_names import MARK, before, old_of
-from runner.runs.run import CHECKPOINT, RESULT, WEIGHTS, Run, at_time, read_provenance
+from runner.runs.run import CHECKPOINT, RESULT, SUMS, WEIGHTS, Run, at_time, read_provenance
 from runner.runs.tables import TableWriter, rows_in, sha256_of
 
 if TYPE_CHECKING:
@@ -268,6 +268,7 @@ class _Attempt:
         tables = {table: asdict(extent) for table, extent in written.items()}
         result = {"status": "complete", "tables": tables} | self._weights()
         result |= {"phases": states} if (states := self.phases.complete()) else {}
+        write_atomically(self.folder / SUMS, _json(self._sums()))
         write_atomically(self.folder / RESULT, _json(result))
         for leftover in (CHECKPOINT, "error.txt"):  # not needed any more
             (self.folder / leftover).unlink(missing_ok=True)
@@ -288,6 +289,17 @@ class _Attempt:
         except longer.Jump as jump:
             return jump
         return None
+
+    def _sums(self) -> dict[str, Any]:
+        """Return lengths and checksums of the files that tell of the computation, by name.
+
+        A line will be added to the log.
+        """
+        sums = {}
+        for path in (self.folder / "provenance.json", self.folder / "run.log"):
+            size = path.stat().st_size
+            sums[path.name] = {"bytes": size, "sha256": sha256_of(path, size)}
+        return sums
 
     def _go_on(self, start: Checkpoint) -> None:
         """Resume from a checkpoint. Raises ValueError if it lacks weights that must be stored."""

@@ -1,4 +1,4 @@
-"""Replace files in one step."""
+"""Read files, and replace them in one step."""
 
 import errno
 import os
@@ -8,8 +8,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from runner.core.errors import InputError
+
 PART = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.part")
 """The name of a file while it is written."""
+
+
+def read(path: Path, size: int = -1) -> bytes:
+    """Return the content of a file.
+
+    size: how many bytes to read, from the beginning; -1: all. Raises OSError if the file cannot be
+    read, or is a folder, a pipe or a device, of which the last two might never end.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    with path.open("rb") as file:
+        return file.read(size)
+
+
+def require_replaceable(*paths: Path) -> None:
+    """Raise InputError if a folder, a pipe or a device has the path of a file to be written."""
+    for path in paths:
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path} is no regular file: remove it")
 
 
 def write_atomically(path: Path, content: bytes) -> None:

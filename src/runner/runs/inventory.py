@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from runner.core.catalogue import natural_order, rows_of, studies
 from runner.core.errors import InputError
@@ -17,6 +18,7 @@ from runner.runs.folder_names import BEFORE, NAME, folder_name, old_of
 from runner.runs.run import (
     OF_CODE,
     RESULT,
+    SUMS,
     WEIGHTS,
     Run,
     UnknownName,
@@ -27,9 +29,10 @@ from runner.runs.run import (
     knobs,
     read_config,
     read_provenance,
+    read_result,
     whose_code,
 )
-from runner.runs.tables import table_bytes
+from runner.runs.tables import sha256_of, table_bytes
 
 AGAIN = ".again"
 """The ending of the folder where version 2.0 computed a complete run again."""
@@ -236,6 +239,14 @@ def problem(folder: Path) -> str | None:
         return f"{folder / RESULT} is damaged"
 
 
+def _begins(path: Path, stored: dict[str, Any]) -> bool:
+    """Return whether a file begins with the stored number of bytes, with their checksum.
+
+    A log may grow. A file that is gone is named elsewhere.
+    """
+    return not path.exists() or sha256_of(path, stored["bytes"]) == stored["sha256"]
+
+
 def _damage(run: Run) -> str | None:
     """Return in words which file of a complete run is damaged; None if none is."""
     result, folder = run.result, run.folder
@@ -245,6 +256,9 @@ def _damage(run: Run) -> str | None:
         return f"{folder / WEIGHTS} is damaged: {AGAIN_BY}"
     if damaged := damaged_states(folder, result.get("phases", ())):
         return f"{damaged[0]} is damaged: {AGAIN_BY}"
+    for name, stored in read_result(folder / SUMS).items() if (folder / SUMS).exists() else ():
+        if not _begins(folder / name, stored):
+            return f"{folder / name} is damaged: {AGAIN_BY}"
     others = {path.stem for path in folder.glob("*.csv")} - set(result["tables"])
     if others and (missing := others & set(rows_of(run.config.study))):
         return f"{folder / RESULT} says nothing of {', '.join(sorted(missing))}.csv"

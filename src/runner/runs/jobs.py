@@ -14,7 +14,7 @@ from runner.core.folders import require_writable
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig
 from runner.runs import lock
-from runner.runs.files import write_atomically
+from runner.runs.files import read, write_atomically
 from runner.runs.folder_names import old_of
 from runner.runs.run import Run
 
@@ -134,7 +134,7 @@ class Attempt:
         with suppress(OSError, IndexError):
             text = run.folder / "error.txt"
             if text.stat().st_mtime >= self.begun and run.status() == "failed":
-                return text.read_text().splitlines()[-1]
+                return read(text).decode(errors="replace").splitlines()[-1]
         return ""
 
     def _result(self) -> tuple[int, int, Path | None] | None:

@@ -27,6 +27,7 @@ from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig, TrainingConfig
 from runner.core.user_functions import place_of
+from runner.runs import files
 from runner.runs.files import write_atomically
 from runner.runs.folder_names import MARK, NAME, UNNAMED, folder_name, old_of, readable, with_hash
 from runner.runs.provenance import code_of
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     import torch
 
 RESULT, CHECKPOINT = "result.json", "checkpoint.safetensors"
+
+SUMS = "sums.json"
+"""Lengths and checksums of `provenance.json` and of the beginning of `run.log`."""
 
 WEIGHTS = "weights.safetensors"
 """The trained weights, with `keep_weights=true`: `batch/width=64/replicate=0/W1`, ... The names of
@@ -55,7 +59,7 @@ def at_time(time: float) -> str:
 
 WRITTEN = {RESULT, CHECKPOINT, WEIGHTS, "config.yaml", "provenance.json", "run.log", "error.txt"}
 OVERVIEW = "overview.json"
-WRITTEN |= {"overview.png", "overview.txt", OVERVIEW, MARK}
+WRITTEN |= {"overview.png", "overview.txt", OVERVIEW, MARK, SUMS}
 """The files that a run writes in addition to its tables."""
 
 LONGEST_KEY = 120
@@ -316,7 +320,7 @@ def read_values(path: Path) -> dict[Any, Any]:
     Raises InputError if the file does not exist, is not valid YAML, or is not a mapping.
     """
     try:
-        values = yaml.safe_load(path.read_bytes())
+        values = yaml.safe_load(files.read(path))
     except (OSError, yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read ({type(error).__name__})") from error
     if not isinstance(values, dict):
@@ -362,7 +366,7 @@ def whose_code(provenance: dict[str, Any], config: StudyConfig) -> str:
 def read_provenance(folder: Path) -> dict[str, Any]:
     """Return the content of a folder's `provenance.json`, or `{}` if it cannot be read."""
     try:
-        content = json.loads((folder / "provenance.json").read_bytes())
+        content = json.loads(files.read(folder / "provenance.json"))
     except (OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
@@ -371,7 +375,7 @@ def read_provenance(folder: Path) -> dict[str, Any]:
 def read_result(path: Path) -> dict[str, Any]:
     """Return the content of a `result.json`. Raises InputError if it cannot be read."""
     try:
-        return json.loads(path.read_bytes())
+        return json.loads(files.read(path))
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(
             f"{path} cannot be read ({error}).\nRun it again with force=true."

@@ -14,6 +14,7 @@ import pandas as pd
 
 from runner.core.errors import InputError
 from runner.core.studies import Row, column_types
+from runner.runs import files
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,7 @@ def sha256_of(path: Path, size: int = -1) -> str:
     size: how many bytes to use, from the beginning; -1: all. Raises OSError if the file cannot be
     read.
     """
-    with path.open("rb") as file:
-        return hashlib.sha256(file.read(size)).hexdigest()
+    return hashlib.sha256(files.read(path, size)).hexdigest()
 
 
 class TableWriter:
@@ -142,7 +142,7 @@ def table_bytes(path: Path, expected: dict[str, Any]) -> bytes:
     expected: the table's entry in `result.json`. Raises InputError as `read_table` does.
     """
     try:
-        content = path.read_bytes()
+        content = files.read(path)
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror})") from error
     if hashlib.sha256(content).hexdigest() != expected["sha256"]:

@@ -18,10 +18,22 @@ Importing this package loads neither torch nor matplotlib.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from runner.api import Figure, add_studies, figure, load, plot, register, run, sweep, tables
+    from runner.api import (
+        Figure,
+        add_studies,
+        figure,
+        load,
+        own_file,
+        plot,
+        register,
+        run,
+        sweep,
+        tables,
+    )
 
 __all__ = [
-    "Figure", "add_studies", "figure", "load", "plot", "register", "run", "sweep", "tables",
+    "Figure", "add_studies", "figure", "load", "own_file", "plot", "register", "run", "sweep",
+    "tables",
 ]  # fmt: skip
 
 

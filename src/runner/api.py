@@ -7,9 +7,11 @@ computed again. A bar shows the progress of a run on a terminal or in a notebook
 else is printed, and the backend of matplotlib does not change.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
+from types import FrameType
 from typing import Any, TypeVar
 
 import matplotlib.figure
@@ -24,12 +26,14 @@ from runner.core.errors import InputError, RunFailed
 from runner.results import figure as results
 from runner.results import sweep_plot
 from runner.results.style import drawn_in
+from runner.runs import own_files
 from runner.runs import run as stored
-from runner.runs.provenance import REFERENCE
+from runner.runs.provenance import REFERENCE, code_of
 from runner.runs.run import Run
 
 __all__ = [
-    "Figure", "add_studies", "figure", "load", "plot", "register", "run", "sweep", "tables",
+    "Figure", "add_studies", "figure", "load", "own_file", "plot", "register", "run", "sweep",
+    "tables",
 ]  # fmt: skip
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -65,6 +69,25 @@ def register(kind: str, name: str) -> Callable[[Method], Method]:
         return method
 
     return decorate
+
+
+def own_file(name: str) -> Path:
+    """Return the path of a file beside your module; its content then counts as code of the module.
+
+        directions = np.load(runner.own_file("directions.npy"))
+
+    If the file changes, runs with the module's methods become stale. name: the name of the file,
+    written out, or its path from the folder of the module.
+
+    Raises InputError if there is no such file, or the name is not written out.
+    """
+    frame: FrameType | None = sys._getframe()
+    while frame and frame.f_globals.get("__name__") == __name__:
+        frame = frame.f_back
+    path, is_changed = own_files.handed_out(name, frame.f_globals if frame else {})
+    if is_changed:
+        code_of.cache_clear()
+    return path
 
 
 def run(study: str, **keys: Any) -> Run:

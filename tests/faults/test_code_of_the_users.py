@@ -4,6 +4,7 @@ import sys
 from importlib import metadata
 from importlib.machinery import PathFinder
 
+import numpy as np
 import pytest
 from stopped import interrupted
 
@@ -11,7 +12,7 @@ from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.user_functions import function_at
 from runner.papers.training_invariances.low_rank_training.config import LowRankTraining
-from runner.runs import inventory, provenance
+from runner.runs import inventory, own_files, provenance
 from runner.runs.execution import execute
 from runner.runs.provenance import fingerprint
 from runner.runs.run import Run, kept_notes
@@ -40,6 +41,7 @@ def forget():
     provenance._bases.cache_clear()
     provenance._is_installed.cache_clear()
     provenance.code_of.cache_clear()
+    own_files._digests.clear()
 
 
 def write(home, files):
@@ -130,6 +132,51 @@ def test_what_is_not_pythons_is_named(home, text):
     write(home, {"mine_x": "def f(t):\n    import helper_x\n", "helper_x": text})
     with pytest.raises(InputError, match="helper_x cannot be read"):
         code("mine_x")
+
+
+READS = """
+import numpy as np
+import runner
+
+TABLE = np.load(runner.own_file("table.npy"))
+
+
+def f(tensors):
+    return float(TABLE.sum())
+"""
+
+
+def test_a_file_that_the_users_module_reads_is_code(home):
+    write(home, {"mine_x": READS})
+    without = code("mine_x")
+    with pytest.raises(InputError, match=r"own_file finds no file .*table\.npy"):
+        function_at("mine_x:f")
+    found = []
+    for value in (1.0, 2.0, 1.0):
+        np.save(home / "table.npy", [value])
+        found.append(code("mine_x"))
+    assert found[0] == found[2] != found[1] and without not in found
+    assert function_at("mine_x:f")({}) == 1.0
+    np.save(home / "table.npy", [2.0])
+    assert fingerprint(set(), ["mine_x"]) == found[0], "what the module has read counts"
+    del sys.modules["mine_x"]
+    assert function_at("mine_x:f")({}) == 2.0 and fingerprint(set(), ["mine_x"]) == found[1]
+
+
+def test_the_name_of_a_file_is_written_out(home):
+    write(home, {"mine_x": "import runner\nname = 'a.npy'\nx = runner.own_file(name)\n"})
+    np.save(home / "a.npy", [1.0])
+    with pytest.raises(
+        InputError, match=r'write the name of the file itself, own_file\("a\.npy"\)'
+    ):
+        function_at("mine_x:f")
+    with pytest.raises(InputError, match="works in a file that Python can import"):
+        own_files.handed_out("a.npy", {})
+
+
+def test_the_program_is_no_code_of_a_module_that_imports_it(home):
+    write(home, {"mine_x": "import runner\nfrom runner import register\nf = len\n"})
+    assert not [name for name in provenance.covered(set(), ["mine_x"]) if name != "mine_x"]
 
 
 SIZES = {"samples": 20, "epochs": 4, "width": 3, "replicates": 1, "measure": "mine_x:f"}

@@ -238,3 +238,38 @@ def test_a_class_that_is_no_architecture_is_refused_when_it_is_registered(networ
     with pytest.raises(InputError, match=f"^architecture=own_net.*{said}"):
         register("architecture", "own_net", network)
     assert "own_net" not in choices.REGISTERED.get("architecture", {})
+
+
+HIDDEN = {
+    "map": (lambda self, x: self.first(x), r"hidden\(x\) returned \(3, 4, 1, 1\), not \(3, 4\)"),
+    "width": (lambda self, x: x.flatten(1), r"hidden\(x\) returned \(3, 2\), not \(3, 4\)"),
+    "one sample": (
+        lambda self, x: self.first(x).flatten(1)[:1],
+        r"returned \(1, 4\), not \(3, 4\)",
+    ),
+    "None": (lambda self, x: None, "returned an object of type NoneType, not"),
+    "array": (lambda self, x: np.zeros((3, 4)), "returned float64, not torch.float32"),
+    "dtype": (lambda self, x: self.first(x).flatten(1).double(), "returned torch.float64, not"),
+}
+
+
+@pytest.mark.parametrize("wrong", HIDDEN)
+def test_the_last_hidden_layer_of_an_architecture_is_checked(wrong):
+    hidden, said = HIDDEN[wrong]
+    network = mine.small_network(hidden)
+    register("architecture", "own_net", network)
+    register("architecture", "own_net", network)  # again, as a module that is imported twice
+    with pytest.raises(InputError, match=f"^architecture=own_net: .*{said}"):
+        network(2, 5, "none", 1.0)(torch.randn(3, 2, 1, 1))
+
+
+def test_an_architecture_has_a_classifier_and_a_right_one_is_not_changed():
+    network = mine.small_network(lambda self, x: self.first(x).flatten(1))
+    x = torch.randn(3, 2, 1, 1)
+    module = network(2, 5, "none", 1.0)
+    before = module(x)
+    register("architecture", "own_net", network)
+    assert torch.equal(module(x), before)
+    del module.classifier
+    with pytest.raises(InputError, match=r"Small has no linear layer self\.classifier"):
+        module.hidden(x)

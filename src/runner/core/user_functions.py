@@ -5,6 +5,7 @@ import inspect
 import json
 import os
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from runner.core.choices import KINDS, REGISTERED
@@ -63,6 +64,8 @@ def register(kind: str, name: str, function: Callable[..., Any]) -> None:
     if name in KINDS[kind] and (name not in own or place_of(own[name]) != place):
         taken = f"is {place_of(own[name])}" if name in own else "is one of the program's"
         raise InputError(f"{kind}={name} {taken}: choose another name for {place}")
+    if kind == "architecture":
+        _check_hidden(f"architecture={name}", function)
     own[name] = function
     places = {
         kind: {n: place_of(f) for n, f in own.items() if n.isidentifier()}
@@ -89,6 +92,28 @@ def _require_architecture(what: str, place: str, function: Callable[..., Any]) -
         raise InputError(
             f"{what} is called with ({', '.join(NETWORK)}), not as {function.__name__}{signature}"
         ) from error
+
+
+def _check_hidden(what: str, network: Any) -> None:
+    """Let a user's class check, whenever it is called, what its last hidden layer returns."""
+    hidden = getattr(network.hidden, "unchecked", network.hidden)
+
+    @wraps(hidden)
+    def checked(self: Any, x: Any) -> Any:
+        result = hidden(self, x)
+        if not hasattr(self, "classifier"):
+            raise InputError(f"{what}: {network.__name__} has no linear layer self.classifier")
+        shape = getattr(result, "shape", None)
+        d = getattr(self.classifier, "in_features", None if shape is None else shape[-1])
+        if shape != (len(x), d):
+            found = f"an object of type {type(result).__name__}" if shape is None else tuple(shape)
+            raise InputError(f"{what}: hidden(x) returned {found}, not ({len(x)}, {d})")
+        if result.dtype != x.dtype:
+            raise InputError(f"{what}: hidden(x) returned {result.dtype}, not {x.dtype}")
+        return result
+
+    checked.unchecked = hidden  # type: ignore[attr-defined]
+    network.hidden = checked
 
 
 def register_as_parent() -> None:

@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_info
 
 from runner.core.catalogue import package_of
 from runner.core.errors import InputError
+from runner.runs import own_files
 from runner.runs.what_counts import imports, written
 
 if TYPE_CHECKING:
@@ -184,7 +185,8 @@ def covered(modules: set[str], others: Iterable[str] = ()) -> dict[str, str]:
     """Return the code of modules and of everything that they import, by name of the module.
 
     modules: their full names. others: further modules, which may be in installed packages. Imports
-    within functions and imports of imported modules count, too. Layout, comments and texts for
+    within functions and imports of imported modules count, too, and so do the files that the user's
+    modules name (`own_files`), by their SHA-256. Layout, comments and texts for
     people (`what_counts` lists them) are removed. If a user's module imports an installed package,
     the package's version replaces its code. Raises InputError if a given module is missing, or a
     module is not valid Python.
@@ -215,6 +217,8 @@ def covered(modules: set[str], others: Iterable[str] = ()) -> dict[str, str]:
         try:
             texts[name] = written(text)
             imported = sorted(imports(package, text))
+            for own in own_files.names_in(text) if root != "runner" else ():
+                texts[f"{name}: {own}"] = own_files.digest_of(folder / own)
         except (SyntaxError, ValueError, RecursionError) as error:
             raise InputError(f"{name} cannot be read: {error}") from error
         waiting += [

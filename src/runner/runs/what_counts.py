@@ -11,6 +11,8 @@ from importlib.util import resolve_name
 from typing import Any
 
 MODULES = {
+    "runner": "has the functions of runner.api",
+    "runner.api": "gives the user's methods a name, and notebooks what commands do",
     "runner.core.errors": "words the message for a wrong input",
     "runner.core.user_functions": "imports a function of the user's, whose own module counts",
     "runner.core.choices": "lists the names that a parameter accepts, and finds their functions",

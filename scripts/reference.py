@@ -25,6 +25,7 @@ from runner.commands.claims import rules
 from runner.commands.compare import canonical_figure
 from runner.commands.kept import (
     FROM_REFERENCE,
+    STORED,
     KeptFigure,
     drawn_from,
     kept_folders,
@@ -41,7 +42,7 @@ from runner.core.folders import at_home, outputs_at, require_readable, require_w
 from runner.core.shell import command
 from runner.core.studies import column_types
 from runner.results import preregistration
-from runner.results.claims import COLUMNS, claims_of
+from runner.results.claims import claims_of
 from runner.results.figure import Figure
 from runner.results.rows import NoRows, Present, Tables
 from runner.results.table_diff import fault
@@ -188,7 +189,7 @@ def judge_all(reference: Path) -> None:
         numbers, changed = ignore_rounding(numbers_judged(folder, tables), before)
         frames.append(numbers)
         any_changed = any_changed or bool(changed)
-        judged, stored = figure.judge(tables), read_claims(folder / "claims.csv", COLUMNS)
+        judged, stored = figure.judge(tables), read_claims(folder / "claims.csv", STORED)
         old = stored[stored["standing"] == preregistration.PREREGISTERED]
         same = {*zip(old["claim"], old["digest"], strict=True)}
         stay = [

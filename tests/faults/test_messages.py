@@ -1,5 +1,10 @@
 """What is said of an argument, a file or a name that cannot be used: one line about this thing."""
 
+import io
+import shlex
+import subprocess
+import tarfile
+
 import numpy as np
 import pytest
 from in_process import check_only
@@ -7,6 +12,7 @@ from in_process import check_only
 from runner.core import catalogue
 from runner.core.errors import InputError
 from runner.core.input_files import sha256_of
+from runner.data import cifar
 from runner.data.own_images import load
 
 SAID = [
@@ -107,3 +113,20 @@ def test_channels_that_may_be_first_or_last_are_refused(shape, tmp_path):
     with pytest.raises(InputError, match="channels may be the second axis or the last") as error:
         read(tmp_path / "a.npz", images=images, labels=LABELS)
     assert "\n" not in str(error.value) and str((24, *shape)) in str(error.value)
+
+
+def test_files_of_cifar_under_other_names_in_the_archive_are_unpacked_as_the_message_says(tmp_path):
+    members = {
+        f"{cifar.FOLDER}/{name}": bytes([1] * cifar.RECORD) for name in cifar.TRAIN + cifar.TEST
+    }
+    with tarfile.open(tmp_path / "cifar.tar.gz", "w:gz") as archive:
+        for name, content in members.items():
+            entry = tarfile.TarInfo(f"./{name}")
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    source = {"url": "", "files": [{"name": "cifar.tar.gz", "checksum": ""}]}
+    with pytest.raises(InputError) as error:
+        cifar.files(source, tmp_path)
+    told = str(error.value).rpartition("unpack it: ")[2]
+    subprocess.run(shlex.split(told), check=True)
+    assert [file.content for file in cifar.files(source, tmp_path)] == [*members.values()]

@@ -28,6 +28,10 @@ FROM_REFERENCE = "figures-from-reference"
 """The folder for pictures of the reference, within the folder of outputs."""
 
 
+STORED = (*COLUMNS, "standing")
+"""The columns of stored claims."""
+
+
 def kept_folders(reference: Path) -> list[Path]:
     """Return the folders of all figures in the reference, `<reference>/<scale>/<figure>`."""
     return sorted(path.parent for path in reference.glob("*/*/claims.csv"))
@@ -61,7 +65,7 @@ class KeptFigure(Figure):
 
     def claims(self) -> pd.DataFrame:
         """Return the stored claims with their verdicts, a row for each claim."""
-        return read_claims(self.folder / "claims.csv", COLUMNS, keep_default_na=False)
+        return read_claims(self.folder / "claims.csv", STORED, keep_default_na=False)
 
     def stored_caption(self) -> str:
         """Return the stored caption."""

@@ -57,7 +57,10 @@ def read_archive(path: Path) -> list[File]:
                 if content := archive.extractfile(member):  # never None for a regular file
                     members[member.name] = File(where, content.read())
     if missing := [name for name in wanted if name not in members]:
-        raise InputError(f"{path} is not the archive of CIFAR-10: it has no {missing[0]}")
+        raise InputError(
+            f"{path} has no {missing[0]}, as the archive of CIFAR-10 has.\nIf its files are there"
+            f" under other names (./{missing[0]}), unpack it: tar -xf {path} -C {path.parent}"
+        )
     return [members[name] for name in wanted]
 
 

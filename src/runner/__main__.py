@@ -60,7 +60,7 @@ def main() -> int:
         finally:
             print(end="", flush=True)  # fails here at the latest if the reader has ended
     except (InputError, RunFailed) as error:
-        if not any(word.startswith("--info") for word in sys.argv):  # which logs as much as verbose
+        if any("hydra.verbose" in word for word in sys.argv):  # --info logs as much
             show_traceback()
         print(f"error: {error}", file=sys.stderr)
         return 1 if isinstance(error, RunFailed) else 2

@@ -142,7 +142,7 @@ def test_a_damaged_idx_file_is_refused_by_name(tmp_path, name, content, message)
         ({"content": b"\x0b" * RECORD}, "data_batch_1.bin holds the label 11"),
         ({"link": f"{FOLDER}/{TEST[0]}"}, "test_batch.bin is not a file"),
         (lambda whole: whole[:2000], "cifar.tar.gz is damaged"),
-        (lambda whole: archive({"README": b""}), f"gz .* has no {FOLDER}/data_batch_1.bin"),
+        (lambda whole: archive({"README": b""}), f"gz has no {FOLDER}/data_batch_1.bin"),
     ],
 )
 def test_a_damaged_cifar_archive_is_refused_by_name(tmp_path, change, message):

@@ -3,6 +3,7 @@
 `make test` tries thirty, `make test-more` three hundred, or as many as COMMANDS says.
 """
 
+import logging
 import os
 import random
 import signal
@@ -10,6 +11,7 @@ import signal
 import in_process
 import pytest
 
+from runner.commands import runs
 from runner.core.catalogue import configs, figure_names
 from runner.core.settings import Settings
 
@@ -18,8 +20,8 @@ SECONDS = 15
 """Longest time of one command."""
 
 STUDIES, FIGURES = sorted(configs()), figure_names()
-SAFE = {"outputs", "data_folder", "tracker"}
-"""Keys whose values would write somewhere."""
+SAFE = {"outputs"}
+"""The key whose values may name a folder elsewhere."""
 KEYS = {
     study: sorted({*config.__dataclass_fields__, *Settings.__dataclass_fields__} - SAFE)
     for study, config in configs().items()
@@ -36,17 +38,30 @@ WORDS = [
     "depths[0]=8", "hydra.verbose=1", "hydra/launcher=joblib", "grids=3", "grids.smoke=[3]",
     "a.b=1", "size=3", "schema=3", "experiment=x", "source=3", "hydra/sweeper=basic",
 ]  # fmt: skip
-ENDS = [[]] * 6 + [["-m"], ["--cfg", "job"], ["--help"], ["--columns"]]
-OPTIONS = [
-    ["--study", "x"], ["--study", ""], ["--status", "complete"], ["--status", "x"],
-    ["--where", "depth==8"], ["--where", "="], ["--table", "x"], ["--x", "depth"], ["--y", "x"],
-    ["--stale"], ["--csv"], ["--latex"], ["--mean"], ["1"], ["outputs="], ["bn_only"],
+ENDS = [[]] * 9 + [
+    ["-m"], ["--cfg", "job"], ["--cfg=all", "--resolve"], ["--package", "x", "--cfg", "job"],
+    ["--info=all"], ["-i=all"], ["--info=x"], ["--help"], ["--help", "all"], ["--columns"],
+    ["--config-dir", "x"], ["--config-name", "x"], ["-sc", "query=bash"], ["--redraw"],
 ]  # fmt: skip
+ACTIONS = {name: parser._actions[1:] for name, parser in runs._parsers()[1].items()}
+"""The arguments of each action of `runner runs`, without its help."""
+OPTIONS = [["1"], ["outputs="], ["bn_only"], ["--help"], ["-x"], ["x.csv"], ["outputs=x"]]
+ASKED = [
+    "x", "", "complete", "dead", "depth==8", "width > 1", "=", "seed=", "depth", "test_mse",
+    "metrics", "bn_only", "example20", "test_mse,width", "a.png", "a.txt", "1", "-1", "\0", "é",
+    "__import__('os')", "seconds.x", "@a", "method", "seed in [0]", "a" * 300,
+]  # fmt: skip
+"""Values of the options of `runner runs`."""
 OTHERS = [
-    ["show"], ["claims"], ["figures"], ["compare"], ["new"], ["fig4"], ["x"],
-    ["report", "x"],
+    ["show"], ["claims"], ["figures"], ["figures", "--dry-run"], ["figures", "-m"],
+    ["figures", "--redraw"], ["compare"], ["new"], ["new", "study"], ["fig4"], ["x"],
+    ["report", "x"], ["--version"],
 ]  # fmt: skip
-MORE = ["fig44", "scale=smoke", "scale=x", "seed=x", "--help", "-x", "", "=", "x=1", "~a"]
+MORE = [
+    "fig44", "scale=smoke", "scale=x", "seed=x", "--help", "-x", "", "=", "x=1", "~a", "style=x",
+    "size=1", "size=0x9", "series=[", "where=q", "header=x", "out=a.doc", "scale=medium", "é",
+    "outputs=x", "--package", "fig5", "conserved", "bottleneck-example20", "rank-vgg",
+]  # fmt: skip
 
 
 def computing(draw: random.Random) -> list[str]:
@@ -62,9 +77,16 @@ def computing(draw: random.Random) -> list[str]:
 
 def on_runs(draw: random.Random) -> list[str]:
     """Return a command about stored runs."""
-    action = draw.choice(["list", "check", "diff", "export", "plot", "clean", "x", "--json"])
-    options = draw.sample(OPTIONS, draw.randrange(4))
-    return ["runs", action, *(word for words in options for word in words)]
+    action = draw.choice([*ACTIONS, "x", "--json"])
+    known = ACTIONS.get(action) or ACTIONS[draw.choice([*ACTIONS])]
+    words = ["runs", action]
+    for _ in range(draw.randrange(4)):
+        option = draw.choice(known)
+        is_known = option.option_strings and draw.random() < 0.8
+        words += [draw.choice(option.option_strings)] if is_known else draw.choice(OPTIONS)
+        if is_known and option.nargs != 0:
+            words.append(draw.choice(ASKED))
+    return words
 
 
 def other(draw: random.Random) -> list[str]:
@@ -84,6 +106,7 @@ def test_no_command_ends_in_a_traceback(commands, monkeypatch, capsys, outputs):
     for _ in range(commands):
         words = draw.choice([computing] * 6 + [on_runs] * 3 + [other])(draw)
         signal.alarm(SECONDS)
+        monkeypatch.setattr(logging.getLogger(), "level", logging.WARNING)  # an --info before
         try:
             code = in_process.check_only(words, monkeypatch)
         except BaseException as error:

@@ -54,11 +54,19 @@ def main(words: list[str]) -> int:
     flags = [word for word in words if word not in pairs]
     for folder in own_conf_folders()[-1:]:  # may hold the file of --config-name
         flags += ["--config-dir", str(folder)]
-    if not {"-sc", "--shell-completion"} & set(words):  # takes no overrides except its own
+    is_completion = bool({"-sc", "--shell-completion"} & set(words))
+    if not is_completion:  # takes no overrides except its own
         pairs += search_path()
     sys.argv[1:] = [*flags, *pairs]  # Hydra's parser needs all overrides side by side
-    with hydras_errors_explained():
-        task()
+    try:
+        with hydras_errors_explained():
+            task()
+    except KeyError as error:
+        if not is_completion:
+            raise
+        raise InputError(
+            f"a shell that completes words sets {error}: it calls -sc query"
+        ) from error
     return 0
 
 

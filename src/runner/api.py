@@ -72,7 +72,7 @@ def register(kind: str, name: str) -> Callable[[Method], Method]:
 
 
 def own_file(name: str) -> Path:
-    """Return the path of a file beside your module; its content then counts as code of the module.
+    """Return the path of a file next to your module; its content then counts as code of the module.
 
         directions = np.load(runner.own_file("directions.npy"))
 

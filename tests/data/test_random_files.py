@@ -154,7 +154,17 @@ def renamed(header, rows, old, new):
     return [[new if name == old else name for name in header], *rows]
 
 
+def with_names(h, rows):
+    """Without a header: the first image is in its place."""
+    return [["3" if name == "label" else "0" if name == "test" else f"{i}.5"
+             for i, name in enumerate(h)], *rows]  # fmt: skip
+
+
 WRONG = {
+    "truth values": lambda h, rows: [[*h, "is_new"], *([*row, True] for row in rows)],
+    "split": lambda h, rows: [[*h, "split"], *([*row, 0] for row in rows)],
+    "no header": with_names,
+    "tabs": lambda h, rows: [["\t".join(h)], *(["\t".join(map(str, row))] for row in rows)],
     "index": lambda h, rows: [["", *h], *([i, *row] for i, row in enumerate(rows))],
     "index of an index": lambda h, rows: [["Unnamed: 0", *h], *([7, *row] for row in rows)],
     "blank name": lambda h, rows: renamed(h, rows, "p3", "  "),

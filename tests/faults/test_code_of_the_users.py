@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from stopped import interrupted
 
+from runner.core import catalogue
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.user_functions import function_at
@@ -214,3 +215,11 @@ def test_an_interrupted_run_starts_anew_when_a_helper_has_changed(home, caplog):
     execute(run, settings)
     assert "starts again" in caplog.text
     assert set(run.tables()["measured"]["value"]) == {2.0}
+
+
+def test_a_module_next_to_the_users_methods_is_imported_from_their_package(home, capsys):
+    write(home, {"own_x/methods": "import part_x\n", "own_x/part_x": HELPER})
+    (home / "own_x" / "conf").mkdir()
+    catalogue.add_studies(home / "own_x")
+    (said,) = [why for path, why in catalogue.broken().items() if path.endswith("methods.py")]
+    assert said.endswith("No module named 'part_x'): from own_x import part_x")

@@ -51,6 +51,7 @@ def run(fresh, tmp_path) -> Run:
     run.result_path.write_text(json.dumps(result))
     provenance = run.folder / "provenance.json"
     provenance.write_text(json.dumps(run.provenance() | {"code": "another"}))
+    (run.folder / "sums.json").unlink()
     (run.folder / "overview.png").write_text("of the old run")
     (run.folder / "notes.txt").write_text("of the user")
     return run

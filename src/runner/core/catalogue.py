@@ -192,8 +192,17 @@ def _register_methods(package: Package) -> dict[str, str]:
         try:
             importlib.import_module(f"{package.name}.{methods.stem}")
         except (Exception, SystemExit) as error:  # the user's code may raise anything
-            return {str(methods): _reason(methods, error)}
+            return {str(methods): _reason(methods, error) + _beside(package, error)}
     return {}
+
+
+def _beside(package: Package, error: BaseException) -> str:
+    """Return how to import a module of the user's package that was not found; empty otherwise."""
+    name = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
+    paths = (package.folder / name, package.folder / f"{name}.py")
+    if not name.isidentifier() or not any(path.exists() for path in paths):
+        return ""
+    return f": from {package.name} import {name}"
 
 
 def _require_usable(path: Path, package: Package, known: dict[str, str]) -> None:

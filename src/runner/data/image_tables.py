@@ -17,6 +17,10 @@ from runner.core.errors import InputError
 NO_PIXELS = ("labels", "test", "class", "target", "split", "id", "index")
 """Names of columns that are no pixels. They are refused, in upper case and with blanks, too."""
 
+INSTEAD = dict.fromkeys(("label", "labels", "class", "target"), ", or name it label")
+INSTEAD |= {"test": ", or name it test", "split": ", or name it test, with 0 and 1"}
+"""What else to do with a column that is no pixel, by its name in lower case."""
+
 UNNAMED = re.compile(r"\s*(Unnamed: \d+)?\s*")
 """The names that pandas gives and reads for a column without a name, such as an index."""
 
@@ -71,6 +75,10 @@ def _header(path: Path) -> list[str]:
         first = next(rows, header)
     if not header:
         raise InputError(f"{path} is empty: it cannot be read as csv")
+    if len(header) == 1 and (found := re.search(r"[;\t|]", header[0])):
+        raise InputError(f"{path}: {found[0]!r} separates its cells: commas are needed")
+    if "label" not in header and not any(re.search(r"[^\d.eE+-]", name) for name in header):
+        raise InputError(f"{path}: row 1 has numbers only: a header with label is needed")
     for number, name in enumerate(header, start=1):
         if UNNAMED.fullmatch(name):
             raise InputError(
@@ -79,8 +87,9 @@ def _header(path: Path) -> list[str]:
             )
         plain = name.strip().lower()
         if plain == "label" != name or plain in NO_PIXELS and name != "test":
-            right = plain if plain == "test" else "label"
-            raise InputError(f"{path}: column {name!r} is no pixel: delete it, or name it {right}")
+            raise InputError(
+                f"{path}: column {name!r} is no pixel: delete it{INSTEAD.get(plain, '')}"
+            )
     if repeated := [name for name, count in Counter(header).items() if count > 1]:
         raise InputError(f"{path}: two columns are named {repeated[0]}")
     if "label" not in header:
@@ -134,9 +143,12 @@ def _pixels(path: Path, table: pd.DataFrame) -> np.ndarray:
     """Return the pixels (n, pixels) in float64.
 
     Raises InputError for a cell that is no number within float32, and for a column that only
-    numbers the rows.
+    numbers the rows, or has truth values among columns of numbers.
     """
     needed = "a number within the range of float32"
+    truths = [*table.select_dtypes("bool")]
+    if truths and len(truths) < len(table.columns):
+        raise InputError(f"{path}: column {truths[0]} has truth values and is no pixel: delete it")
     for name in table.select_dtypes(exclude=["number", "bool"]):
         numbers = pd.to_numeric(table[name].astype(str), errors="coerce")
         if (wrong := numbers.isna()).any():

@@ -157,7 +157,10 @@ def _label_array(path: Path, key: str, array: np.ndarray) -> np.ndarray:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise InputError(f"{path}: {key} has the shape {array.shape}: one label for each image")
+        raise InputError(
+            f"{path}: {key} has the shape {array.shape}: one label for each image is needed"
+            " (labels.argmax(1) of rows with a single 1)"
+        )
     if array.dtype.kind == "S":
         try:
             array = np.char.decode(array, "utf-8")

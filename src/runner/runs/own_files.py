@@ -44,7 +44,7 @@ def digest_of(path: Path) -> str:
 
 
 def handed_out(name: str, module: Mapping[str, Any]) -> tuple[Path, bool]:
-    """Return the path of a file beside a module, and whether its content is another than before.
+    """Return the path of a file next to a module, and whether its content is another than before.
 
     name: the name of the file, or its path from the folder of the module. module: the global names
     of the module. Raises InputError if there is no such file, or the module is no file, or does not

@@ -62,7 +62,7 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
     kept_figure = KeptFigure.of(reference / figure.scale / name)
     if not kept_figure.folder.exists() or not all(run.is_complete() for run in figure.runs):
         return None
-    new, kept = figure.tables(), kept_figure.tables()
+    new, kept = figure.tables(), kept_figure.tables(keys=False)
     runs, kept_runs = (
         {run for rows in side.values() for run in rows["run"]} for side in (new, kept)
     )

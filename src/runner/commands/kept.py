@@ -59,9 +59,9 @@ class KeptFigure(Figure):
         """
         return cls(folder.name, folder.parent.name, (), (), outputs, style, folder)
 
-    def tables(self) -> dict[str, pd.DataFrame]:
-        """Return the stored tables by name."""
-        return read_tables(self.folder, rows_of(self.study))
+    def tables(self, keys: bool = True) -> dict[str, pd.DataFrame]:
+        """Return the stored tables by name. keys: whether they must identify each row."""
+        return read_tables(self.folder, rows_of(self.study), keys)
 
     def claims(self) -> pd.DataFrame:
         """Return the stored claims with their verdicts, a row for each claim."""
@@ -107,11 +107,12 @@ class KeptFigure(Figure):
 
 
 def read_tables(
-    folder: Path, rows: Mapping[str, type[Row]] | None = None
+    folder: Path, rows: Mapping[str, type[Row]] | None = None, keys: bool = True
 ) -> dict[str, pd.DataFrame]:
     """Return the stored tables of a figure, by name. folder: the figure's folder in the reference.
 
-    rows: the classes of the tables' rows; the columns that identify a row must be in the tables.
+    rows: the classes of the tables' rows. keys: whether a table must have the columns that identify
+    its rows; a table of older code may lack some.
     Raises InputError if a file is damaged.
     """
     paths = {path.name.partition(".")[0]: path for path in sorted(folder.glob("*.csv*"))}
@@ -123,13 +124,13 @@ def read_tables(
         with damage_named(path):
             tables[name] = read_csv(path).assign(**columns)
             if rows and name in rows:
-                _require_rows(tables[name], rows[name])
+                _require_rows(tables[name], rows[name], keys)
     return tables
 
 
-def _require_rows(table: pd.DataFrame, row_class: type[Row]) -> None:
+def _require_rows(table: pd.DataFrame, row_class: type[Row], keys: bool) -> None:
     """Raise ValueError unless a table has rows of this class, with numbers where they belong."""
-    require_columns(table, ("run", *row_class.keys))
+    require_columns(table, ("run", *(row_class.keys if keys else ())))
     if table.empty:
         raise ValueError("it has no rows")
     for name, kind in column_types(row_class).items():

@@ -20,7 +20,6 @@ from threadpoolctl import threadpool_info
 
 from runner.core.catalogue import package_of
 from runner.core.errors import InputError
-from runner.runs import own_files
 from runner.runs.what_counts import imports, written
 
 if TYPE_CHECKING:
@@ -217,8 +216,11 @@ def covered(modules: set[str], others: Iterable[str] = ()) -> dict[str, str]:
         try:
             texts[name] = written(text)
             imported = sorted(imports(package, text))
-            for own in own_files.names_in(text) if root != "runner" else ():
-                texts[f"{name}: {own}"] = own_files.digest_of(folder / own)
+            if root != "runner":
+                from runner.runs import own_files  # late: most runs have no code of the user
+
+                files = own_files.names_in(text)
+                texts |= {f"{name}: {own}": own_files.digest_of(folder / own) for own in files}
         except (SyntaxError, ValueError, RecursionError) as error:
             raise InputError(f"{name} cannot be read: {error}") from error
         waiting += [

@@ -44,6 +44,6 @@ def test_a_missing_or_damaged_file_is_drawn_again(run, name, monkeypatch):
 
 def test_changed_code_or_another_title_draws_again(run, monkeypatch):
     before = reported._made_of(run)
-    monkeypatch.setattr(reported, "headline", lambda kind, name: "another title")
+    monkeypatch.setattr(reported, "title_of", lambda kind, name: "another title")
     assert reported._made_of(run) != before
     assert (run.folder / OVERVIEW).read_text().count(before) == 1

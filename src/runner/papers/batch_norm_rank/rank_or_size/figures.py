@@ -1,7 +1,6 @@
 """Draw the figure of study `rank_or_size`, and the preview of one run."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 import pandas as pd
@@ -10,36 +9,41 @@ from matplotlib.figure import Figure
 
 from runner.papers.batch_norm_rank.learning import chance_level
 from runner.papers.batch_norm_rank.names import NAMES
+from runner.papers.batch_norm_rank.rank_or_size.claims import MARGIN
 from runner.papers.batch_norm_rank.rank_or_size.tables import (
     ARM,
-    AT_SIZE_1,
     networks,
     of_family,
 )
 from runner.results.curves import End
 from runner.results.drawing import Drawing, Finding, or_empty
-from runner.results.looks import Name, name_of
+from runner.results.looks import PLAIN, Look, Name, name_of
 from runner.results.rows import Tables, nonempty, select, spread
-from runner.results.style import GREY, level, name_ends, own_look, panel, sheet, ticks
+from runner.results.style import level, name_ends, own_look, panel, sheet, ticks
 
-LINES = {
+AT_FULL_RANK = {
     "sized": ("even", "sized", "signed"),
-    "sized_layer_rates": ("unscaled_layer_rates", "sized_layer_rates"),
-    "default_biases": ("default_biases", "default_biases_unit"),
-    "pixels_255": ("pixels_255",),
-    "pretrained": ("pretrained_small", "pretrained"),
-    "size_of_pretrained": ("size_of_pretrained",),
     "batch_norm": ("batch_norm",),
+    "pretrained": ("pretrained",),
 }
-"""The lines of panel b by their name, each with the families that it joins."""
+"""The lines and points of panel b by their name, each with the families that it joins."""
+
+CONSTRUCTIONS = ("product", "copied")
+"""The families whose networks differ in their rank alone."""
+
+JUDGED = 4
+"""The low rank that the headline compares with full rank."""
+
+LARGE_MARK = 13
+"""Size of the two marks that the headline compares, in points."""
 
 
 def _name(family: str) -> Name:
     return name_of(NAMES["family"], family)
 
 
-WITHOUT_NAME = ("pixels_255",)
-"""Families that are grey and have no name in panel b; the caption names them."""
+def _look(family: str) -> Look:
+    return _name(family).look or own_look("family", family)
 
 
 def _line(axes: Axes, rows: pd.DataFrame, name: str, x: str) -> Iterator[End]:
@@ -49,27 +53,87 @@ def _line(axes: Axes, rows: pd.DataFrame, name: str, x: str) -> Iterator[End]:
     """
     if rows.empty:
         return
-    look = _name(name).look or own_look("family", name)
-    look = replace(look, hue=GREY) if name in WITHOUT_NAME else look
+    look, text = _look(name), _name(name).drawn
     points = rows.groupby(ARM)[[x, "train_accuracy"]].median().sort_values([x, *ARM])
     at_x = rows.set_index(ARM)[[]].join(points[x])[x]
     look.each(axes, at_x, rows.set_index(ARM)["train_accuracy"], alpha=0.3)
     look.line(axes, points[x], points["train_accuracy"])
-    if name not in WITHOUT_NAME:
-        yield points["train_accuracy"].iloc[-1], _name(name).drawn, look
+    last = points["train_accuracy"].iloc[-1]
+    yield last, f"{text}:\n{last:.2f}" if len(points) == 1 else text, look
 
 
-def _number(axes: Axes, rows: pd.DataFrame) -> None:
-    """Write the median accuracies of rank 4 and of full rank, which are compared, at their points.
+def _compared(axes: Axes, rows: pd.DataFrame) -> None:
+    """Draw the two networks that the headline compares with large marks, and their accuracies.
 
     rows: the networks of family `product`.
     """
-    look = _name("product").look or own_look("family", "product")
-    points = rows.groupby("level")[["rank", "train_accuracy"]].median()
-    for k in {4, points.index.max()} & {*points.index}:
-        rank, accuracy = points.loc[k]
-        away: dict = {"textcoords": "offset points", "xytext": (0, 12 if k == 4 else -13)}
-        look.name(axes, rank, accuracy, f"{accuracy:.2f}", **away)
+    look = _look("product")
+    points = rows.groupby("level")["train_accuracy"].median()
+    full = points.index.max()
+    for k in {JUDGED, full} & {*points.index}:
+        of_rank = rows.loc[rows["level"] == k, "train_accuracy"]
+        look.each(axes, [k] * len(of_rank), of_rank, alpha=0.8)
+        look.line(axes, [k], [points[k]], markersize=LARGE_MARK)
+        text = f"{'full rank' if k == full else f'rank {k:g}'}: {points[k]:.2f}"
+        away: dict = {"textcoords": "offset points", "xytext": (0, -16 if k == full else 16)}
+        look.name(axes, k, points[k], text, ha="right" if k == full else "center", **away)
+
+
+def _differences(axes: Axes, rows: pd.DataFrame) -> None:
+    """Write the accuracy at full rank minus the accuracy at rank 4, which the claim judges.
+
+    There is a line for each construction, with the median and the range of the replicates.
+    """
+    words = [f"full rank minus rank {JUDGED}, median", f"and range (as well: within ±{MARGIN:g}):"]
+    lines = [(PLAIN, text) for text in words]
+    for family in CONSTRUCTIONS:
+        by_level = rows[rows["family"] == family].pivot(
+            index="replicate", columns="level", values="train_accuracy"
+        )
+        if JUDGED in by_level and by_level.columns.max() > JUDGED:
+            differs = by_level[by_level.columns.max()] - by_level[JUDGED]
+            low, middle, high = (
+                f"{differs.quantile(part):.2f}".replace("-", "−") for part in (0, 0.5, 1)
+            )
+            lines.append((_look(family), f"{_name(family).printed} {middle} ({low} to {high})"))
+    if len(lines) > len(words):
+        for number, (look, text) in enumerate(lines):
+            look.note(axes, 0.03, 0.98 - 0.05 * number, text)
+
+
+def _by_rank(axes: Axes, rows: pd.DataFrame) -> None:
+    """Draw panel a: accuracy against the rank k of the last weights, all layers of size 1."""
+    full = rows.loc[rows["family"].isin(CONSTRUCTIONS), "level"].max()
+    full = full if full > 0 else rows["rank"].max()
+    shown = rows[rows["family"].isin([*CONSTRUCTIONS, "signed"])]
+    shown = nonempty(shown, "networks of size 1")
+    shown = shown.assign(k=shown["level"].mask(shown["family"] == "signed", full))
+    axes.set_xlim(0.7, 1.5 * full)
+    ends = []
+    for family in (*CONSTRUCTIONS, "signed"):
+        ends += _line(axes, shown[shown["family"] == family], family, "k")
+    _compared(axes, shown[shown["family"] == "product"])
+    _differences(axes, shown)
+    low = [2**power for power in range(12) if 2**power <= full / 2]
+    ticks(axes.xaxis, [*low, full], [*map(str, low), "full"])
+    name_ends(axes, ends)
+
+
+def _by_size(axes: Axes, rows: pd.DataFrame) -> None:
+    """Draw panel b: accuracy against the size of the last hidden layer, at full rank."""
+    ends = []
+    for name, families in AT_FULL_RANK.items():
+        ends += _line(axes, rows[rows["family"].isin(families)], name, "size")
+    falling = rows[rows["family"] == "unscaled"]
+    if falling.size:
+        x, y = falling[["size", "train_accuracy"]].median()
+        _look("unscaled").line(axes, [x], [y], linestyle="")
+        away: dict = {"textcoords": "offset points", "xytext": (9, 9)}
+        _look("unscaled").name(axes, x, y, f"{_name('unscaled').drawn}: {y:.2f}", ha="left", **away)
+    nonempty(pd.Series(ends, dtype=object), "networks of several sizes")
+    low, high = axes.get_xlim()
+    axes.set_xlim(low / 2, 2 * high)
+    name_ends(axes, ends)
 
 
 def draw_rank_or_size(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -79,33 +143,13 @@ def draw_rank_or_size(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     without networks.
     """
     rows = networks(tables)
-    picture, ((left, right),) = sheet(1, 2, height=4.6, gap=1.5, right=1.55)
-    for axes in (left, right):
+    picture, ((left, right),) = sheet(1, 2, height=4.8, gap=1.6, right=1.3)
+    for axes, draw in ((left, _by_rank), (right, _by_size)):
         axes.set(xscale="log", ylim=(0, 1.03))
-        level(axes, chance_level(tables), "chance", at=0.4, above=False)
-    with or_empty(left):
-        at_1, ends = nonempty(rows[rows["family"].isin(AT_SIZE_1)], "networks of size 1"), []
-        for family in AT_SIZE_1:
-            ends += _line(left, at_1[at_1["family"] == family], family, "rank")
-        _number(left, at_1[at_1["family"] == "product"])
-        most = at_1["rank"].max()
-        left.set_xlim(0.6, 1.5 * most)
-        ticks(left.xaxis, [2**power for power in range(12) if 2**power <= most])
-        name_ends(left, ends)
-    with or_empty(right):
-        ends = []
-        for name, families in LINES.items():
-            ends += _line(right, rows[rows["family"].isin(families)], name, "size")
-        decaying = rows[rows["family"] == "unscaled"]
-        if decaying.size:
-            look = _name("unscaled").look or own_look("family", "unscaled")
-            median = decaying[["size", "train_accuracy"]].median()
-            look.line(right, [median["size"]], [median["train_accuracy"]], linestyle="")
-        nonempty(pd.Series(ends, dtype=object), "networks of several sizes")
-        low, high = right.get_xlim()
-        right.set_xlim(low / 2, 2 * high)
-        name_ends(right, ends)
-    panel(left, "a", "training accuracy, size 1", "rank of the last hidden layer")
+        level(axes, chance_level(tables), "chance", at=0.5, above=False)
+        with or_empty(axes):
+            draw(axes, rows)
+    panel(left, "a", "training accuracy, size 1", "rank k of the last weights")
     panel(right, "b", "training accuracy, full rank", "size of the last hidden layer")
     measures = ["rank", "rank_bound", "deviations_bound", "size", "spread", "train_accuracy"]
     return picture, spread(rows, [*ARM, "learning_rate", "end"], measures)
@@ -152,16 +196,17 @@ def caption(tables: Tables) -> str:
         for row in learned.itertuples()
     ]
     words = (
-        "Plain networks begin with zero biases, unless they are called otherwise. (a) shows the"
-        " training accuracy in the last epoch against the rank of the last hidden layer. Every"
-        " layer has root mean square 1 (size 1). The last weights are a product A B of positive"
-        " matrices of rank k, or positive above k copied units, or Glorot weights with all, some"
-        " or no signs made positive. (b) shows the training accuracy against the size of the last"
-        " hidden layer. The blue line joins networks whose layers all have this size; hollow: the"
-        " size falls from layer to layer. Grey networks have pixels × 255 and default biases. The"
-        " figure's table has r of each network. With a rate for each layer, every layer"
-        " changes relative to its size as at size 1. Marks are medians, dots networks. Each"
-        " network has the best of several learning rates, which other replicates chose."
+        "(a) shows the training accuracy in the last epoch against the rank k of the last weights."
+        " They are a product A B of positive matrices of rank k, or positive above k copied units;"
+        " k is the width at full rank. Random signs are usual Glorot weights. Every layer has root"
+        " mean square 1 (size 1). The claim judges the difference between full rank and rank 4"
+        " of both constructions. (b) shows the training accuracy against the size of the last"
+        " hidden layer. The line joins networks with random signs and zero biases whose layers all"
+        " have this size; hollow: the size falls from layer to layer. The figure's table has the"
+        " measured rank and r, and the other networks: some signs flipped, a rate for each layer,"
+        " default biases, pixels × 255, pre-trained or random at other sizes. Marks are medians,"
+        " dots networks. Each network has the best of several learning rates, which other"
+        " replicates chose."
     )
     return words + f" This is an end of the grid for {', '.join(at_ends)}." * bool(at_ends)
 

@@ -10,9 +10,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from runner.papers.batch_norm_rank.looks import look
 from runner.papers.batch_norm_rank.names import MEASURES, NAMES
 from runner.papers.batch_norm_rank.pretraining.figures.parts import (
     HELPS,
+    MOST,
     by_epoch,
     lines_by_epoch,
     middle,
@@ -22,6 +24,7 @@ from runner.papers.batch_norm_rank.pretraining.figures.parts import (
 from runner.papers.batch_norm_rank.pretraining.tables import (
     ENOUGH,
     LONG,
+    VARIANT,
     deepest,
     last_epochs,
     lead,
@@ -32,7 +35,7 @@ from runner.papers.batch_norm_rank.pretraining.tables import (
 from runner.results.curves import End
 from runner.results.drawing import Drawing, Finding
 from runner.results.rows import Tables
-from runner.results.style import name_ends, panel, sheet
+from runner.results.style import SHADE, name_ends, panel, sheet, ticks
 
 EARLY = 0.03
 """Fraction of the training whose curves may leave the panels at the top or the bottom."""
@@ -41,28 +44,44 @@ EARLY = 0.03
 def draw_by_depth(tables: Tables, columns: Sequence[str]) -> tuple[Figure, pd.DataFrame]:
     """Draw figure 4, 11 or 12: medians by epoch, in a row of panels for each measure in `columns`.
 
-    The large panel of a row has the deepest networks and their range; the small panels have the
-    other depths. The numbers at the lines are medians of the networks: at the last epoch, and of
-    the mean over the epochs. Returns the picture and the table of `by_epoch`.
+    The first row is the highest. The first panel of a row has the deepest networks and their range;
+    the small panels have the other depths. The numbers at the lines are medians of the networks: at
+    the last epoch and, in the first panel, of the mean over the epochs, which has a mark of its
+    own. Returns the picture and the table of `by_epoch`.
     """
     drawn, letters = by_epoch(tables), iter(ascii_lowercase)
     trained, depths = drawn[drawn["epoch"] > 0], sorted(set(drawn["depth"]), reverse=True)
     later = trained[trained["epoch"] > EARLY * trained["epoch"].max()]
-    size = {"height": 1.1 + 2.7 * len(columns), "left": 0.65, "right": 0.2, "gap": 0.25}
-    ratios = (2.2, *[1.0] * (len(depths) - 1))
+    heights = [TALL, *[LOW] * (len(columns) - 1)]
+    size = {"height": 1.07 + sum(heights) + BETWEEN * (len(columns) - 1), "between": BETWEEN}
+    size |= {"left": 0.65, "right": 0.2, "gap": 0.25}
+    ratios = (2.4, *[1.0] * (len(depths) - 1))
     picture, panels = sheet(
-        len(columns), len(ratios), **size, ratios=ratios, names={0: 1.35}, sharey="row"
-    )
+        len(columns), len(ratios), **size, ratios=ratios, names={0: 1.25}, heights=heights,
+        sharey="row",
+    )  # fmt: skip
     for row, column in zip(panels, columns, strict=True):
-        place_of = _scale([*row], later[column], column)
+        place_of = _scale([*row], _in_view(later, column), column)
         for axes, depth in zip(row, depths, strict=True):
-            group, is_large = trained[trained["depth"] == depth], axes is row[0]
-            title = f"{f'{MEASURES[column]}, ' if is_large else ''}depth {depth}"
+            group, is_first = trained[trained["depth"] == depth], axes is row[0]
+            title = f"{f'{MEASURES[column]}, ' if is_first else ''}depth {depth}"
             panel(axes, next(letters), title, "epoch" if column == columns[-1] else "")
-            ends = lines_by_epoch(axes, group, column, place_of, bands=is_large, wide=True)
-            if is_large:
-                name_ends(axes, _with_numbers(ends, tables, column))
+            ends = lines_by_epoch(axes, group, column, place_of, bands=is_first, wide=True)
+            if is_first and column == columns[0]:
+                ends = _draw_means(axes, tables, column, place_of) or ends
+            if is_first:
+                name_ends(axes, _with_numbers(ends, tables, column, column == columns[0]))
     return picture, drawn
+
+
+TALL, LOW, BETWEEN = 3.1, 1.5, 1.0
+"""Heights of the first row and of the other rows, and room between them, in inches."""
+
+
+def _in_view(later: pd.DataFrame, column: str) -> pd.Series:
+    """Return the values that a row of panels shows: all medians, and the range of the deepest."""
+    ranges = deepest(later)[[f"{column}_low", f"{column}_high"]].stack()
+    return pd.concat([later[column], ranges[ranges <= MOST]])
 
 
 def _scale(row: Sequence[Axes], values: pd.Series, column: str) -> Callable:
@@ -75,18 +94,38 @@ def _scale(row: Sequence[Axes], values: pd.Series, column: str) -> Callable:
     return np.asarray
 
 
-def _with_numbers(ends: Sequence[End], tables: Tables, column: str) -> list[End]:
-    """Return the ends of lines, each name with two medians over the deepest networks.
+def _draw_means(axes: Axes, tables: Tables, column: str, place_of: Callable) -> list[End]:
+    """Draw the means over the epochs of the deepest networks as strokes, right of the epochs.
 
-    They are the measure at the last epoch, and its mean over the epochs. Diverged networks have no
-    numbers.
+    Returns the heights of the strokes with the names and looks of the networks.
+    """
+    ends: list[End] = []
+    rows = deepest(through_training(tables))
+    last = rows["epochs"].max()
+    axes.axvspan(1.08 * last, 1.28 * last, color=SHADE, linewidth=0, zorder=0)
+    axes.set_xlim(0, 1.28 * last)
+    for kind, mean in rows.groupby(VARIANT)[column].median().items():
+        x, y = [1.11 * last, 1.25 * last], place_of([mean] * 2)
+        look(*kind).line(axes, x, y, marker="", linestyle="-", linewidth=2.4)
+        ends.append((float(y[-1]), NAMES["method"][kind[0]].drawn, look(*kind)))
+    shown = [tick for tick in axes.get_xticks() if tick <= last]
+    ticks(axes.xaxis, shown)
+    axes.set_xlabel("epoch; grey strip: mean over epochs")
+    return [end for end in ends if np.isfinite(end[0])]
+
+
+def _with_numbers(ends: Sequence[End], tables: Tables, column: str, with_mean: bool) -> list[End]:
+    """Return the ends of lines, each name with medians over the deepest networks.
+
+    They are the measure at the last epoch and, if `with_mean`, its mean over the epochs. Diverged
+    networks have no numbers.
     """
     medians = [
         deepest(rows).groupby("method")[column].median()
         for rows in (last_epochs(tables), through_training(tables))
     ]
     numbers = {
-        NAMES["method"][method].drawn: f":\n{last:.2f}, mean {mean:.2f}"
+        NAMES["method"][method].drawn: f":\nend {last:.2f}" + f",\nmean {mean:.2f}" * with_mean
         for method, last, mean in zip(medians[0].index, *medians, strict=True)
         if np.isfinite([last, mean]).all()
     }
@@ -96,10 +135,11 @@ def _with_numbers(ends: Sequence[End], tables: Tables, column: str) -> list[End]
 def caption_by_depth(tables: Tables) -> str:
     """Return the caption of figures 4, 11 and 12: panels, lines, bands, learning rates."""
     return (
-        "Each row shows a measure by epoch, large for the deepest networks. Lines are medians, the"
-        " band is the range. The numbers are medians of the networks: at the last epoch, and of the"
-        " mean over the epochs. The first epochs may be outside the panels. Ranks before training"
-        " and differences between networks of equal random draws are in the figure's tables."
+        "Each row shows a measure by epoch, the first panel for the deepest networks. Lines are"
+        " medians, the band is the range. The numbers are medians of the networks: at the last"
+        " epoch (end), and of the mean over the epochs, which strokes in (a) show. The first epochs"
+        " may be outside the panels. Ranks before training and differences between networks of"
+        " equal random draws are in the figure's tables."
         f" Learning rate: {say_rates(tables)}."
     )
 
@@ -221,11 +261,12 @@ HIGHER = "have a higher mean test loss than batch norm ({numbers})"
 ONLY_IN_TRAINING = "beat batch norm in mean training accuracy ({numbers}); test loss is undecided"
 
 
-def by_depth(figure: str, claim: str, first: str, *columns: str) -> Drawing:
+def by_depth(figure: str, claim: str, first: str, *columns: str, top: str = "") -> Drawing:
     """Return the drawing of figure 4, 11 or 12.
 
     figure: the figure's name. claim: the claim that pre-trained networks beat plain networks in
-    `first`. first: the measure in the upper panels. columns: the measures of the lower panels.
+    `first`. first, columns: the measures, a row of panels for each. top: the measure of the highest
+    row, which is the first one; empty: `first`.
     """
     against = {"faster-than-vanilla": "faster-than-batch-norm"}.get(claim, "better-accuracy")
     findings = [Finding(partial(say_slower, column=first), undecided=[claim])]
@@ -246,9 +287,10 @@ def by_depth(figure: str, claim: str, first: str, *columns: str) -> Drawing:
     for (verdict, helps), (other, beats) in product(HELPS.items(), BEATS.items()):
         says = partial(say_helps, column=first, helps=helps, beats=beats)
         findings.append(Finding(says, when={claim: verdict, against: other}))
+    top = top or first
     return Drawing(
         figure,
-        partial(draw_by_depth, columns=(first, *columns)),
+        partial(draw_by_depth, columns=(top, *[c for c in (first, *columns) if c != top])),
         whose="following the authors' code",
         unread=("pretraining",),
         findings=findings,
@@ -259,7 +301,14 @@ def by_depth(figure: str, claim: str, first: str, *columns: str) -> Drawing:
 
 
 FIGURES = [
-    by_depth("rank-fig12", "faster-than-vanilla", "train_loss", "train_accuracy", "test_loss"),
+    by_depth(
+        "rank-fig12",
+        "faster-than-vanilla",
+        "train_loss",
+        "train_accuracy",
+        "test_loss",
+        top="test_loss",
+    ),  # fmt: skip
     by_depth("rank-fig11", "better-accuracy-than-vanilla", "train_accuracy", "test_loss"),
     by_depth("rank-fig4", "faster-than-vanilla", "train_loss"),
 ]

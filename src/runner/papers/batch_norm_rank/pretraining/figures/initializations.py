@@ -23,7 +23,7 @@ from runner.papers.batch_norm_rank.pretraining.tables import (
 )
 from runner.results.curves import with_heights
 from runner.results.drawing import Drawing, Finding
-from runner.results.looks import GREY, Look, Name
+from runner.results.looks import DOTTED, GREY, PALE, PLAIN, QUIET, Look, Name
 from runner.results.rows import Tables, nonempty, spread
 from runner.results.style import SMALL, level, name_ends, panel, sheet, ticks
 
@@ -100,78 +100,83 @@ def by_network(tables: Tables) -> pd.DataFrame:
 
 RANDOM = Look(GREY, "o", hollow=True)
 
-KINDS = {
-    "batch_norm": Name("batch norm", look("batch_norm")),
+NAMES_OF = {
     "vanilla": Name("plain", look("vanilla")),
+    "batch_norm": Name("batch norm", look("batch_norm")),
+    "batch_norm_asymmetric": Name("batch norm, asymmetric", look("batch_norm_asymmetric")),
     "pretrained": Name("pre-trained", look("pretrained", 75)),
-    "scale_matched": Name("random, size of pre-trained", replace(RANDOM, marker="D")),
-    "he": Name("random, He or unit size", replace(RANDOM, marker="s")),
-    "orthogonalised": Name("orthogonalized", replace(RANDOM, marker="o")),
+    "scale_matched": Name("random, pre-trained size", replace(RANDOM, marker="D")),
+    "he": Name("random, He", replace(RANDOM, marker="s")),
+    "unit_scale": Name("random, unit size", replace(RANDOM, marker="v")),
+    "orthogonalised": Name("orthogonalized", RANDOM),
+    "orthogonalised_half": Name("half orthogonalized", replace(RANDOM, marker="p")),
 }
-"""Names and looks of kinds of initializations, by a method of the kind, in the order of the key."""
+"""Names and looks of initializations, by method."""
 
-KIND_OF = {
-    "batch_norm_asymmetric": "batch_norm",
-    "unit_scale": "he",
-    "orthogonalised_half": "orthogonalised",
-}
-"""The method in KINDS that has the name of another method."""
-
-
-def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the last training accuracy against r before training.
-
-    Each initialization has a large mark, and its networks have dots. Lines join pre-trained and
-    random networks of equal size. Returns the picture, and a table with median and range of each
-    initialization. Raises NoRows without networks.
-    """
-    rows, keys = by_network(tables), ["protocol", *VARIANT]
-    groups: dict[Kind, pd.DataFrame] = dict(iter(rows.groupby(keys)))
-    nonempty(pd.Series(list(groups), dtype=object), "networks")
-    picture, ((axes,),) = sheet(1, 1, height=4.4, right=2.75)
-    columns = ["rank_bound", "train_accuracy"]
-    middles = {key: group[columns].median() for key, group in groups.items()}
-    for kind, name in KINDS.items():
-        of_kind = [key for key in groups if KIND_OF.get(key[1], key[1]) == kind]
-        drawn_as = name.look or look(kind)
-        for number, key in enumerate(of_kind):
-            drawn_as.each(axes, *(groups[key][column] for column in columns))
-            label = name.drawn if not number else "_"
-            at = [[middles[key][column]] for column in columns]
-            drawn_as.line(axes, *at, linestyle="", markersize=8, label=label)
-    for pair in _twins([*groups]):
-        x, y = ([middles[key][column] for key in pair] for column in columns)
-        axes.plot(x, y, color=look("pretrained", 75).color, linewidth=1.2, zorder=3)
-    level(axes, chance_level(tables), "chance", at=0.6)
-    top = max(4.0, 1.4 * np.nanmax([rows["rank_bound"].max(), 1]))
-    axes.set(xscale="log", xlim=(0.8, top), ylim=(0, 1.03))
-    ticks(axes.xaxis, [2**power for power in range(9) if 2**power <= top])
-    near = pd.DataFrame(middles).T.query("rank_bound < @NEAR_ONE")["train_accuracy"]
-    for up, key in ((13, near.idxmax()), (-14, near.idxmin())) if len(near) else ():
-        x, y = middles[key]
-        spot: dict = {"textcoords": "offset points", "xytext": (0, up)}
-        (KINDS[KIND_OF.get(key[1], key[1])].look or RANDOM).name(axes, x, y, f"{y:.2f}", **spot)
-    panel(axes, "", "training accuracy", "r before training, lower bound of the last layer's rank")
-    names = {name.drawn: name for name in KINDS.values()}
-    drawn = axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handletextpad=0.2)
-    for text in drawn.get_texts():
-        text.set(color=(names[text.get_text()].look or RANDOM).ink, fontsize=SMALL)
-    return picture, spread(rows, keys, ["rank", *columns, "train_loss"])
-
+PROTOCOLS = {"text": ", Section 4", "ours": ", rotations"}
+"""What is added to the names of networks that do not follow the authors' code, by protocol."""
 
 Kind = tuple[str, str, int]
 """A kind of network: protocol, method, number of pre-training steps."""
 
 
-def _twins(kinds: list[Kind]) -> list[tuple[Kind, Kind]]:
-    """Return pairs of kinds: pre-trained networks, random networks with weights of equal norm."""
-    pairs = []
-    for random in kinds:
-        same = [kind for kind in kinds if kind[:2] == (random[0], "pretrained")]
-        if random[1] == "scale_matched" and same:
-            pairs.append((max(same, key=lambda kind: kind[2]), random))
-    return pairs
+def _label(kind: Kind) -> str:
+    """Return the name of a kind of network at its row."""
+    protocol, method, steps = kind
+    length = f", {steps} steps" if method == "pretrained" and protocol == "authors" else ""
+    return NAMES_OF[method].drawn + PROTOCOLS.get(protocol, "") + length
 
+
+def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Draw the last training accuracy, with a row for each initialization.
+
+    The rows above the gap have r near one before training and are in the order of their accuracy;
+    the rows below are in the order of r. A large mark is a median and dots are networks. The
+    columns at the right have r and the rank before training. Returns the picture, and a table with
+    median and range of each initialization. Raises NoRows without networks.
+    """
+    rows, keys = by_network(tables), ["protocol", *VARIANT]
+    groups: dict[Kind, pd.DataFrame] = dict(iter(rows.groupby(keys)))
+    nonempty(pd.Series(list(groups), dtype=object), "networks")
+    columns = ["train_accuracy", "rank_bound", "rank"]
+    middles = {kind: group[columns].median() for kind, group in groups.items()}
+    near = [kind for kind in groups if middles[kind]["rank_bound"] < NEAR_ONE]
+    near.sort(key=lambda kind: middles[kind]["train_accuracy"])
+    far = [kind for kind in groups if kind not in near]
+    far.sort(key=lambda kind: middles[kind]["rank_bound"])
+    heights = [*range(len(near)), *np.arange(len(far)) + len(near) + GAP * bool(near)]
+    picture, ((axes,),) = sheet(1, 1, height=1.6 + 0.29 * len(groups), left=2.75, right=2.0)
+    axes.set(xlim=(0, 1.03), ylim=(max(heights) + 0.8, -1.2), yticks=[])
+    axes.axvline(chance_level(tables), color=GREY, linestyle=DOTTED, linewidth=1.2, zorder=1)
+    beside: dict = {"transform": axes.get_yaxis_transform(), "size": SMALL}
+    for kind, y in zip([*near, *far], heights, strict=True):
+        drawn_as, (accuracy, r, rank) = NAMES_OF[kind[1]].look or RANDOM, middles[kind]
+        axes.axhline(y, color=PALE, linewidth=0.6, zorder=0)
+        drawn_as.each(axes, groups[kind]["train_accuracy"], [y] * len(groups[kind]))
+        drawn_as.line(axes, [accuracy], [y], linestyle="", markersize=8)
+        drawn_as.name(axes, -0.02, y, _label(kind), ha="right", **beside)
+        for at, text in zip(AT, (f"{accuracy:.2f}", f"{r:.3g}", f"{rank:g}"), strict=True):
+            drawn_as.name(axes, at, y, text, ha="right", **beside)
+    top: dict = {"transform": axes.transAxes, "size": SMALL, "va": "bottom"}
+    for at, text in zip(AT, ("accuracy", "r", "rank"), strict=True):
+        PLAIN.name(axes, at, 1.02, text, ha="right", **top)
+    PLAIN.name(axes, AT[-1], 1.065, "before training", ha="right", **top)
+    QUIET.name(axes, chance_level(tables) + 0.012, max(heights) + 0.4, "chance", ha="left")
+    if near:
+        words = ("r of about 1", "larger r") if far else ("r of about 1",)
+        for text, y in zip(words, (-0.75, len(near) + GAP / 2 - 0.5), strict=False):
+            PLAIN.name(axes, 0.5, y, text, ha="center", **beside)
+    panel(
+        axes, "", "networks by their weights before training", "training accuracy in the last epoch"
+    )
+    return picture, spread(rows, keys, ["rank", *columns[:2], "train_loss"])
+
+
+AT = (1.2, 1.35, 1.5)
+"""Places of the columns of numbers, as fractions of the axes."""
+
+GAP = 1.0
+"""Height of the gap between rows with r near one and the others, in rows."""
 
 NEAR_ONE = 1.1
 """Largest median r before training that the headline calls "about 1"."""
@@ -220,12 +225,12 @@ FIGURES = [
             for verdict in ("holds", "fails", "undecided")
         ],
         marks="large marks: medians, dots: networks",
-        caption="The final training accuracy is shown against r before training, the lower bound of"
-        " the last hidden layer's rank. The rank itself is in the figure's table. A large mark is"
-        " the median of an initialization, dots are networks; hollow: random or orthogonalized"
-        " weights. Batch norm: from usual and asymmetric weights. Pre-trained: 5 and 75 steps as in"
-        " the authors' code, as Section 4 describes, and by rotations. Lines join pre-trained and"
-        " random networks of equal size in each layer. Diverged networks have chance level.",
-        shows={"method": [*KINDS, *KIND_OF]},
+        caption="Each row is an initialization. The mark is the median of the final training"
+        " accuracy, dots are networks. The columns have the medians of this accuracy, and before"
+        " training of r and of the last hidden layer's rank; r is a lower bound of this rank."
+        " Hollow: random or orthogonalized weights. Pre-trained: 5 and 75 steps as in the authors'"
+        " code, as Section 4 describes, and by rotations. Random networks of pre-trained size have"
+        " the size of the pre-trained ones in each layer. Diverged networks have chance level.",
+        shows={"method": [*NAMES_OF]},
     ),
 ]

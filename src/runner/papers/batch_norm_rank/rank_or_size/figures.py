@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 
 from runner.papers.batch_norm_rank.learning import chance_level
 from runner.papers.batch_norm_rank.names import NAMES
-from runner.papers.batch_norm_rank.rank_or_size.claims import MARGIN
 from runner.papers.batch_norm_rank.rank_or_size.tables import (
     ARM,
+    MARGIN,
     networks,
     of_family,
 )

@@ -113,10 +113,24 @@ def test_no_median_of_fewer_than_three_networks_is_drawn():
     rows = tables["metrics"]
     lost = rows.eval("task == 'figure-1' and depth == 18 and rate == 0.1 and replicate > 1")
     tables["metrics"] = rows.assign(train_cost=rows["train_cost"].mask(lost, 1.0))
-    curves = [line for line in draw_rates(tables)[0].axes[1].lines if len(line.get_xdata()) > 1]
+    curvature, falls = draw_rates(tables)[0].axes[:2]
+    curves = [line for line in curvature.lines if line.get_marker() not in ("", "None")]
+    curves = [line for line in curves if len(line.get_xdata()) > 1]
     heights = [dict(zip(*curve.get_data(), strict=True))[0.1] for curve in curves]
     assert len(heights) == rows["depth"].nunique()
     assert sum(map(math.isfinite, heights)) == len(heights) - 1
+    written = [text.get_text() for text in falls.texts if "%" in text.get_text()]
+    assert len(written) == len(heights) - 1
+
+
+def test_the_numbers_at_the_falls_of_the_kernel_are_those_of_the_headline():
+    tables = kept_tables("bottleneck-rates", "quick")
+    falls = draw_rates(tables)[0].axes[1]
+    written = {text.get_text() for text in falls.texts if "%" in text.get_text()}
+    said = re.findall(r"[0-9.]+(?= %| to)", say_bounded(tables))
+    assert {f"{number} %" for number in said} <= written
+    marked = {f"{100 * y:.0f} %" for line in falls.lines for y in line.get_ydata()}
+    assert written <= marked
 
 
 def test_labels_of_learning_rates_do_not_overlap():

@@ -14,7 +14,7 @@ def test_a_panel_says_once_and_within_itself_that_errors_are_above_it(scale):
         axes: [text for text in axes.texts if "↑" in text.get_text()]
         for axes in picture.axes
     }  # fmt: skip
-    assert [len(texts) for texts in said.values()] == [0, 1, 0]
+    assert [len(texts) for texts in said.values()] == [0, 1, 1]
     for axes, texts in said.items():
         for box in (text.get_window_extent() for text in texts):
             assert axes.bbox.x0 <= box.x0 < box.x1 <= axes.bbox.x1

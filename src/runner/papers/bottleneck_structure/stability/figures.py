@@ -1,7 +1,6 @@
 """Draw the figure of study `stability`, which is also its preview."""
 
-from contextlib import suppress
-from itertools import cycle
+from itertools import cycle, product
 
 import numpy as np
 import pandas as pd
@@ -9,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.results.drawing import Drawing, Finding, or_empty
-from runner.results.rows import NoRows, Tables, nonempty, select
+from runner.results.rows import Tables, nonempty, select
 from runner.results.style import (
     BLUE,
     BROWN,
@@ -19,9 +18,11 @@ from runner.results.style import (
     ORANGE,
     QUIET,
     SKY,
+    SMALL,
     VERMILION,
     Look,
     guide,
+    level,
     panel,
     shades,
     sheet,
@@ -43,15 +44,20 @@ HEIGHTS = (5, 7, 10, 15, 20, 30, 40, 50, 70, 100, 150, 200, 300)
 SYMBOLS = {"depth": "L", "rate": "c"}
 
 
+def _per_layer(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows with Tr Θ / L as column `kernel`, curvature / L as `sharpness`."""
+    kernel, sharpness = (rows[name] / rows["depth"] for name in ("ntk_trace", "curvature"))
+    return rows.assign(kernel=kernel, sharpness=sharpness)
+
+
 def _fitting(tables: Tables, task: str) -> pd.DataFrame:
-    """Return the networks of a task that fit, with a column `kernel`, Tr Θ / L.
+    """Return the networks of a task that fit, with the columns of `_per_layer`.
 
     Networks before gradient descent (rate 0) need not fit. Raises NoRows if no network fits.
     """
     rows = select(tables["metrics"], task=task)
     fitting = nonempty(rows.query("train_cost < 0.1"), "networks that fit\nfigure 1's task")
-    rows = pd.concat([rows.query("rate == 0"), fitting.query("rate > 0")])
-    return rows.assign(kernel=rows["ntk_trace"] / rows["depth"])
+    return _per_layer(pd.concat([rows.query("rate == 0"), fitting.query("rate > 0")]))
 
 
 def lowered(tables: Tables) -> pd.DataFrame:
@@ -95,19 +101,16 @@ def say_bounded(tables: Tables) -> str:
 def _lines(
     axes: Axes, rows: pd.DataFrame, x: str, y: str, among: pd.Series, apart: float = 0.0
 ) -> dict[str, Look]:
-    """Draw medians of a column divided by L, a line for each depth or each rate.
+    """Draw medians of a column, a line for each depth or each rate.
 
     A line is interrupted where fewer than FEWEST networks have a finite value above zero. x: "rate"
-    or "depth", on the x-axis; the other one has the lines. y: the column. among: all depths or
-    rates of the picture, which have a color each. apart: distance in x between the marks of
-    neighboring lines. Returns the names of the lines with their looks, by
-    depth or rate. Raises NoRows if no point has enough networks.
+    or "depth", on the x-axis; the other one has the lines. y: the column with heights. among: all
+    depths or rates of the picture, which have a color each. apart: distance in x between the marks
+    of neighboring lines. Returns the names of the lines with their looks, by depth or rate.
+    Raises NoRows if no point has enough networks.
     """
     other = {"rate": "depth", "depth": "rate"}[x]
-    rows = rows.assign(height=rows[y] / rows["depth"])
-    rows = rows.assign(
-        height=rows["height"].where(np.isfinite(rows["height"]) & (rows["height"] > 0))
-    )
+    rows = rows.assign(height=rows[y].where(np.isfinite(rows[y]) & (rows[y] > 0)))
     enough = rows.groupby([x, other])["height"].transform("count") >= FEWEST
     nonempty(rows[enough], f"{FEWEST} networks whose\nmedian can be drawn")
     ramp, signs = LINES[other]
@@ -127,28 +130,68 @@ def _lines(
 
 def _key(axes: Axes, looks: dict[str, Look], x: float, y: float) -> None:
     """Write the names of lines below each other, each next to its marker; (x, y): the lowest."""
+    step = 0.22 * axes.figure.dpi / axes.bbox.height  # inches
     for row, (name, look) in enumerate(reversed(looks.items())):
         spot = {"transform": axes.transAxes, "clip_on": False}
-        look.line(axes, x, y + 0.075 * row, markersize=6, **spot)
-        look.note(axes, x + 0.06, y + 0.075 * row, name)
+        look.line(axes, x, y + step * row, markersize=6, **spot)
+        look.note(axes, x + 0.06, y + step * row, name)
 
 
-def _by_rate(axes: Axes, rows: pd.DataFrame, column: str) -> dict[str, Look]:
-    """Draw a column divided by L against c; before gradient descent c is 0, at the left end.
+def _curvatures(axes: Axes, rows: pd.DataFrame) -> None:
+    """Draw the curvature against c, and the edge of stability; Adam's networks are at the left.
 
-    Returns the names of the lines with their looks. Raises NoRows as `_lines`.
+    Raises NoRows as `_lines`.
     """
     rates = np.array(sorted({*rows["rate"]} - {0}))
     first = rates[0] / 3
     apart = np.append(rates[1:] > 1.4 * rates[:-1], True)  # labels would overlap
     labels = [f"{rate:g}" if far else "" for rate, far in zip(rates, apart, strict=True)]
     shifted = rows.assign(rate=rows["rate"].replace(0, first))
-    looks = _lines(axes, shifted, "rate", column, rows["depth"])
+    looks = _lines(axes, shifted, "rate", "sharpness", rows["depth"])
     axes.set(xscale="log", xlim=(first / 1.5, 1.3 * rates[-1]))
-    ticks(axes.xaxis, [first, *rates], ["before", *labels])
+    ticks(axes.xaxis, [first, *rates], ["Adam\nalone", *labels])
     low, high = axes.get_ylim()
     ticks(axes.yaxis, [y for y in HEIGHTS if low <= y <= high])
-    return looks
+    axes.set_ylim(low, high)  # the guide may leave the panel
+    guide(axes, rates, 2 / rates)
+    QUIET.note(axes, 0.99, 0.8, "edge of\nstability: 2/c", ha="right")
+    _key(axes, looks, 1.05, 0.3)
+
+
+def _falls(axes: Axes, rows: pd.DataFrame, shown: float) -> None:
+    """Draw Tr Θ of each network divided by its Tr Θ before, in columns by c and by depth.
+
+    rows: as of `_fitting`, for figure 1's task. shown: the c whose medians have their numbers.
+    Raises NoRows if no depth and c has FEWEST networks.
+    """
+    keys = ["depth", "replicate"]
+    before = rows[rows["rate"] == 0].set_index(keys)["kernel"].rename("before")
+    rows = rows[rows["rate"] > 0].join(before, on=keys)
+    rows = rows.assign(ratio=rows["kernel"] / rows["before"]).dropna(subset="ratio")
+    rates, depths = sorted(rows["rate"].unique()), sorted(rows["depth"].unique())
+    colors, count = shades(depths, *LINES["depth"][0]), len(depths)
+    enough = rows.groupby(["rate", "depth"])["ratio"].transform("count") >= FEWEST
+    rows = nonempty(rows[enough], f"{FEWEST} networks whose\nmedian can be drawn")
+    wide = np.where(np.array(rates) == shown, 0.85, 0.24) * count  # numbers need room
+    places = np.cumsum(wide + 0.2) - wide / 2
+    for (rate, place, width), column in product(
+        zip(rates, places, wide, strict=True), range(count)
+    ):
+        ratios = rows.query("rate == @rate and depth == @depths[@column]")["ratio"]
+        if ratios.empty:
+            continue
+        look = Look(colors[depths[column]], LINES["depth"][1][column % 5])
+        x, median = place + width * ((column + 0.3) / count - 0.5), ratios.median()
+        look.each(axes, np.full(len(ratios), x), ratios)
+        look.line(axes, x, median, markersize=8)
+        if rate == shown:
+            look.name(axes, x + 0.11, median, f"{100 * median:.0f} %", ha="left", size=SMALL)
+    level(axes, 1.0, "as before", at=0.72)
+    low, high = rows["ratio"].min() - 0.05, max(1.08, rows["ratio"].max() + 0.05)
+    percent = [value for value in range(0, 1000, 10) if low <= value / 100 <= high]
+    ticks(axes.yaxis, [value / 100 for value in percent], [f"{value} %" for value in percent])
+    axes.set(xlim=(0, places[-1] + wide[-1] / 2), ylim=(low, high))
+    ticks(axes.xaxis, places, [f"{rate:g}" for rate in rates])
 
 
 def _by_depth(axes: Axes, rows: pd.DataFrame, rates: pd.Series) -> None:
@@ -158,46 +201,38 @@ def _by_depth(axes: Axes, rows: pd.DataFrame, rates: pd.Series) -> None:
     """
     depths = sorted(rows["depth"].unique())
     apart = (depths[-1] - depths[0]) / 40
-    looks = _lines(axes, rows, "depth", "ntk_trace", rates, apart)
-    _key(axes, looks, 1.1, 0.3)
+    looks = _lines(axes, rows, "depth", "kernel", rates, apart)
+    _key(axes, looks, 1.1, 0.36)
     ticks(axes.xaxis, depths)
 
 
 def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw curvature (a) and kernel (b) by rate; kernel by depth from scratch (c), Example 20 (d).
 
-    Curvature and tangent kernel are divided by L. Lines are medians. Returns the picture and the
-    table `metrics`.
+    In b, Tr Θ is divided by that of the same network before gradient descent; in all others,
+    curvature and Tr Θ are divided by L. Lines are medians. Returns the picture and the table
+    `metrics`.
     """
     metrics = tables["metrics"]
-    picture, ((a, b), (c, d)) = sheet(2, 2, height=8.2, gap=1.7, right=1.3, left=0.5)
-    for axes, column in ((a, "curvature"), (b, "ntk_trace")):
-        with or_empty(axes):
-            rows = _fitting(tables, "figure-1")
-            looks = _by_rate(axes, rows, column)
-            if axes is a:
-                rates = np.array(sorted({*rows["rate"]} - {0}))
-                axes.set_ylim(axes.get_ylim())  # the guide may leave the panel
-                guide(axes, rates, 2 / rates)
-                QUIET.note(axes, 0.99, 0.8, "edge of\nstability: 2/c", ha="right")
-                _key(axes, looks, 1.05, 0.3)
-    with suppress(NoRows):
-        fall = lowered(tables)
-        drawn = fall.dropna(subset="median")
-        words = f"at c = {fall['shown'].iloc[0]:g} medians are\n{_fall(fall)} of before"
-        words += f"\n(L = {drawn['depth'].min()} to {drawn['depth'].max()})"
-        QUIET.note(b, 0.04, 0.03, words, va="bottom")
+    options = {"height": 7.4, "heights": (1.6, 1), "between": 1.3}
+    picture, ((a, b), (c, d)) = sheet(2, 2, gap=1.7, right=1.3, left=0.5, **options)
+    corner, height = b.get_position().p0, b.get_position().height
+    b.set_position((*corner, 0.97 - corner[0], height))  # names need no room at its right
+    with or_empty(a):
+        _curvatures(a, _fitting(tables, "figure-1"))
+    with or_empty(b):
+        _falls(b, _fitting(tables, "figure-1"), lowered(tables)["shown"].iloc[0])
     with or_empty(c):
         _by_depth(c, _fitting(tables, "scratch"), metrics["rate"])
     with or_empty(d):
         rows = select(metrics, task="example-20")
-        _by_depth(d, rows, metrics["rate"])
+        _by_depth(d, _per_layer(rows), metrics["rate"])
         if (rows["ntk_trace"] == 0).any():
-            QUIET.note(d, 1.06, 0.02, "no mark:\nnetworks\nare zero", va="bottom")
-    panel(a, "a", "curvature / L, trained by Adam", "c  (learning rate c/L)")
-    panel(b, "b", "Tr Θ / L (Θ: tangent kernel)", "c  (learning rate c/L)")
+            QUIET.note(d, 1.06, -0.06, "no mark:\nnetworks\nare zero", va="bottom")
+    panel(a, "a", "curvature / L, Adam then gradient descent", "c  (learning rate c/L of descent)")
+    panel(b, "b", "Tr Θ after / before gradient descent", "c  (learning rate c/L)")
     panel(c, "c", "Tr Θ / L, from random weights", "depth L")
-    panel(d, "d", "Tr Θ / L, Example 20", "depth L")
+    panel(d, "d", "Tr Θ / L, from Example 20", "depth L")
     return picture, metrics
 
 
@@ -207,14 +242,15 @@ FIGURES = [
     Drawing(
         "bottleneck-rates",
         draw_rates,
-        marks="lines: medians of 3 or more networks",
+        marks="lines and large marks: medians of 3 or more networks",
         findings=[
             Finding(say_bounded, holds=["rate-bounds-kernel", "large-rate-small-kernel"]),
         ],
         caption="Gradient descent begins at networks that Adam trained on figure 1's task (a, b),"
         " at random weights on the same task (c), and at Example 20's networks (d). (a) shows the"
         " largest curvature of the training error by all parameters, divided by L; above the dotted"
-        " line descent is unstable. (b, c, d) show Tr Θ / L of the weights. Lines: medians of"
+        " line descent is unstable. (b) shows Tr Θ (Θ: tangent kernel), divided by that of the same"
+        " network before; small dots are networks. (c, d) show Tr Θ / L. Medians are of"
         f" {FEWEST} or more networks that fit (before: all, d: nonzero).",
     ),
 ]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.papers.norm_tuning import looks
@@ -29,12 +30,13 @@ from runner.results.style import (
     ticks,
 )
 
-FLOOR, TOP = 2e-4, 1e4
+FLOOR, TOP = 1e-3, 1e2
 """Ends of the axis of errors, in units of the target's variance."""
 
-PERCENT = {1e-2: "1 %", 0.1: "10 %", 1: "100 %", 100: "10⁴ %", 1e4: "10⁶ %"}
+PERCENT = (1e-3, 1e-2, 0.1, 1, 10, 100)
+"""Values at which the axis of errors has ticks."""
 WITH_BIASES = " with biases"
-LEAST = "least possible,\nno biases"
+LEAST = "● least possible"
 """Name of the line of lower bounds."""
 KINDS = {"batch_norm": "BatchNorm", "layer_norm": "LayerNorm", "rms_norm": "RMSNorm"}
 """Kinds of layers, one panel for each."""
@@ -64,16 +66,16 @@ def series(rows: pd.DataFrame, kind: str) -> Iterator[tuple[str, Look, pd.Series
         for size in dict.fromkeys([*sizes[:1], *sizes[len(sizes) // 2 :][:1], *sizes[-1:]]):
             look = replace(looks.BATCH_STATISTICS, hue=shades(sizes, SKY, NAVY)[size])
             yield f"batch of {size:,}", look, _errors(plain, batch_size=size)
-        yield "fixed statistics", looks.CONSTRUCTION, _errors(plain, batch_size=0)
+        yield "■ fixed statistics", looks.CONSTRUCTION, _errors(plain, batch_size=0)
         biases = replace(looks.CONSTRUCTION, hollow=True, dashes=DASHED)
-        yield "with biases", biases, _errors(biased, batch_size=0)
+        yield "□ with biases", biases, _errors(biased, batch_size=0)
         return
     set_by_formula, fitted = {"batch_size": 0, "mode": "evaluation"}, {"mode": "fitted"}
     yield LEAST, looks.LEAST, _errors(plain, "lower_bound", **set_by_formula)
     yield "◆ construction", looks.LAYER_NORM, _errors(plain, **set_by_formula)
     biases = replace(looks.LAYER_NORM, hollow=True, dashes=DASHED)
     yield "◇ with biases", biases, _errors(biased, **set_by_formula)
-    yield "fitted with biases", looks.FITTED, _errors(biased, **fitted)
+    yield "○ fitted, biases", looks.FITTED, _errors(biased, **fitted)
 
 
 def _errors(rows: pd.DataFrame, column: str = "relative_mse", **values: Any) -> pd.Series:
@@ -86,6 +88,18 @@ def _errors(rows: pd.DataFrame, column: str = "relative_mse", **values: Any) -> 
     return rows.set_index("target_width")[column].fillna(np.inf).clip(upper=TOP)
 
 
+def _point_out(axes: Axes, bounds: pd.Series) -> None:
+    """Mark the smallest of the lower bounds by a dot, and point to it from its number below.
+
+    bounds: the lower bounds, indexed by the target width d.
+    """
+    width, least = bounds.index[bounds.argmin()], bounds.min()
+    axes.plot(width, least, "o", color=looks.LEAST.ink, markersize=4, zorder=4)
+    layout: dict = {"textcoords": axes.transAxes, "size": SMALL, "va": "top"}
+    layout |= {"xytext": (0.55, 0.28), "arrowprops": {"arrowstyle": "-", "shrinkB": 3}}
+    looks.LEAST.name(axes, width, least, f"smallest of all:\n{100 * least:.1f} %", **layout)
+
+
 def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw figure `norm-layers`: errors against the target width d.
 
@@ -94,8 +108,8 @@ def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     Raises NoRows if the table `metrics` is empty.
     """
     metrics = nonempty(tables["metrics"], "layer")
-    rooms = {0: 1.15, 1: 1.4}
-    picture, (panels,) = sheet(1, 3, left=0.75, gap=0.25, right=1.45, names=rooms, sharey=True)
+    rooms = {0: 1.2, 1: 1.2}
+    picture, (panels,) = sheet(1, 3, left=0.95, gap=0.25, right=1.4, names=rooms, sharey=True)
     few = metrics["target_width"].nunique() < 4
     for axes, letter, (kind, name) in zip(panels, "abc", KINDS.items(), strict=True):
         lines, ends = list(series(metrics, kind)), []
@@ -107,19 +121,18 @@ def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             look.each(axes, heights.index, heights)
             look.line(axes, middle.index, middle)
             ends += [(height, text, look) for height in middle.iloc[-1:]]
+        if not any((errors < FLOOR).any() for _, _, errors in lines):
+            axes.patches[-1].remove()  # no mark is in the shaded strip
         for look in [look for _, look, errors in lines if (errors >= TOP).any()][:1]:
             place = {"ha": "right", "size": SMALL, "transform": axes.get_yaxis_transform()}
-            look.name(axes, 1.0, 2.5 * TOP, "↑ above 10⁶ %", **place)
+            look.name(axes, 1.0, 1.7 * TOP, "↑ > 10,000 %", **place)
         level(axes, 1.0)
         if letter == "a":
             key(axes, {"predicting\nthe mean": QUIET}, loc="upper left")
         if letter == "b" and len(bounds := {name: errors for name, _, errors in lines}[LEAST]):
-            spot: dict = {"textcoords": "offset points", "xytext": (6, -14), "size": SMALL}
-            spot["ha"] = "right"
-            low = f"{100 * bounds.min():.1f} %"
-            looks.LEAST.name(axes, bounds.idxmin(), bounds.min(), low, **spot)
-        ticks(axes.yaxis, PERCENT, list(PERCENT.values()))
-        axes.set_ylim(top=5 * TOP)
+            _point_out(axes, bounds)
+        ticks(axes.yaxis, PERCENT, [f"{100 * value:,g} %" for value in PERCENT])
+        axes.set_ylim(top=3 * TOP)
         ticks(axes.xaxis, sorted(metrics["target_width"].unique())[:: 1 if few else 2])
         name_ends(axes, ends)
         title = f"{'error, ' if letter == 'a' else ''}{name}"
@@ -140,11 +153,11 @@ FIGURES = [
         ],
         marks="lines: medians, dots: replicates, hollow: with biases",
         caption="(a) shows the test error, in percent of the target's variance, against the target"
-        " width d in BatchNorm, (b) in LayerNorm"
-        " and (c) in RMSNorm. Black lines are lower bounds for all γ and β without biases."
+        " width d in BatchNorm, (b) in LayerNorm and (c) in RMSNorm. Black lines are the least"
+        " possible errors of all γ and β without biases."
         " Purple networks have γ and β fitted by L-BFGS. Hollow marks have random frozen biases."
-        " Lines are medians, dots networks. Errors below 0.02 % are at ≈ 0, above 10⁶ % at the"
-        " top.",
+        " Lines are medians, dots networks. Errors below 0.1 % are at ≈ 0, above 10,000 % at"
+        " the top.",
         shows={"layer": [layer + b for b in ("", WITH_BIASES) for layer in config.LAYERS]},
     ),
 ]

@@ -336,7 +336,10 @@ def say_what_grows(tables: Tables) -> str:
 
     The sentence has no numbers, so the tables are not read.
     """
-    return "In each of the last layers one singular value grows slowly; the others keep their size"
+    return (
+        "In each last layer one singular value grows like a power of log t; the others keep their"
+        " size"
+    )
 
 
 MARKS = "|  bound of Eq. (14)\n┊  trivial bound"
@@ -352,7 +355,7 @@ def draw_what_grows(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     Returns the picture, and the drawn numbers of both panels with the column `panel`.
     """
     parts = [
-        (_growth, "squared singular values σ²", "log₁₀ of the time t (log axis)"),
+        (_growth, "squared singular values σ²", "time t (each tick: exponent × 100)"),
         (_bounds, "○ before, ● after training", "largest σ² / sum of all σ²"),
     ]
     return panels_in_pairs(tables, parts, height=4.6, gap=2.95, left=0.65, right=0.2)
@@ -362,7 +365,7 @@ def _growth(axes: Axes, tables: Tables) -> pd.DataFrame:
     """Draw the largest squared singular value, and the sum of all others, against the time t.
 
     For the second half of training, the panel prints the power of log t with which the largest
-    value grows. A dotted line has the theoretical power 2/L.
+    value grows. A dotted line has the theoretical power 2/L, and its L next to it.
     """
     rows = last_dense(tables).query("architecture in ('linear', 'residual_free')")
     rows = nonempty(rows[rows["log_flow_time"] > 1], "late record")
@@ -378,7 +381,11 @@ def _growth(axes: Axes, tables: Tables) -> pd.DataFrame:
         second = line[line["time"] >= 0.5 * line["time"].max()]
         power = slopes(second.assign(replicate=0), "log10_time", "top", log=True)[0]
         x, law = second["log10_time"], 2 / group["longest"].iloc[0]
-        guide(axes, x, (x / x.iloc[-1]) ** law * line["top"].iloc[-1] / 1.5)
+        theory = (x / x.iloc[-1]) ** law * line["top"].iloc[-1] / 1.5
+        guide(axes, x, theory)
+        at = float(x.iloc[0] ** 0.1 * x.iloc[-1] ** 0.9)
+        layers = f"L = {group['longest'].iloc[0]:.0f}"
+        QUIET.name_at(axes, x, theory, layers, at, away=(4, -6), size=SMALL)
         top, law = line["top"].iloc[-1], rf"$(\log t)^{{{power:.2f}}}$"
         if free:
             names.append((top, f"largest,\nresidual\nblocks:\n{law}", SQUARES["top"]))
@@ -389,11 +396,11 @@ def _growth(axes: Axes, tables: Tables) -> pd.DataFrame:
         if not free:
             names.append((line["remainder"].iloc[-1], "sum of\nall others", SQUARES["remainder"]))
     name_ends(axes, names)
-    law = r"$(\log t)^{2/L}$, L layers" + "\non the longest path"
-    key(axes, {law: QUIET}, loc="lower right", bbox_to_anchor=(1.05, 0.13))
+    law = r"$(\log t)^{2/L}$," + "\nL: layers of\nlongest path"
+    key(axes, {law: QUIET}, loc="lower right", bbox_to_anchor=(1.05, 0.19))
     ticks_within(axes.yaxis, 1, 3, 10, 30, 100, 300, 1000)
     powers = [power for power in range(2, 20, 2) if 10.0**power < axes.get_xlim()[1]]
-    labels = ["100", *(f"$10^{{{power}}}$" for power in powers[1:])]
+    labels = [f"$10^{{10^{{{power}}}}}$" for power in powers]
     ticks(axes.xaxis, [10.0**power for power in powers], labels)
     return pd.concat(drawn)
 
@@ -501,11 +508,11 @@ FIGURES = [
         findings=[Finding(say_what_grows, holds=["weights-diverge", "rank-one", "alignment"])],
         marks="lines: medians",
         caption="(a) shows squared singular values σ² of the last inner layer by time t of gradient"
-        " flow (at tick 10⁸, t is 10^(10⁸)), in fully connected layers and with residual blocks"
-        " (dashed). (b) shows the largest σ² of a layer, divided by the sum of all, where the bound"
-        " of Eq. (14) is not trivial; purple rows are convolutions, green ones residual blocks."
-        " Networks separate their data. How far adjacent layers are aligned is a claim of the"
-        " figure.",
+        " flow, on an axis of log(log t), where powers of log t are straight, in fully connected"
+        " layers and with residual blocks (dashed). (b) shows the largest σ² of a layer, divided by"
+        " the sum of all, where the bound of Eq. (14) is not trivial; purple rows are convolutions,"
+        " green ones residual blocks. Networks separate their data. How far adjacent layers are"
+        " aligned is a claim of the figure.",
         shows={
             "architecture": ["linear", "relu_then_linear", "conv", "conv_free", "residual_free"],
             "data": ["gaussian", "digits"],

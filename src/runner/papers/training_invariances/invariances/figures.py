@@ -383,9 +383,9 @@ def _growth(axes: Axes, tables: Tables) -> pd.DataFrame:
         x, law = second["log10_time"], 2 / group["longest"].iloc[0]
         theory = (x / x.iloc[-1]) ** law * line["top"].iloc[-1] / 1.5
         guide(axes, x, theory)
-        at = float(x.iloc[0] ** 0.1 * x.iloc[-1] ** 0.9)
+        at = float(x.iloc[0] ** 0.15 * x.iloc[-1] ** 0.85)
         layers = f"L = {group['longest'].iloc[0]:.0f}"
-        QUIET.name_at(axes, x, theory, layers, at, away=(4, -6), size=SMALL)
+        QUIET.name_at(axes, x, theory, layers, at, away=(4, -8), size=SMALL)
         top, law = line["top"].iloc[-1], rf"$(\log t)^{{{power:.2f}}}$"
         if free:
             names.append((top, f"largest,\nresidual\nblocks:\n{law}", SQUARES["top"]))

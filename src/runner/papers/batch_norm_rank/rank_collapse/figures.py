@@ -209,6 +209,14 @@ KEY = ("batch", "batch_no_mean", "layer", "rms", "none")
 """Normalizations in the order of the key."""
 
 
+RMS = replace(look_of("rms"), marker="", dashes="-", width=7)
+"""A wide line of RMS norm, on which the line of layer norm lies."""
+
+
+def _rms(normalization: str) -> Name:
+    return Name(KINDS[normalization].drawn, RMS)
+
+
 def draw_norms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw r by layer for Gaussian inputs, and the accuracy by depth, for all normalizations.
 
@@ -217,20 +225,30 @@ def draw_norms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """
     metrics = select(tables["metrics"], data="gaussian")
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.6, right=1.2)
+    is_rms, shown = metrics["normalization"] == "rms", metrics["layer"] > 0
     for axes, letter, name in zip((left, middle), "ab", ("linear", "ReLU"), strict=True):
-        _, root = _by_layer(axes, metrics, name.lower(), "rank_bound")
+        of_rms = metrics[is_rms & shown & (metrics["activation"] == name.lower())]
+        curves(axes, of_rms, "layer", "rank_bound", "normalization", _rms, marker="", zorder=1.5)
+        _, root = _by_layer(axes, metrics[~is_rms], name.lower(), "rank_bound")
         level(axes, *root, at=0.3)
         panel(axes, letter, f"r, {name} networks", "layer")
     NORMALIZATIONS["batch_no_mean"].note(middle, 0.46, 0.19, "without mean\nsubtraction")
     known = [kind for kind in KEY if kind in set(metrics["normalization"])]
     looks = {KINDS[kind].drawn: replace(look_of(kind), marker="") for kind in known}
+    looks |= {name: RMS for name in looks if name == KINDS["rms"].drawn}
     key(left, looks, loc="upper right", bbox_to_anchor=(1.08, 1.03))
     ends, chance = trained(tables), chance_level(tables)
-    name_ends(right, _by_depth(right, ends, "train_accuracy", chance, "chance", "median"))
+    is_rms = ends["normalization"] == "rms"
+    below = curves(
+        right, ends[is_rms], "depth", "train_accuracy", "normalization", _rms, replicates="dots",
+        zorder=1.5, marker="",
+    )  # fmt: skip
+    others = _by_depth(right, ends[~is_rms], "train_accuracy", chance, "chance", "median")
+    name_ends(right, [*others, *below])
     shown = ends[(ends["normalization"] == "layer") & (ends["depth"] == 16)]["train_accuracy"]
     if len(shown):
-        below: dict = {"textcoords": "offset points", "xytext": (0, -14)}
-        look_of("layer").name(right, 16, shown.median(), f"{shown.median():.2f}", **below)
+        away: dict = {"textcoords": "offset points", "xytext": (0, -14)}
+        look_of("layer").name(right, 16, shown.median(), f"{shown.median():.2f}", **away)
     if ends["depth"].max() > DEEP:
         QUIET.note(right, 0.44, 0.44, f"deeper\nthan {DEEP}", ha="center")
     panel(right, "c", f"training accuracy, epoch {ends['epoch'].max()}", "depth L")
@@ -274,7 +292,8 @@ ACCURACY = Panel("training accuracy", "training", "epoch", "train_accuracy", RAN
 def initialization(init: str) -> Name:
     """Return the printed name and the look of an initialization, for `curves`."""
     name = name_of(NAMES["init"], init)
-    return Name(name.drawn, name.look or own_look("init", init))
+    text = "positive\nweights\n(asymmetric)" if init == "asymmetric" else name.drawn
+    return Name(text, name.look or own_look("init", init))
 
 
 def draw_starts(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -284,9 +303,11 @@ def draw_starts(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     the accuracy for each initialization and epoch.
     """
     room = {"gap": 0.7, "right": 1.2}
-    picture, (_, (right, ends)) = draw_panels(
+    picture, ((left, _), (right, ends)) = draw_panels(
         tables, [RANK, ACCURACY], "init", initialization, **room
     )
+    width = tables["metrics"]["width"].iloc[0]
+    ticks(left.yaxis, [1, width / 4, width / 2, 3 * width / 4, width])
     level(right, chance_level(tables), "chance", at=0.6, above=False)
     name_ends(right, with_heights(ends))
     return picture, spread(tables["training"], ["init", "epoch"], ["train_accuracy"])

@@ -96,11 +96,14 @@ def draw_fig3b(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     if {2, 7} <= set(ends):
         bracket = {"transform": right.get_yaxis_transform(), "clip_on": False, "linewidth": 1.6}
         right.plot([1.015, 1.015], [ends[2][0], ends[7][0]], color=colors[4], **bracket)
+    style.key(left, {"√½: the soft rank counts\nthe values above it": QUIET}, loc="upper right")
     rank, layer = _soft_ranks(shown)
-    words = f"√½: the soft rank counts\nvalues above it, {rank[0]:.0f} at layer 0"
-    style.key(
-        left, {f"{words},\n{rank[layer]:.1f} at layer {layer} (mean)": QUIET}, loc="upper right"
-    )
+    low, high = right.get_ylim()
+    right.set_ylim(low, 3 * high)
+    for at, text in ((0, f"{rank[0]:.0f}"), (layer, f"{rank[layer]:.1f} = mean soft rank")):
+        right.plot([at, at], [SOFT, 1.3 * high], color=INK, linewidth=1.2, clip_on=False)
+        side: dict = {"textcoords": "offset points", "xytext": (0, 3), "va": "bottom"}
+        style.PLAIN.name(right, at, 1.3 * high, text, ha="left", size=style.SMALL, **side)
     name_ends(right, [ends[i] for i in (1, 4, 8, 9, 10) if i in ends])
     panel(left, "a", "ten largest singular values / √N", "layer")
     panel(right, "b", "the same on a logarithmic axis", "layer")
@@ -208,7 +211,7 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     picture, ((left, right),) = sheet(gap=0.9, right=0.95)
 
     def draw(axes: Axes, rows: pd.DataFrame, x: str, y: str, **options) -> list:
-        """Draw a line for each width and distribution; return their names in the order of d."""
+        """Draw a line for each width and distribution; return their ends."""
         ends = []
         for (width, law), points in rows.groupby(["width", "law"]):
             hollow = law == "uniform"
@@ -216,7 +219,7 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             look.line(axes, points[x], points[y], markersize=3.5 if hollow else 8, **options)
             if not hollow:
                 ends.append((points[y].iloc[-1], f"d = {width}", look))
-        return [(y, *end[1:]) for y, end in zip(sorted(y for y, *_ in ends), ends, strict=True)]
+        return ends
 
     unit = smallest["width"] ** 2
     drawn = smallest.assign(x=smallest["predicted"] / unit, y=smallest["change"] / unit)

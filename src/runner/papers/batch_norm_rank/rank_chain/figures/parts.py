@@ -26,7 +26,7 @@ NUMBERS += ["rank_bound", "rank_bound_se", "rank_bound_sd"]
 SKIPS = {  # lines of 1 and infinity coincide, 0.5 is next to them
     inf: Look(style.BLUE, "", width=3.4),
     1.0: Look(style.NAVY, "o", "", hollow=True, size=9),
-    0.5: Look(style.NAVY, "^", "", size=5),
+    0.5: Look(style.VERMILION, "^", "", size=5),
     0.1: Look(style.SKY, "D", DASHED),
 }
 """Looks by gamma, in drawing order from bottom to top."""

@@ -216,8 +216,15 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         ):
             name, rows = NAMES["law"][law], plain[plain["law"] == law]
             name_line(right, rows, "soft_rank", name.look, name.drawn, at, away)
+        if len(plain):
+            most = plain.loc[(plain["soft_rank"] - 1).abs().idxmax()]
+            text = f"{100 * (most['soft_rank'] - 1):+.0f} %".replace("-", "−")
+            above: dict = {"textcoords": "offset points", "xytext": (0, 11)}
+            LAWS.get(most["law"], OTHER).name(
+                right, most["width"], most["soft_rank"], text, **above
+            )
     panel(left, "a", "soft rank, mean over the layers", "width d")
-    panel(right, "b", "soft rank, Gaussian without skips = 1", "width d")
+    panel(right, "b", "soft rank / that of Gaussian, no skips", "width d")
     return picture, metrics[NUMBERS]
 
 
@@ -278,15 +285,17 @@ def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     placed, products = rail(right, 1e-5, 2), scaled_products(tables)
 
     def branch(text: str) -> Name:
+        if text.startswith("4 / "):
+            return Name(f"γ = {text}", Look(style.PURPLE, "v", DASHED, hollow=True))
         color, marker = (style.RUST, "D") if "L" in text else (style.ORANGE, "s")
-        return Name(f"γ = {text}", Look(color, marker, hollow=text.startswith("4 / ")))
+        return Name(f"γ = {text}", Look(color, marker))
 
     name_ends(right, curves(right, products, "L", "log_ratio", "branch", branch,
                             height=lambda logarithms: placed(np.exp(logarithms))))  # fmt: skip
     ticks(right.xaxis, sorted(set(products["L"])))
     ticks(right.yaxis, [1, 1e-2, 1e-4], ["1", "0.01", "0.0001"])
     QUIET.note(left, 0.04, 0.65, "τ: threshold of\nthe soft rank")
-    QUIET.note(right, 0.42, 0.6, "γ: residual\nweight")
+    QUIET.note(right, 0.42, 0.5, "γ: residual\nweight;\nσ: singular\nvalues of\nactivations")
     panel(left, "a", "soft rank / bound", "width d")
     panel(middle, "b", "r, lower bound of rank", "width d")
     panel(right, "c", "σ₂/σ₁, no batch norm", "depth L")
@@ -372,14 +381,20 @@ def draw_fig8(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     lines_by_gamma(right, metrics, "frobenius", TWO)
     bound = metrics[metrics["skip"] == skips[0]]
     QUIET.line(right, bound["width"], bound["bound"], zorder=1)
-    most = np.ceil(100 * (metrics["frobenius"] / metrics["bound"]).max())
-    words = f"bound of Lemma 13\n(‖M‖²: at most\n{most:.0f} % of it)"
+    share, words = metrics["frobenius"] / metrics["bound"], "bound of Lemma 13"
+    if share.notna().any():
+        top = metrics.loc[share.idxmax()]
+        ends = [(top["width"], top[column]) for column in ("frobenius", "bound")]
+        right.annotate("", *ends, arrowprops={"arrowstyle": "<->", "color": GREY})
+        most = f"at most {np.ceil(100 * share.max()):.0f} %\nof it, at d = {top['width']:g}"
+        words = f"{words}\n(‖M‖²: {most})"
     name_line(right, bound, "bound", QUIET, words, 60, (-8, 18))
-    name_power(right, metrics["width"], 1.5, "d$^{1.5}$", 40, (9, -12))
+    name_power(right, metrics["width"], 1.5, "d√d", 40, (9, -12))
     for skip, at, away in zip(skips, (9, 34), ((9, 6), (-8, -8)), strict=False):
         rows, look = metrics[metrics["skip"] == skip], TWO.get(skip, OTHER)
         name_line(left, rows, "regularity", look, gamma(skip), at, away)
     QUIET.note(left, 0.04, 0.06, BRANCH)
+    QUIET.note(left, 0.46, 0.68, "α = E Tr(diag(M²)²)\n/ E Tr(M³)")
     panel(left, "a", "regularity constant α", "width d")
     panel(right, "b", "‖M‖², M = HHᵀ/N, mean", "width d")
     return picture, metrics[NUMBERS]
@@ -457,7 +472,7 @@ FIGURES = [
         marks="points: means over the layers",
         caption=over_layers(
             "(a) shows α (figure 8), (b) the mean of ‖M‖² (figure 9),"
-            " against the width d. The dashed line is d^1.5, the dotted line in (b) Lemma 13's"
+            " against the width d. The dashed line is d√d, the dotted line in (b) Lemma 13's"
             " bound at γ = 1. Points are means over {layers}; standard errors are smaller than the"
             " markers. γ is the residual weight (circles: 1, diamonds: 0.1)."
         ),

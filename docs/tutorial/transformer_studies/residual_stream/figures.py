@@ -35,7 +35,9 @@ def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         name = NAMES["normalization"][normalization]
         name.look.band(axes, rows["block"], rows["min"], rows["max"])
         name.look.line(axes, rows["block"], rows["median"])
-        ends.append((rows["median"].iloc[-1], name.printed, name.look))
+        last = rows["median"].iloc[-1]
+        text = f"{name.printed}: {last:.2f}" if last > 0.01 else name.printed
+        ends.append((last, text, name.look))
     axes.set_ylim(1e-15, None)
     name_ends(axes, ends)
     panel(axes, "", "r(H) − 1 of the stream (r: lower bound of the rank)", "block")

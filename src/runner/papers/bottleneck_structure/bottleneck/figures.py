@@ -1,5 +1,7 @@
 """Draw figure 1 of paper D, the comparison of training procedures, and the preview of one run."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -221,21 +223,32 @@ def collapsed(metrics: pd.DataFrame) -> pd.DataFrame:
     return plain[plain["depth"] > alive.max()] if len(alive) else plain
 
 
+def _medians_above(metrics: pd.DataFrame) -> pd.Series:
+    """Return by depth the medians of annealed training's loss above the best loss, in percent.
+
+    Depths up to the last one at which the median is below the best loss are excluded. Raises NoRows
+    if annealed training was not run, or if no depth remains.
+    """
+    rows = select(deep(losses_above(metrics)), recipe="annealed")
+    medians = rows.groupby("depth")["above"].median()
+    better = below_best(metrics).index
+    medians = medians[medians.index > better.max()] if len(better) else medians
+    nonempty(medians.reset_index(), "depth with a larger loss")
+    return medians
+
+
 def say_above(tables: Tables) -> str:
     """Return the headline: how far annealed training's loss is above the best loss, in percent.
 
-    Its numbers are the smallest and the largest median over depths. Depths up to the last one at
-    which the median is below the best loss are excluded. The headline also says that ordinary
-    training collapses. Raises NoRows if a recipe was not run, if no depth remains, or if ordinary
-    training does not collapse.
+    Its numbers are the smallest and the largest of `_medians_above`. The headline also says that
+    ordinary training collapses. Raises NoRows if a recipe was not run, if no depth remains, or if
+    ordinary training does not collapse.
     """
+    medians = _medians_above(tables["metrics"])
     rows = deep(losses_above(tables["metrics"]))
-    medians = select(rows, recipe="annealed").groupby("depth")["above"].median()
     nonempty(collapsed(rows), "depth from which ordinary training collapses")
-    better = below_best(tables["metrics"]).index
-    medians = medians[medians.index > better.max()] if len(better) else medians
-    first = nonempty(medians.reset_index(), "depth with a larger loss")["depth"][0]
-    start = f"From depth {first} annealed" if len(better) else "Annealed"
+    is_late = len(below_best(tables["metrics"])) > 0
+    start = f"From depth {medians.index[0]} annealed" if is_late else "Annealed"
     return (
         f"{start} training ends {medians.min():.0f} to {medians.max():.0f} % above the best loss"
         " (medians); ordinary training of deep networks collapses"
@@ -260,6 +273,21 @@ def _by_recipe(axes: Axes, metrics: pd.DataFrame, column: str, place=np.asarray)
     columns = "depth", column, "recipe", RECIPES.__getitem__
     options: Any = {"replicates": "dots", "height": place, "first": RECIPES}
     style.name_ends(axes, curves(axes, metrics, *columns, **options))
+
+
+def _number_extremes(axes: Axes, metrics: pd.DataFrame, place: Callable) -> None:
+    """Write the headline's numbers below the dots of their depths.
+
+    place: returns the heights of values.
+    """
+    with suppress(NoRows):
+        medians = _medians_above(metrics)
+        rows = select(losses_above(metrics), recipe="annealed")
+        below: dict = {"textcoords": "offset points", "xytext": (1, -12), "size": SMALL}
+        for depth in {medians.idxmin(), medians.idxmax()}:
+            lowest = float(place(rows.loc[rows["depth"] == depth, "above"].min()))
+            words = f"{medians[depth]:.0f}\u00a0%"
+            RECIPES["annealed"].look.name(axes, depth, lowest, words, ha="left", **below)
 
 
 def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -293,6 +321,7 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         percents = [y * k for y in (0.1, 1, 10, 100, 1000) for k in steps if low <= y * k <= high]
         style.ticks(right.yaxis, percents, [f"{y:,g}\u00a0%" for y in percents])
         _by_recipe(right, above, "above", place)
+        _number_extremes(right, metrics, place)
         for depth, value in below_best(metrics).items():
             words = f"{value:.1f} %: below the best".replace("-", "−")
             aside = {"xytext": (9, 0), "ha": "left"}
@@ -302,9 +331,10 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         zero = collapsed(above)
         if len(zero):
             label_style |= {"xytext": (0, 13), "ha": "right"}
+            highest = above["above"].max()
             median = "median: " if (zero["parameter_norm"] >= ZERO).any() else ""
             words = f"{median}all weights zero"
-            QUIET.name(right, zero["depth"].max(), zero["above"].max(), words, **label_style)
+            QUIET.name(right, zero["depth"].max(), highest, words, **label_style)
     style.panel(left, "a", "rank of the middle layer", "depth L")
     style.panel(right, "b", "loss above best solution found", "depth L")
     return picture, metrics

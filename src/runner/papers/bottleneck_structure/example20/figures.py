@@ -61,9 +61,10 @@ def draw_example20(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         name_ends(axes, ends)
     with suppress(NoRows):
         first = select(metrics, exponent=BOLD).iloc[0]
-        spot: dict = {"textcoords": "offset points", "xytext": (2, 13), "size": SMALL}
+        spot: dict = {"textcoords": "offset points", "xytext": (-8, 0), "size": SMALL}
         text = f"{first['middle_lipschitz']:.1f}"
-        Look(BLUE).name(right, first["depth"], first["middle_lipschitz"], text, **spot)
+        right.set_xlim(left=depths.min() / 4)  # room for the number
+        Look(BLUE).name(right, first["depth"], first["middle_lipschitz"], text, ha="right", **spot)
     words = "γ: the small parameter $\\varepsilon$\nof Example 20 is $L^{-\\gamma}$"
     QUIET.note(left, 0.04, 0.1, words)
     powers = [1, 10, 100, 1e3] if highest < 1e4 else [1, 100, 1e4, 1e6]

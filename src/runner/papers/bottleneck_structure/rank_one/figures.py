@@ -47,7 +47,8 @@ def _every(axes: Axes, metrics: pd.DataFrame, column: str) -> None:
     middle = fitting.groupby("samples")[column].median()
     FIT.line(axes, middle.index, middle)
     if len(middle):
-        FIT.name_at(axes, middle.index, middle, "fits", middle.index[len(middle) // 3], (-8, 9))
+        between = 0.92 * float(np.sqrt(middle.index[0] * middle.index[:2][-1]))  # columns of dots
+        FIT.name_at(axes, middle.index, middle, "fits", between, (0, 14))
 
 
 def draw_rank_one(tables: Tables) -> tuple[Figure, pd.DataFrame]:

@@ -1,6 +1,7 @@
 """Draw the figures of study `constructions`, and the preview of one run."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from runner.results import style
 from runner.results.curves import curves
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.looks import Name
-from runner.results.rows import Tables, nonempty, select, spread
+from runner.results.rows import NoRows, Tables, nonempty, select, spread
 from runner.results.style import QUIET, Look, guide, name_ends, panel, rail, shades, sheet, ticks
 
 FLOOR, TOP = 1e-16, 10.0
@@ -85,7 +86,8 @@ def _against_rounding(axes: Axes, rows: pd.DataFrame) -> pd.DataFrame:
             look.each(axes, x, y)
         text = NAMES["theorem"][theorem].drawn
         look.name(axes, 0.7, 10 ** (1.15 * number - 15.25), text, ha="right")
-    style.PLAIN.note(axes, 0.03, 0.93, "a dot or ring: a network", path_effects=None)
+    words = f"{len(rows):,} networks,\na dot or ring each"
+    style.PLAIN.note(axes, 0.03, 0.91, words, path_effects=None)
     keys = ["theorem", "target_width", "width", "block", "rank", "depth", "sparsity"]
     return spread(rows, keys, ["max_abs_error", "rounding"])
 
@@ -130,16 +132,23 @@ def _shares(tables: Tables) -> pd.DataFrame:
     return share.assign(scaled=share["sparsity"] / unit)
 
 
+def _least(share: pd.DataFrame) -> int:
+    """Return the smallest percentage of exact networks at p = 3 log d / d, rounded down.
+
+    share: the rows of `_shares`. Raises NoRows if no network has this p.
+    """
+    return int(100 * select(share.round({"scaled": 1}), scaled=3)["fraction"].min())
+
+
 def say_sparse(tables: Tables) -> str:
     """Return the headline of figure `constructions-sparse`: the percentage of exact networks.
 
     It is the smallest percentage over the target widths d, at a fraction p = 3 log d / d of nonzero
     weights. Raises NoRows if no network has this p.
     """
-    three = 100 * select(_shares(tables).round({"scaled": 1}), scaled=3)["fraction"]
     return (
         "As conjectured, a fraction p = 3 log d / d of weights is enough:"
-        f" {int(three.min())} % of networks or more are exact"
+        f" {_least(_shares(tables))} % of networks or more are exact"
     )
 
 
@@ -166,6 +175,8 @@ def draw_sparse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             look.line(axes, points["sparsity"] / unit, points["fraction"], linestyle="")
     guide(left, [3, 3], [0, 1.05])
     QUIET.name(left, 3.08, 0.12, "p =\n3 log d / d", ha="left")
+    with suppress(NoRows):
+        style.PLAIN.name(left, 3.08, 0.9, f"{_least(share)} % or more", ha="left")
     guide(right, [2, 2], [0, 1.05])
     QUIET.name(right, 1.95, 0.22, "p = 2 √(log d / d),\nour constant", ha="right")
     ends = {min(colors): (12, -4), max(colors): (-9, 12)}

@@ -120,7 +120,7 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     fine, coarse = drawn["learning_rate"].min(), drawn["learning_rate"].max()
     styles = {coarse: {"linewidth": 1.2, "linestyle": DASHED}, fine: {"linewidth": 2.4}}
     drawn = drawn[drawn["learning_rate"].isin(styles)]
-    options = {"height": 3.95, "top": 0.85, "gap": 0.22, "left": 0.95}
+    options = {"height": 3.95, "top": 0.85, "gap": 0.22, "left": 1.1}
     picture, (panels,) = sheet(1, len(SHOWN), sharex=True, sharey=True, **options)
     for axes, statement in zip(panels, SHOWN, strict=True):
         look = NOT_INVARIANT if statement == MOVES else INVARIANT
@@ -138,6 +138,10 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             )[MIDDLE]
             if statement == MOVES and (words := _same(ends.loc[coarse] / ends.loc[fine])):
                 look.note(axes, 0.02, 0.99, words, va="top")
+            if statement == MOVES:
+                low, high = ends.loc[fine, [MIDDLE[0], MIDDLE[-1]]]
+                text, end = f"{100 * low:.0f} to {100 * high:.0f} %", drawn["time"].max()
+                look.name(axes, end, low / 1.5, text, ha="right", va="top", size=SMALL)
     low = max(1e-12, drawn.loc[drawn[MIDDLE[0]] > 0, MIDDLE[0]].min() / 2)
     panels[0].set(yscale="log", ylim=(low, 10), xlim=(0, drawn["time"].max()))
     powers = [10.0**power for power in range(-12, 1, 2)]

@@ -222,7 +222,7 @@ def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
     rows = last(by_decay(steady(tables)))
     drawn = _spread(rows, ["method", "classes", "exponent"], "decayed")
     shown = drawn[drawn["classes"] == drawn["classes"].min()]
-    position = rail(axes, SMALLEST, 1.7)
+    position = rail(axes, SMALLEST, 1.7, f"below\n{SMALLEST:g}")
     ends_at = shown["exponent"].min() / 2, 1.5 * shown["exponent"].max()
     x = np.geomspace(*ends_at) if ends_at[0] > 0 else np.ones(1)
     guide(axes, x, np.exp(-x))
@@ -307,8 +307,8 @@ FIGURES = [
         marks="marks: medians, bars: range",
         caption="The remainder of the last inner layer is the sum of all its squared singular"
         " values but the largest. It is shown divided by the remainder at weight decay λ = 0,"
-        " against 2λT (T: training time). Marks are medians, bars the range; ≈ 0 is below"
-        f" {SMALLEST:g}. Diverged networks are excluded.",
+        " against 2λT (T: training time). Marks are medians, bars the range; ratios below"
+        f" {SMALLEST:g} are at the bottom. Diverged networks are excluded.",
         shows={
             "data": ["digits", "fashion_mnist"],
             "optimizer": ["sgd", "momentum", "adam", "adamw"],

@@ -138,7 +138,8 @@ def test_the_numbers_at_the_lines_are_those_of_the_headline():
     """Means over the epochs come first, medians over networks second; the order matters here."""
     tables = kept_tables("rank-fig12", "paper")
     said = depths.say_against_batch_norm(tables, "test_loss", depths.HIGHER)
-    picture, _ = depths.draw_by_depth(tables, ["train_loss", "test_loss"])
+    (drawing,) = [drawing for drawing in depths.FIGURES if drawing.figure == "rank-fig12"]
+    picture, _ = drawing.draw(tables)
     (names,) = [axes.texts for axes in picture.axes if "test loss" in axes.texts[1].get_text()]
     means = dict(text.get_text().split(":\n") for text in names[2:])
     numbers = [means[name].partition("mean ")[2] for name in ("pre-trained", "batch norm")]

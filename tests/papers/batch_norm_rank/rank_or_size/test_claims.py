@@ -95,5 +95,9 @@ def test_a_diverged_network_has_accuracy_zero():
 def test_the_picture_names_what_it_draws():
     picture, drawn = draw_rank_or_size(told())
     texts = {text.get_text().replace("\n", " ") for text in picture.findobj(Text)}
-    assert {"random signs", "copied units", "zero biases", "pre-trained"} <= texts
+    names = {text.partition(":")[0] for text in texts}  # single points have their accuracy
+    assert {"random signs", "copied units", "product A B"} <= names
+    assert {"zero biases", "batch norm", "pre-trained", "unscaled weights"} <= names
+    few, full = (f"{ACCURACY['product', level]:.2f}" for level in (4.0, 64.0))
+    assert {f"rank 4: {few}", f"full rank: {full}"} <= texts
     assert len(drawn) == len(ACCURACY)

@@ -97,7 +97,7 @@ def test_the_picture_names_what_it_draws():
     texts = {text.get_text().replace("\n", " ") for text in picture.findobj(Text)}
     names = {text.partition(":")[0] for text in texts}  # single points have their accuracy
     assert {"random signs", "copied units", "product A B"} <= names
-    assert {"zero biases", "batch norm", "pre-trained", "unscaled weights"} <= names
+    assert {"zero biases", "pre-trained", "unscaled weights"} <= names
     few, full = (f"{ACCURACY['product', level]:.2f}" for level in (4.0, 64.0))
     assert {f"rank 4: {few}", f"full rank: {full}"} <= texts
     assert len(drawn) == len(ACCURACY)

@@ -178,7 +178,10 @@ def _keys(dataclass: type, sizes: dict[str, dict[str, Any]], without: Iterable[s
 
 def _facts(item: dataclasses.Field, sizes: dict[str, dict[str, Any]]) -> Iterator[str]:
     """Yield facts about a key: type, default, values at the scales, and range."""
-    yield item.type.__name__ if isinstance(item.type, type) else str(item.type)
+    if item.type is Any:  # Hydra knows no union with a list
+        yield "bool | list[float]"
+    else:
+        yield item.type.__name__ if isinstance(item.type, type) else str(item.type)
     yield f"default {_value(default_of(item))}"
     sized = {scale: sizes[scale][item.name] for scale in sizes if item.name in sizes[scale]}
     if sized:

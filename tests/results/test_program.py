@@ -1,5 +1,7 @@
 """Which changes of the program make a figure out of date."""
 
+from importlib import import_module
+
 import pytest
 
 from runner.core.catalogue import figure_names, figure_study
@@ -32,7 +34,9 @@ def program(name: str) -> str:
 
 @pytest.mark.parametrize(("module", "counts"), [(m, m in DRAWS) for m in (*DRAWS, *DOES_NOT)])
 def test_a_figure_is_of_the_code_that_draws_and_judges_it(module, counts, monkeypatch):
-    before, module = program(FIGURE), f"runner.{module}"
+    module = f"runner.{module}"
+    import_module(module)  # an import after the change would store the text of the file again
+    before = program(FIGURE)
     text = provenance.source_of(module)
     monkeypatch.setitem(provenance._sources, module, text + "\nADDED = 1\n")
     assert (program(FIGURE) != before) == counts
@@ -40,7 +44,7 @@ def test_a_figure_is_of_the_code_that_draws_and_judges_it(module, counts, monkey
 
 def test_a_title_counts_and_each_figure_has_its_own(monkeypatch):
     before = program(FIGURE)
-    monkeypatch.setattr(figure, "headline", lambda *_: "another title")
+    monkeypatch.setattr(figure, "title_of", lambda *_: "another title")
     assert program(FIGURE) != before
     monkeypatch.undo()
     names = figure_names("quick")

@@ -48,7 +48,6 @@ SHARED = {
 
 FIRST = (
     "scale", "outputs", "device", "threads", "force", "style", "data_folder", "keep_weights",
-    "keep_checkpoint",
 )  # fmt: skip
 """The settings that the help of a study describes. It only names the others."""
 

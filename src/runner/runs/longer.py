@@ -14,7 +14,7 @@ which they are measured, do not depend on how many follow. The file may be empty
 """
 
 import hashlib
-import io
+import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load, save
 from torch import Tensor
 
 from runner.core.catalogue import part_of
@@ -34,6 +35,9 @@ from runner.runs.tables import Extent, TableWriter, sha256_of
 
 OWN = "phase"
 """The name of what a checkpoint stores of the present phase."""
+
+TENSOR, NUMBERS = "tensor", "numbers"
+"""What stands for a tensor among packed numbers, and the name of these numbers."""
 
 SAME = ("code", "device_name", "threads", "versions", "instructions")
 """What must be equal in the provenance of both runs, so that all bytes are equal."""
@@ -59,13 +63,32 @@ def by_of(run: Run) -> tuple[str, str]:
 
 def packed(content: dict[str, Any]) -> Tensor:
     """Return numbers and tensors by name as one tensor of bytes."""
-    torch.save(content, buffer := io.BytesIO())
-    return torch.frombuffer(buffer.getbuffer(), dtype=torch.uint8)
+    tensors: dict[str, Tensor] = {}
+
+    def without_tensors(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {name: without_tensors(inner) for name, inner in part.items()}
+        if isinstance(part, Tensor):
+            tensors[name := str(len(tensors))] = part.contiguous()
+            return [TENSOR, name]
+        return part
+
+    numbers = json.dumps(without_tensors(content)).encode()
+    tensors[NUMBERS] = torch.frombuffer(bytearray(numbers), dtype=torch.uint8)
+    return torch.frombuffer(bytearray(save(tensors)), dtype=torch.uint8)
 
 
 def unpacked(content: bytes) -> dict[str, Any]:
     """Return the numbers and tensors that `packed` has made bytes of."""
-    return torch.load(io.BytesIO(content), weights_only=True)
+    tensors = load(content)
+
+    def with_tensors(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {name: with_tensors(inner) for name, inner in part.items()}
+        is_tensor = isinstance(part, list) and part[:1] == [TENSOR]
+        return tensors[part[1]] if is_tensor else part
+
+    return with_tensors(json.loads(tensors[NUMBERS].numpy().tobytes()))
 
 
 @dataclass

@@ -1,13 +1,8 @@
 """What claims of study `low_rank_training` exclude, and when they are measured."""
 
-import pandas as pd
 from in_memory import judged, kept_tables
 
-from runner.papers.training_invariances.low_rank_training.tables import (
-    METHODS,
-    at_common_time,
-    steady,
-)
+from runner.papers.training_invariances.low_rank_training.tables import METHODS, steady
 
 
 def test_networks_that_diverge_at_any_time_are_left_out_and_counted():
@@ -32,10 +27,3 @@ def test_a_network_without_decay_that_diverged_says_nothing_of_decay():
     found = judged("beyond-gradient-flow", tables).loc["decay"]
     assert before["verdict"] == "holds" and found["verdict"] == "undecided"
     assert 4 / 13 <= found["left_out"] <= 4 / 13 + before["left_out"]
-
-
-def test_a_time_that_not_all_were_measured_at_is_not_common():
-    rows = pd.DataFrame(
-        {"method": "SGD", "time": [1.0, 2.0, 1.0, 2.0, 4.0], "width": [8, 8, 16, 16, 16]}
-    )
-    assert at_common_time(rows, "width")["time"].tolist() == [2.0, 2.0]

@@ -126,7 +126,7 @@ def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     _by_depth(left, start, "matrix_rank", width**0.5, f"√d (d = {width})")
     _by_depth(middle, start, "rank_bound", 1, "smallest r: 1", above=False)
     name_ends(right, _by_depth(right, ends, "train_accuracy", chance_level(tables), "chance"))
-    ticks(left.yaxis, [0, width / 4, width / 2, 3 * width / 4, width])
+    ticks(left.yaxis, [1, width / 4, width / 2, 3 * width / 4, width])
     if start["depth"].max() > DEEP:
         QUIET.note(left, 0.835, 0.5, f"deeper\nthan {DEEP}", ha="center")
     panel(left, "a", "rank before training", "depth L")

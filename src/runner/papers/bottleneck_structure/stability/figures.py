@@ -192,6 +192,8 @@ def _falls(axes: Axes, rows: pd.DataFrame, shown: float) -> None:
     ticks(axes.yaxis, [value / 100 for value in percent], [f"{value} %" for value in percent])
     axes.set(xlim=(0, places[-1] + wide[-1] / 2), ylim=(low, high))
     ticks(axes.xaxis, places, [f"{rate:g}" for rate in rates])
+    for edge in (places + wide / 2 + 0.1)[:-1]:
+        axes.axvline(edge, color="0.85", linewidth=0.8, zorder=0)
 
 
 def _by_depth(axes: Axes, rows: pd.DataFrame, rates: pd.Series) -> None:

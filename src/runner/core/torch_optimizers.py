@@ -42,7 +42,9 @@ class OfTorch:
         if tensors[0].is_cuda and type(self).__name__ not in ("SGD", "Adagrad"):
             options["capturable"] = True  # a GPU repeats recorded steps
         optimizer = make(tensors, **options)
-        self.parameters, self.optimizer = parameters, lambda: optimizer
+        self.parameters = parameters
+        # A function: the check of the first step refuses attributes that a step changes.
+        self.optimizer = lambda: optimizer
         self.state: dict[str, Any] = {}
         self._take_state()
 
@@ -56,8 +58,10 @@ class OfTorch:
         before, optimizer = {}, self.optimizer()
         for name, parameter in self.parameters.items():
             before[name], parameter.grad = parameter.detach().clone(), gradients.get(name)
-            own = {key.partition("."): value for key, value in self.state.items()}
-            optimizer.state[parameter] = {k: v for (k, _, n), v in own.items() if n == name}
+            optimizer.state[parameter] = {}
+        for key, value in self.state.items():
+            own, _, name = key.partition(".")
+            optimizer.state[self.parameters[name]][own] = value
         optimizer.step()
         for name, parameter in self.parameters.items():
             parameter.grad = None

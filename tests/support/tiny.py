@@ -71,8 +71,6 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
         {"methods": choices("bn_only", "methods"), "widths": [2, 4]},
         {"statistics": "fixed", "optimizer": "adam", "schedule": "cosine"},
         {"optimizer": "momentum", "epochs": 2},
-        *each("bn_only", "trained", start="active", statistics="fixed", optimizer="adam"),
-        {"start": "shifted"},
     ],
     "bottleneck": [*each("bottleneck", "recipe"), {"depths": [5, 3]}],
     "breaking_bn": [

@@ -34,8 +34,6 @@ def table(errors, widths, series=PAPER, replicates=10):
         numerical_rank=np.minimum(rows["target_width"] ** 2, rows["width"]).astype(float),
         optimizer=np.where(trained, "sgd", "none"),
         statistics=np.where(trained, "batch", "none"),
-        start=np.where(trained, "usual", "none"),
-        trained=np.where(trained, "all", "none"),
     )
 
 

@@ -42,7 +42,7 @@ MEASURES = {
 """What pictures and printed tables call the columns of tables."""
 
 SET, TRAINED, DENSE = Look(GREEN, "s", width=3.4), Look(BLUE), Look("#000000", "^", DASHED, 1.8)
-FROM_DENSE, CORRECTED = Look(ORANGE, "", width=6.0), Look(OLIVE, "s", DASHED, hollow=True)
+FROM_DENSE = Look(ORANGE, "", width=6.0)
 """Blue: γ and β are trained; green: computed from the target; orange: computed from a trained dense
 network; black: this dense network. Hollow markers show what is not in the paper."""
 
@@ -52,7 +52,6 @@ NAMES = {
         "dense": Name("dense network", DENSE),
         "sgd": Name("γ and β trained", TRAINED),
         "teacher_construction": Name("construction from the target", SET),
-        "corrected_construction": Name("construction with corrected means", CORRECTED),
         "target": Name("classifier", Look("#000000", "v"), rule="the classifier"),
         "construction": Name("construction", Look(GREEN, "s")),
         "active": Name(
@@ -92,36 +91,8 @@ NAMES = {
             "construction\nfrom target",
             "the construction from the target",
         ),
-        "corrected construction": Name(
-            "construction with corrected means",
-            CORRECTED,
-            "construction,\nunit means\ncorrected",
-        ),
         "adam again": Name("adam again", Look(NAVY, "s", DASHED, 1.5, hollow=True)),
         "adam": Name("Adam on γ and β", Look(NAVY, "D", hollow=True), "Adam on\nγ and β"),
-        "adam from a shift": Name(
-            "Adam from β = 4",
-            Look(PURPLE, "v", DASHED),
-            "Adam from\nβ = 4",
-            "Adam on γ and β from β = 4",
-        ),
-        "sgd, ReLUs kept on": Name(
-            "SGD, ReLUs kept active",
-            Look(SKY, hollow=True),
-            "SGD, ReLUs\nkept active",
-            "SGD with active hidden ReLUs",
-        ),
-        "adam, ReLUs kept on": Name(
-            "Adam, ReLUs kept active",
-            Look(VERMILION, "D"),
-            "Adam, ReLUs\nkept active",
-            "Adam with active hidden ReLUs",
-        ),
-        "adam in coordinates of K": Name(
-            "Adam in coordinates of K",
-            Look(OLIVE, "s", "", hollow=True),
-            rule="Adam with active hidden ReLUs in coordinates of K",
-        ),
         ("teacher construction", "student construction"): "either construction",
         ("sgd", "teacher construction", "student construction"): "SGD on γ and β, and of either"
         " construction,",

@@ -1,7 +1,5 @@
 """Study `bn_only`: written-out gradients, Theorem 1, and what a run says."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,10 +8,9 @@ from bench.growth import lent
 from in_memory import tables_of
 from torch import nn
 
-from runner.core.errors import InputError
 from runner.papers.norm_tuning.bn_only import networks, study, tables
 from runner.papers.norm_tuning.bn_only.config import BnOnly
-from runner.papers.norm_tuning.bn_only.networks import Batch, Dense, FrozenWithNorm, KeptOn, f, g
+from runner.papers.norm_tuning.bn_only.networks import Batch, Dense, FrozenWithNorm, f, g
 from runner.papers.norm_tuning.theorem_1 import pseudo_inverse, set_shifts
 from runner.training.schedules import SCHEDULES
 
@@ -92,49 +89,6 @@ def test_gradients_are_those_of_autograd(batch_statistics):
         torch.testing.assert_close(slope, found[name].sum((1, 2)), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("in_coordinates", [False, True])
-def test_with_active_relus_the_network_is_dense_and_its_gradient_autograds(in_coordinates):
-    d, m, norm = 3, 12, 20.0
-    W1, W2, x, y = draw(R, m, d), draw(R, d, m), draw(R, d, N), draw(R, N)
-    learner = KeptOn(W1, W2, norm, in_coordinates)
-    learner.W1, learner.W2 = W1, W2  # float64
-    (name, trained), *_ = learner.trained.items()
-    learner.trained[name] = trained.double() + 0.1
-    learner.parameters = {n: p.double() for n, p in learner.parameters.items()}
-    learner.inverse = learner.inverse.double() if in_coordinates else None
-    learner.follow()
-    loss, gradients, _ = learner.step(Batch(x, y, W1))
-
-    free = learner.trained[name].clone().requires_grad_()
-    gamma1 = learner.inverse @ free if in_coordinates else free
-    W = (W2 * gamma1.mT) @ W1
-    expected = ((W @ x).relu().sum(1) - y).square().mean(-1)
-    torch.testing.assert_close(loss, expected.detach())
-    expected.sum().backward()
-    torch.testing.assert_close(gradients[name], free.grad, rtol=1e-6, atol=1e-8)
-    torch.testing.assert_close(f(W1 @ x, W2, learner.found()), (W @ x).relu().sum(1).detach())
-    if in_coordinates:
-        torch.testing.assert_close(W.flatten(1), free[..., 0], rtol=1e-4, atol=1e-5)
-
-
-def test_active_relus_stay_active_and_coordinates_need_the_width_of_theorem_1():
-    active = {"methods": ["sgd"], "start": "active", "statistics": "fixed", "learning_rate": 0.01}
-    for trained in ("scales", "coordinates", "all"):
-        found = rows(**active, trained=trained)
-        assert (found["units_on"] > 0.99).all() and (found["trained"] == trained).all()
-        assert found["condition_number"].notna().all() == (trained != "all")
-    usual, shifted = rows(methods=["sgd"]), rows(methods=["sgd"], start="shifted")
-    assert usual["units_on"].median() < 0.7 < 0.95 < shifted["units_on"].median()
-    for wrong, message in (
-        ({"start": "active"}, "needs statistics=fixed"),
-        ({"trained": "scales"}, "start=usual"),
-        ({"shift": 2.0}, "start=usual"),
-        ({**active, "trained": "coordinates", "widths": [15]}, "at least d^2 = 16, not 15"),
-    ):
-        with pytest.raises(InputError, match=re.escape(message)):
-            BnOnly(**SMALL | wrong)
-
-
 def test_proposition_1():
     W1, W2, x = draw(R, M, D), draw(R, D, M), draw(R, D, N)
     learner = FrozenWithNorm(W2, batch_statistics=True)
@@ -177,14 +131,6 @@ def test_the_scales_are_those_of_the_pseudo_inverse(d, m, p):
         found = solved.gamma1[r, :, 0].numpy()
         np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
         assert solved.rank[r] == np.linalg.matrix_rank(K)
-
-
-def test_right_means():
-    W1, W2, W = draw(R, 6, D), draw(R, D, 6), draw(R, D, D)
-    norm = set_shifts(W1, W2, pseudo_inverse(W1, W2, [W]).gamma1, 12.0)
-    norm = networks.with_right_means(norm, W1, W2, W)
-    x = torch.randn(R, D, 200_000, generator=torch.Generator().manual_seed(1)).double()
-    torch.testing.assert_close(f(W1 @ x, W2, norm).mean(-1), g(x, W).mean(-1), rtol=0.02, atol=0)
 
 
 def test_the_share_of_weights_is_p_and_their_variance_stays():

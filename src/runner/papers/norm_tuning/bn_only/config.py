@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from runner.core.choices import OPTIMIZERS, SCHEDULES
-from runner.core.errors import InputError
 from runner.core.studies import LARGEST_STEP, MOST, TrainingConfig, parameter
 
 PAPER = ("sgd", "teacher_construction", "dense", "student_construction")
@@ -39,9 +38,7 @@ class BnOnly(TrainingConfig):
         above=0,
         maximum=1,
     )
-    methods: list[str] = parameter(
-        "methods to compare", list(PAPER), choices=(*PAPER, "corrected_construction")
-    )
+    methods: list[str] = parameter("methods to compare", list(PAPER), choices=PAPER)
     replicates: int = parameter(
         "number of independent repetitions (target, weights and samples)",
         8,
@@ -65,21 +62,6 @@ class BnOnly(TrainingConfig):
         "batch",
         choices=("batch", "fixed"),
     )
-    start: str = parameter(
-        "initial γ and β of the frozen network: usual (1 and 0), shifted (1 and, in the first"
-        " layer, `shift`) or active (1 and the shifts of Lemma 7, which make every hidden ReLU"
-        " active; needs statistics=fixed)",
-        "usual",
-        choices=("usual", "shifted", "active"),
-    )
-    shift: float = parameter("initial β of the first layer, with start=shifted", 4.0, minimum=0)
-    trained: str = parameter(
-        "trained parameters of the frozen network: all (γ and β), or, with start=active, scales (γ"
-        " of the first layer; the shifts follow as in Lemma 7) or coordinates (u, with γ = K⁺ u for"
-        " the Khatri-Rao matrix K; needs widths of at least d^2)",
-        "all",
-        choices=("all", "scales", "coordinates"),
-    )
     optimizer: str = parameter(
         "optimizer of γ and β, and of the dense network", "sgd", choices=OPTIMIZERS
     )
@@ -95,20 +77,6 @@ class BnOnly(TrainingConfig):
         above=0,
         maximum=LARGEST_STEP,
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.start == "active" and self.statistics != "fixed":
-            raise InputError("start=active needs statistics=fixed")
-        if self.start != "shifted":
-            self.refuse(["shift"], f"start={self.start}")
-        if self.start != "active":
-            self.refuse(["trained"], f"start={self.start}")
-        if self.trained == "coordinates" and min(self.m) < self.target_width**2:
-            raise InputError(
-                f"trained=coordinates needs widths of at least d^2 = {self.target_width**2},"
-                f" not {min(self.m)}"
-            )
 
     @property
     def m(self) -> list[int]:

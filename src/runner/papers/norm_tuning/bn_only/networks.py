@@ -9,21 +9,18 @@ outputs are (R, N). gamma and beta are columns, too.
 """
 
 from functools import cached_property
-from math import pi, sqrt
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.papers.norm_tuning.theorem_1 import Norm, khatri_rao, set_shifts
+from runner.papers.norm_tuning.theorem_1 import Norm
 
 SHIFT_START = 0.1
 """Initial beta2, without which a last unit with few nonzero weights could be dead."""
 
 MOMENTUM, EPSILON = 0.1, 1e-5
 """Momentum of running statistics, and the number added to a variance, as in torch's BatchNorm."""
-
-NEWTON_STEPS = 20
 
 
 def f(h1: Float[Tensor, "R m N"], W2: Float[Tensor, "R d m"], norm: Norm) -> Float[Tensor, "R N"]:
@@ -43,34 +40,6 @@ def f(h1: Float[Tensor, "R m N"], W2: Float[Tensor, "R d m"], norm: Norm) -> Flo
 def g(x: Float[Tensor, "R d N"], W: Float[Tensor, "R d d"]) -> Float[Tensor, "R N"]:
     """Return the outputs `sum_i relu(W x)_i` of a dense network with weights W, for N inputs x."""
     return (W @ x).relu_().sum(1)
-
-
-# Found by Theorem 1 (see `theorem_1`)
-
-
-def with_right_means(norm: Norm, W1: Tensor, W2: Tensor, target: Tensor) -> Norm:
-    """Return gamma and beta of a constructed network, with corrected means of its last units.
-
-    norm: gamma and beta of the construction. W1, W2: its frozen weights. target: weights W* of the
-    target.
-
-    The correction is not in the paper. If m < d^2, the rows w of `W2 diag(gamma1) W1` are shorter
-    than the rows w* of W*. The mean of f is then too small. A shift b of each last unit makes its
-    mean over inputs x ~ N(0, I) equal to the target's: `b Phi(b / |w|) + |w| phi(b / |w|) = |w*| /
-    sqrt(2 pi)`. Phi and phi are the distribution function and the density of N(0, 1). The left side
-    is convex and rises in b, so Newton's method converges to the root from above.
-    """
-    length = ((W2 * norm.gamma1.mT) @ W1).norm(dim=-1, keepdim=True)
-    mean = target.norm(dim=-1, keepdim=True) / sqrt(2 * pi)
-    shift = mean
-    for _ in range(NEWTON_STEPS):
-        z = shift / length
-        above, density = torch.special.ndtr(z), (-z.square() / 2).exp() / sqrt(2 * pi)
-        shift = shift - (shift * above + length * density - mean) / above
-    return norm._replace(beta2=norm.beta2 + shift)
-
-
-# Found by training
 
 
 Step = tuple[Float[Tensor, " R"], dict[str, Tensor], Float[Tensor, "R d N"]]
@@ -116,7 +85,6 @@ class Dense:
 
     def __init__(self, W: Float[Tensor, "R d d"]) -> None:
         self.parameters, self.running = {"W": W.clone()}, {}
-        self.trained = self.parameters
 
     def found(self) -> Float[Tensor, "R d d"]:
         """Return the trained weights W in float64."""
@@ -157,7 +125,6 @@ class FrozenWithNorm:
             self.parameters |= {f"gamma{layer}": ones, f"beta{layer}": zeros}
             self.running |= {f"mean{layer}": zeros.clone(), f"variance{layer}": ones.clone()}
         self.parameters["beta2"] += SHIFT_START
-        self.trained = self.parameters
 
     def found(self) -> Norm:
         """Return the trained gamma and beta as affine maps in float64 (Proposition 1).
@@ -215,59 +182,6 @@ class FrozenWithNorm:
         self.running[f"mean{layer}"].lerp_(mean, MOMENTUM)
         self.running[f"variance{layer}"].lerp_(variance, MOMENTUM)
         return mean, inverse_root(variance)
-
-
-class KeptOn(FrozenWithNorm):
-    """A two-layer network as `FrozenWithNorm`, in which every hidden ReLU is kept active.
-
-    Only gamma1, the scales of the first layer, is trained. After every step the shifts are set by
-    Lemma 7 of paper A. They make all hidden ReLUs active for inputs of norm at most `input_norm`,
-    and the last layer subtracts them. The last units are therefore `relu(W2 diag(gamma1) W1 x)`.
-
-    - W1, W2: the frozen weights.
-    - input_norm: the largest norm of an input.
-    - in_coordinates: whether a vector u is trained instead, with gamma1 = K^+ u. K^+ is the
-      pseudo-inverse of the Khatri-Rao matrix K of the weights. The entries of u are those of `W2
-      diag(gamma1) W1`, whatever the condition number of K.
-    """
-
-    def __init__(
-        self,
-        W1: Float[Tensor, "R m d"],
-        W2: Float[Tensor, "R d m"],
-        input_norm: float,
-        in_coordinates: bool,
-    ) -> None:
-        super().__init__(W2.float(), batch_statistics=False)
-        self.W1, self.input_norm = W1.float(), input_norm
-        gamma1 = self.parameters["gamma1"]
-        self.inverse: Float[Tensor, "R m d*d"] | None = None
-        self.trained = {"gamma1": gamma1.clone()}
-        if in_coordinates:
-            K = khatri_rao(W2, W1)
-            self.inverse = torch.linalg.pinv(K).float()
-            self.trained = {"u": (K @ gamma1.double()).float()}
-        self.follow()
-
-    def follow(self) -> None:
-        """Set gamma and beta of both layers from the trained parameters, by Lemma 7."""
-        *_, trained = self.trained.values()
-        gamma1 = trained if self.inverse is None else self.inverse @ trained
-        norm = set_shifts(self.W1, self.W2, gamma1, self.input_norm)
-        for name, parameter in norm._asdict().items():
-            self.parameters[name].copy_(parameter)
-
-    def step(self, batch: Batch) -> Step:
-        """Return the loss on a batch, its gradient by gamma1 or u, and which last units are active.
-
-        The shifts cancel while every hidden ReLU is active. The gradient with fixed shifts is
-        therefore equal to the gradient with shifts that change with gamma1.
-        """
-        loss, gradients, on = super().step(batch)
-        of_gamma1 = gradients["gamma1"]
-        if self.inverse is None:
-            return loss, {"gamma1": of_gamma1}, on
-        return loss, {"u": self.inverse.mT @ of_gamma1}, on
 
 
 def inverse_root(variance: Tensor) -> Tensor:

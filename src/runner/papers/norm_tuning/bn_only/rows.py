@@ -25,9 +25,7 @@ class Approximation(Row):
     test_mse: float = column("mean squared error on the test samples")
     relative_mse: float = column("test_mse / variance of g; 1: predicting the mean")
     max_abs_error: float = column("largest |f(x) - g(x)| over the test samples")
-    condition_number: float = column(
-        "of the Khatri-Rao matrix, for constructions and start=active", nan
-    )
+    condition_number: float = column("of the Khatri-Rao matrix, for constructions", nan)
     numerical_rank: float = column(
         "numerical rank of the Khatri-Rao matrix, for constructions", nan
     )
@@ -43,8 +41,6 @@ class Approximation(Row):
     optimizer: str = "none"
     schedule: str = "none"
     statistics: str = "none"
-    start: str = column("initial gamma and beta of the trained frozen network", "none")
-    trained: str = column("trained parameters of the frozen network", "none")
     units_on: float = column(
         "fraction of active hidden ReLUs of the frozen network (128 samples)", nan
     )

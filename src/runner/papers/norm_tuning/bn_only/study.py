@@ -9,8 +9,6 @@ imitates the target. Its random weights W1 (m, d) and W2 (d, m) are frozen. The 
 - `dense` (black): SGD trains a random network of the target's shape.
 - `student_construction` (orange): Theorem 1 sets gamma and beta, from the weights of the trained
   network `dense`.
-- `corrected_construction` (not in the paper): the same as `teacher_construction`, with the mean of
-  each unit corrected, for m < d^2.
 
 Inputs are standard Gaussian. In one epoch no input is seen twice, so the loss before a step is an
 error on new samples. All methods of a replicate share target, frozen weights and samples.
@@ -36,9 +34,9 @@ from runner.data.gaussian import GaussianStream
 from runner.networks import own_calls
 from runner.papers.norm_tuning.bn_only import networks
 from runner.papers.norm_tuning.bn_only.config import SHIFT_MARGIN, BnOnly
-from runner.papers.norm_tuning.bn_only.networks import Batch, Dense, FrozenWithNorm, KeptOn, f, g
+from runner.papers.norm_tuning.bn_only.networks import Batch, Dense, FrozenWithNorm, f, g
 from runner.papers.norm_tuning.bn_only.rows import Approximation, CurvePoint
-from runner.papers.norm_tuning.theorem_1 import Norm, khatri_rao, pseudo_inverse, set_shifts
+from runner.papers.norm_tuning.theorem_1 import Norm, pseudo_inverse, set_shifts
 from runner.papers.norm_tuning.theory import random_matrix
 from runner.training.optimizers import Optimizer, optimizer_of
 from runner.training.schedules import SCHEDULES
@@ -60,8 +58,7 @@ Found = dict[Key, Norm | Tensor]
 """Trained or constructed parameters in float64: gamma and beta, or the weights W of `dense`."""
 
 TEACHER, STUDENT = "teacher_construction", "student_construction"
-CORRECTED = "corrected_construction"
-TRAINED = {"sgd": ["sgd"], TEACHER: [], "dense": ["dense"], STUDENT: ["dense"], CORRECTED: []}
+TRAINED = {"sgd": ["sgd"], TEACHER: [], "dense": ["dense"], STUDENT: ["dense"]}
 """Networks that have to be trained for each method."""
 
 
@@ -92,15 +89,11 @@ class Learner(NamedTuple):
         rate divided by the initial one.
         """
         self.optimizer.step(gradients, self.rates * fraction)
-        if isinstance(self.network, KeptOn):
-            self.network.follow()
 
     def state(self) -> dict[str, Tensor]:
         """Return by name the tensors that training changes, for a checkpoint."""
         tensors = {f"optimizer.{name}": tensor for name, tensor in self.optimizer.stored().items()}
         tensors |= {"rates": self.rates, "mse": self.mse}
-        if isinstance(self.network, KeptOn):
-            tensors |= {f"trained.{name}": tensor for name, tensor in self.network.trained.items()}
         return self.network.parameters | self.network.running | tensors
 
     def traced(self, problem: Problem, r: int, x: Float[Tensor, "R d N"]) -> dict[str, Tensor]:
@@ -129,9 +122,6 @@ def run(config: BnOnly, context: Context) -> Iterator[CurvePoint | Approximation
     built, columns = construct(config, problem, trained.get(("dense", config.target_width)))
     for key, learner in learners.items():
         columns[key] = {"train_mse": learner.mse, "learning_rate": learner.rates}
-        if isinstance(learner.network, KeptOn):
-            K = khatri_rao(problem.W2[key[1]], problem.W1[:, : key[1]])
-            columns[key]["condition_number"] = torch.linalg.cond(K)
     errors = measure(config, context, problem, trained | built)
     yield from metrics(config, {key: columns[key] | errors[key] for key in columns})
 
@@ -168,7 +158,7 @@ def start(config: BnOnly, context: Context, problem: Problem) -> dict[Key, Learn
 
     def begin(network: Dense | FrozenWithNorm) -> Learner:
         zeros = torch.zeros(config.replicates, dtype=torch.float64, device=context.device)
-        optimizer = optimizer_of(config.optimizer, network.trained)
+        optimizer = optimizer_of(config.optimizer, network.parameters)
         return Learner(network, optimizer, rates=zeros, mse=zeros.clone())
 
     trained = {name for method in config.methods for name in lookup("methods", method, TRAINED)}
@@ -177,32 +167,9 @@ def start(config: BnOnly, context: Context, problem: Problem) -> dict[Key, Learn
         learners["dense", config.target_width] = begin(Dense(W))
     batch_statistics = lookup("statistics", config.statistics, {"batch": True, "fixed": False})
     for m in config.m if "sgd" in trained else ():
-        W1, W2 = (W.to(context.device) for W in (problem.W1[:, :m], problem.W2[m]))
-        learners["sgd", m] = begin(frozen(config, W1, W2, batch_statistics))
+        W2 = problem.W2[m].float().to(context.device)
+        learners["sgd", m] = begin(FrozenWithNorm(W2, batch_statistics))
     return learners
-
-
-def frozen(config: BnOnly, W1: Tensor, W2: Tensor, batch_statistics: bool) -> FrozenWithNorm:
-    """Return a network with frozen random weights, at the initial values of its gamma and beta.
-
-    - W1 (R, m, d), W2 (R, d, m): frozen weights of both layers, in float64.
-    - batch_statistics: whether the BatchNorm layers use mean and variance of the batch.
-
-    The parameters `start`, `shift` and `trained` of the run choose the initial values and what is
-    trained. Raises InputError for an unknown name in the parameters.
-    """
-    network = FrozenWithNorm(W2.float(), batch_statistics)
-    shifts = {"usual": 0.0, "shifted": config.shift, "active": 0.0}
-    network.parameters["beta1"] += lookup("start", config.start, shifts)
-    kinds = {"all": False, "scales": False, "coordinates": True}
-    in_coordinates = lookup("trained", config.trained, kinds)
-    if config.start == "active":
-        input_norm = sqrt(config.target_width) + SHIFT_MARGIN
-        kept_on = KeptOn(W1, W2, input_norm, in_coordinates)
-        if config.trained != "all":
-            return kept_on
-        network.parameters |= kept_on.parameters
-    return network
 
 
 def train(
@@ -306,17 +273,14 @@ def construct(
     and `numerical_rank`. learned: weights W of the trained dense network; None if no method needs
     them.
     """
-    sources = {TEACHER: problem.target, CORRECTED: problem.target, STUDENT: learned}
+    sources = {TEACHER: problem.target, STUDENT: learned}
     sources = {method: W.cpu() for method, W in sources.items() if method in config.methods}
     input_norm, built, systems = sqrt(config.target_width) + SHIFT_MARGIN, {}, {}
     for m in config.m if sources else ():
         frozen = problem.W1[:, :m], problem.W2[m]
         scales, condition_number, rank = pseudo_inverse(*frozen, [*sources.values()])
         for method, gamma1 in zip(sources, scales.split(1, dim=-1), strict=True):
-            norm = set_shifts(*frozen, gamma1, input_norm)
-            if method == CORRECTED:
-                norm = networks.with_right_means(norm, *frozen, problem.target)
-            built[method, m] = norm
+            built[method, m] = set_shifts(*frozen, gamma1, input_norm)
             systems[method, m] = {"condition_number": condition_number, "numerical_rank": rank}
     return built, systems
 
@@ -380,9 +344,6 @@ def metrics(config: BnOnly, columns: dict[Key, Columns]) -> Iterator[Approximati
     for m, method in product(config.m, config.methods):
         of_method = columns[method, d if method == "dense" else m]
         how = training if method in ("sgd", "dense") else {}
-        how = how | {
-            name: getattr(config, name) for name in ("start", "trained") if method == "sgd"
-        }
         for r in range(config.replicates):
             numbers = {name: float(values[r]) for name, values in of_method.items()}
             yield Approximation(method, d, m, p, r, **numbers, **how)

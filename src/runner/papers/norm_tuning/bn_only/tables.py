@@ -11,38 +11,21 @@ from runner.results.rows import nonempty
 
 SGD, TEACHER, DENSE, STUDENT = "sgd", "teacher construction", "dense", "student construction"
 FIXED, ADAM, DENSE_ADAM = "sgd with fixed statistics", "adam", "dense by adam"
-CORRECTED = "corrected construction"
-KEPT_ON, COORDINATES, SHIFTED, FROM_ACTIVE = (
-    "{}, ReLUs kept on",
-    "{} in coordinates of K",
-    "{} from a shift",
-    "{} from active ReLUs",
-)
-"""Series of the trained frozen network by `trained` and `start`, for an optimizer."""
 
 
 def with_series(metrics: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with a new column `series`: the method together with how it is trained.
 
-    The name depends on the method, the optimizer, the statistics of the normalization layers, the
-    initial gamma and beta, and the trained parameters. Examples are "sgd", "dense by adam" and
-    "adam, ReLUs kept on". metrics: the table `metrics`.
+    The name depends on the method, the optimizer, and the statistics of the normalization layers.
+    Examples are "sgd", "dense by adam" and "sgd with fixed statistics". metrics: the table
+    `metrics`.
     """
     optimizer, fixed = metrics["optimizer"], metrics["statistics"] == "fixed"
     adam, own = optimizer == "adam", ~optimizer.isin(["adam", "sgd", "none"])
     dense, method = metrics["method"] == DENSE, metrics["method"].str.replace("_", " ")
-    usual = pd.Series("none", metrics.index)  # tables of version 1 lack both columns
-    start, trained = (metrics.get(name, usual) for name in ("start", "trained"))
-    other = {
-        COORDINATES: trained == "coordinates",
-        KEPT_ON: trained == "scales",
-        FROM_ACTIVE: start == "active",
-        SHIFTED: start == "shifted",
-    }
-    names = [[name.format(optimizer) for optimizer in metrics["optimizer"]] for name in other]
     series = np.select(
-        [*other.values(), adam & dense, adam, own & dense, own, fixed],
-        [*names, DENSE_ADAM, ADAM, "dense by " + optimizer, optimizer + " on γ and β", FIXED],
+        [adam & dense, adam, own & dense, own, fixed],
+        [DENSE_ADAM, ADAM, "dense by " + optimizer, optimizer + " on γ and β", FIXED],
         default=method,
     )
     return metrics.assign(series=series)

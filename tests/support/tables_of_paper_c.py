@@ -58,7 +58,7 @@ def first_order() -> Rows:
 
 def practice() -> Rows:
     """Orders of the practical layers under SGD, SGD with weight decay, and momentum."""
-    rows = orders(kept_tables("invariants-in-practice"))
+    rows = orders(kept_tables("invariants-in-practice", "paper"))
     rows = rows[rows["asymptotic"]]
     methods = [rows[rows["method"] == m] for m in ("SGD", "SGD, weight decay", "momentum")]
     kept = [of[~of["control"]] for of in methods]
@@ -86,7 +86,7 @@ def adam() -> Rows:
 
     An order at the three smallest learning rates that is not asymptotic is not printed.
     """
-    rows = shown(kept_tables("invariants-in-practice")).query("method == 'Adam'")
+    rows = shown(kept_tables("invariants-in-practice", "paper")).query("method == 'Adam'")
     rows = rows.assign(moved=rows["drift"] / rows["initial"])
     key = ["label", "quantity", "replicate"]
     rates = sorted(rows["learning_rate"].unique())

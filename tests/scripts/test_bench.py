@@ -19,6 +19,7 @@ SMALL = {"example20": {"L": 16}, "linear": {"L": 2}}
 
 
 PLAIN = {
+    "annealing",
     "bn_only",
     "fits_by_rank",
     "norm_active",

@@ -7,6 +7,7 @@ from runner.core.studies import StudyConfig
 from runner.papers.norm_tuning.norm_active.config import OF_SCALES, OF_WEIGHTS, WITH_HIDDEN
 
 TINY = {
+    "annealing": {"depths": [4], "width": 4, "samples": 6, "test_samples": 5, "steps": 8},
     "bn_only": {"target_width": 2, "train_samples": 400, "test_samples": 60, "batch_size": 20},
     "bottleneck": {"depths": [4], "width": 4, "samples": 6, "test_samples": 5}
     | {"steps": 8, "ridge": 0.03},
@@ -67,6 +68,7 @@ def each(study: str, name: str, **more: object) -> list[dict[str, object]]:
 CHOOSING = {"learning_rates": [0.03, 0.1], "selection_replicates": 1, "epochs": 2}
 
 VARIANTS: dict[str, list[dict[str, object]]] = {
+    "annealing": each("annealing", "recipe"),
     "bn_only": [
         {"methods": choices("bn_only", "methods"), "widths": [2, 4]},
         {"statistics": "fixed", "optimizer": "adam", "schedule": "cosine"},

@@ -15,6 +15,7 @@ MEASURES = {
     "parameter_norm": "‖θ‖²",
     "train_cost": "training error",
     "test_cost": "test error",
+    "gain": Name("gain", rule="gain of the initial weights"),
     "excess": "‖θ‖² − k L",
     ("example20", "excess"): Name("‖θ‖² − k L", rule="‖θ‖² − 3 L"),
     ("rank_one", "excess"): Name("‖θ‖² − k L", rule="‖θ‖² − L"),

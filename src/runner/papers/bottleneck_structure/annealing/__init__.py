@@ -1,0 +1,1 @@
+"""Study `annealing`: annealed and constant weight decay from the same initial weights."""

@@ -1,0 +1,111 @@
+"""Draw the figure of study `annealing`, which is also its preview."""
+
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from runner.papers.bottleneck_structure.annealing.tables import fitting
+from runner.results.curves import curves
+from runner.results.drawing import Drawing, Finding, or_empty
+from runner.results.looks import DASHED, GREY, Look, Name
+from runner.results.rows import NoRows, Tables
+from runner.results.style import name_ends, panel, sheet, ticks
+
+ANNEALED = "#7a3c8f"
+"""Color of annealed training, as in figure `bottleneck-recipes`."""
+
+ARM = ["recipe", "gain"]
+"""Columns that identify a training procedure and its initial weights."""
+
+LARGE = 1.2
+"""Gain of annealed training in figure `bottleneck-recipes`. Smaller gains have hollow marks."""
+
+
+def arm(values: tuple[str, float]) -> Name:
+    """Return name and look of a recipe with a gain: annealed is purple, a small gain is hollow."""
+    recipe, gain = values
+    small = gain < LARGE
+    color, marker = (ANNEALED, "D") if recipe == "annealed" else (GREY, "o")
+    look = Look(color, marker, DASHED if small else "-", 1.6, hollow=small, size=6 if small else 7)
+    word = "annealed" if recipe == "annealed" else "λ throughout"
+    return Name(f"{word},\ngain {gain:g}", look)
+
+
+def counted(metrics: pd.DataFrame) -> pd.Series:
+    """Return how many networks fit, by recipe, gain and depth."""
+    return fitting(metrics).groupby([*ARM, "depth"])["fits"].sum()
+
+
+def say_depths(tables: Tables) -> str:
+    """Return the headline: how many networks of the largest depth fit, from the larger weights.
+
+    Raises NoRows unless both recipes were run with the gain LARGE.
+    """
+    metrics = tables["metrics"]
+    deepest, tasks = metrics["depth"].max(), metrics["replicate"].nunique()
+    counts = counted(metrics)
+    try:
+        annealed, constant = (counts[recipe, LARGE, deepest] for recipe in ("annealed", "constant"))
+    except KeyError:
+        raise NoRows("one of the two training procedures is missing") from None
+    return (
+        f"From equal weights of gain {LARGE}, {annealed} of {tasks} networks of depth {deepest} fit"
+        f" after annealed training and {constant} with weight decay λ throughout"
+    )
+
+
+def _number_deepest(axes: Axes, counts: pd.Series, depth: int) -> None:
+    """Write the headline's numbers at their marks."""
+    for recipe, away in (("annealed", -12), ("constant", 12)):
+        if (count := counts.get((recipe, LARGE, depth))) is not None:
+            spot: dict[str, Any] = {"textcoords": "offset points", "xytext": (0, away)}
+            arm((recipe, LARGE)).look.name(axes, depth, count, str(count), **spot)
+
+
+def draw_annealing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Draw by depth the number of networks that fit (a), and the loss (b).
+
+    Returns the picture, and the table `metrics` with the column `fits`.
+    """
+    metrics = fitting(tables["metrics"])
+    counts = counted(tables["metrics"])
+    picture, ((left, right),) = sheet(gap=1.7, right=1.3, top=0.5)
+    depths, most = sorted(metrics["depth"].unique()), metrics["replicate"].nunique()
+    for axes in (left, right):
+        room = max(0.7, 0.06 * (depths[-1] - depths[0]))
+        axes.set_xlim(depths[0] - room, depths[-1] + room)
+        ticks(axes.xaxis, depths)
+    left.set_ylim(-0.12 * most, 1.12 * most)
+    left.yaxis.get_major_locator().set_params(integer=True)
+    with or_empty(left, right):
+        name_ends(left, curves(left, counts.reset_index(), "depth", "fits", ARM, arm))
+        _number_deepest(left, counts, depths[-1])
+        right.set_yscale("log")
+        ends = curves(right, metrics, "depth", "loss", ARM, arm, replicates="dots")
+        right.set_ylim(0.8 * metrics["loss"].min(), 1.3 * metrics["loss"].max())
+        ticks(right.yaxis, [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1])
+        name_ends(right, ends)
+    panel(left, "a", f"networks that fit, of {most}", "depth L")
+    panel(right, "b", "loss: training error + λ ‖θ‖²", "depth L")
+    return picture, metrics
+
+
+HEADLINE = ["train_cost", "loss", "rank"]
+
+FIGURES = [
+    Drawing(
+        "bottleneck-annealing",
+        draw_annealing,
+        whose="ours",
+        marks="lines: counts (a) and medians (b), dots: tasks",
+        findings=[Finding(say_depths, holds=["annealing-fits-deeper"])],
+        caption="Networks learn figure 1's task with annealed weight decay (none for 200 steps, up"
+        " to 5 λ, λ from 60 %) or with λ from the first step, from the same initial weights"
+        " N(0, gain²/fan-in) and with the same learning rate. (a) shows how many fit (training"
+        " error below 0.1), (b) the loss; a network that is zero has loss 1.",
+    ),
+]
+
+overview = draw_annealing

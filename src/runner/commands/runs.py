@@ -1,4 +1,7 @@
-"""The command `runner runs`: list, compare, export, plot or remove runs in a folder of outputs."""
+"""The command `runner runs`: list, show, check or remove runs in a folder of outputs.
+
+Its actions `diff`, `export` and `plot` stand in `run_diff` and `run_tables`.
+"""
 
 import argparse
 import json
@@ -7,27 +10,24 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from runner.commands import export as exporting
 from runner.commands import numbers as measured
-from runner.core.catalogue import rows_of, studies
+from runner.commands.choosing import chosen_runs, counted, none_chosen, printable, separated
+from runner.core.catalogue import studies
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at
 from runner.core.shell import command
-from runner.results.parts import meeting
 from runner.results.reported import report
-from runner.results.rows import with_names
 from runner.runs import cleaning
-from runner.runs.files import write_atomically
 from runner.runs.folder_names import old_of, shown
 from runner.runs.inventory import AGAIN, STATUSES, RunInfo, about_old, find, folders, problem
-from runner.runs.query import chosen, facts, fits, listing, named
-from runner.runs.run import CHECKPOINT, OF_CODE, RESULT, Run, UnknownName, read_config, stale_note
+from runner.runs.query import facts, listing, named
+from runner.runs.run import CHECKPOINT, OF_CODE, RESULT, UnknownName
 
 Action = Callable[[argparse.Namespace, Path], int]
 
@@ -67,12 +67,6 @@ def main(arguments: list[str]) -> int:
     return int(given.carry_out(given, outputs))
 
 
-def _chosen(
-    options: argparse.Namespace, infos: Sequence[RunInfo], others: list[str] | None = None
-) -> list[RunInfo]:
-    return chosen(infos, options.study, options.status, options.where, options.stale, others)
-
-
 def list_runs(options: argparse.Namespace, outputs: Path) -> int:
     """Print a line for each chosen run, and how many runs have each status; return 0.
 
@@ -82,7 +76,7 @@ def list_runs(options: argparse.Namespace, outputs: Path) -> int:
     if options.n is not None and options.n < 1:
         raise InputError(f"-n {options.n}: at least 1")
     infos = find(outputs)
-    runs = _chosen(options, infos)
+    runs = chosen_runs(options, infos)
     runs, numbers, said = _leading(options, runs)
     parameters = listing(runs) if runs else pd.DataFrame()
     if options.json:
@@ -92,20 +86,20 @@ def list_runs(options: argparse.Namespace, outputs: Path) -> int:
             line["numbers"] = {name: x if math.isfinite(x) else None for name, x in of_run.items()}
         print(json.dumps(listed, indent=1))
     elif not runs:
-        print(_none(infos, outputs))
+        print(none_chosen(infos, outputs))
     else:
         statuses = Counter(info.status for info in runs)
         counts = ", ".join(f"{statuses[name]} {name}" for name in STATUSES if statuses[name])
         codes = Counter(info.code for info in runs)
         stale = [f"{codes[kind]} by {code}" for kind, code in OF_CODE.items() if codes[kind]]
         note = f" ({', '.join(stale)})" if stale else ""
-        asked = [name for name in _separated(options.columns) if name in parameters]
+        asked = [name for name in separated(options.columns) if name in parameters]
         texts = {name: [shown(x) if x == x else "" for x in parameters[name]] for name in asked}
         texts |= {
             name: [f"{of[run.folder]:.4g}" if run.folder in of else "" for run in runs]
             for name, of in numbers.items()
         }
-        print(f"{_table(runs, **texts)}\n\n{_count(runs)}: {counts}{note}", *said, sep="\n")
+        print(f"{_table(runs, **texts)}\n\n{counted(runs)}: {counts}{note}", *said, sep="\n")
         _print_old(runs)
     return 0
 
@@ -118,9 +112,9 @@ def _leading(
     With `--method`, only runs that have a number of this method are returned. Raises InputError if
     a name is unknown, or `--method` is given without a number.
     """
-    methods, found = _separated(options.method), dict[str, Mapping[Path, float]]()
+    methods, found = separated(options.method), dict[str, Mapping[Path, float]]()
     notes, parameters = dict[str, None](), listing(runs)
-    for name in _separated(options.columns):
+    for name in separated(options.columns):
         if name not in parameters:
             columns, note = measured.numbers(name, runs, methods)
             found |= columns
@@ -135,11 +129,6 @@ def _leading(
     if methods:
         in_order = [run for run in in_order if any(run.folder in of for of in found.values())]
     return in_order[: options.n], found, [*notes]
-
-
-def _separated(lists: Sequence[str]) -> list[str]:
-    """Return the names in lists that have commas."""
-    return [name.strip() for names in lists for name in names.split(",")]
 
 
 def show(options: argparse.Namespace, outputs: Path) -> int:
@@ -208,186 +197,9 @@ def check(options: argparse.Namespace, outputs: Path) -> int:
         )
     counts = [f"{len(problems)} damaged", *([f"{len(unknown)} not checked"] if unknown else [])]
     old = filter(None, map(about_old, paths))
-    lines = [*map(_printable, [*problems, *unknown, *old]), ", ".join([_count(paths), *counts])]
+    lines = [*map(printable, [*problems, *unknown, *old]), ", ".join([counted(paths), *counts])]
     print("\n".join(lines))
     return 1 if problems else 0
-
-
-def diff(options: argparse.Namespace, outputs: Path) -> int:
-    """Print how two runs differ: in parameters, code, machine and numbers; return the exit status.
-
-    The status is 1 if numbers differ by more than rounding, or cannot be compared. Otherwise it is
-    0. options: `options.words` names the two runs. Raises InputError if it does not.
-    """
-    from runner.results import table_diff  # late: seldom needed
-
-    if len(options.words) != 2:
-        words = " ".join(options.words)
-        raise InputError(f"runs diff needs two runs, not {len(options.words)}: {words}")
-    infos = {letter: named(word, outputs) for letter, word in zip("AB", options.words, strict=True)}
-    print("\n".join(f"{letter}  {info.folder}" for letter, info in infos.items()))
-    runs = [info.run for info in infos.values()]
-    studies = [run.config.study for run in runs]
-    _print_pairs("parameters", *({"study": run.config.study, **vars(run.config)} for run in runs))
-    _print_pairs("code, machine, versions", *(_origin(run.provenance()) for run in runs))
-    why = [f"{name} is {info.status}" for name, info in infos.items() if info.status != "complete"]
-    if why or studies[0] != studies[1]:
-        print(f"\nnumbers: nothing to compare: {', '.join(why) or 'of two studies'}")
-        return 1
-    tables, differ = [run.tables() for run in runs], 0
-    for name in dict.fromkeys([*tables[0], *tables[1]]):
-        a, b = (side.get(name, pd.DataFrame()) for side in tables)
-        compared = table_diff.compare(a, b, rows_of(studies[0]).get(name))
-        differ += compared["differ"].sum()
-        print(f"\n{name}: {_difference(compared)}")
-    return int(differ > 0)
-
-
-def _print_pairs(title: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> None:
-    """Print the entries that differ, with both values."""
-    names = [name for name in dict.fromkeys([*a, *b]) if a.get(name) != b.get(name)]
-    pairs = [[str(side.get(name))[:60] for side in (a, b)] for name in names]
-    table = pd.DataFrame(pairs, names, ["A", "B"])
-    print(f"\n{title}:\n{_indented(table.to_string())}" if names else f"\n{title}: the same")
-
-
-def _origin(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """Return with what a run was computed: code, commit, machine, data, versions, instructions."""
-    origin = {name: provenance.get(name) for name in ("code", "device_name", "threads")}
-    dirty = "+" if provenance.get("dirty") else ""
-    origin["commit"] = f"{str(provenance.get('commit'))[:8]}{dirty}"
-    for group in ("data", "versions", "instructions"):
-        if isinstance(values := provenance.get(group), dict):
-            origin |= {f"{group}: {name}": value for name, value in values.items()}
-    return origin
-
-
-def _difference(compared: pd.DataFrame) -> str:
-    """Return as text how two tables differ: in their rows, and in which columns."""
-    rows, columns = compared.iloc[0], compared.iloc[1:]
-    differ = columns["differ"] > 0
-    lines = [f"{rows['equal']} rows matched{'; ' if rows['at'] else ''}{rows['at']}"]
-    if differ.any():
-        shown = columns[differ].sort_values("largest", ascending=False, kind="stable")
-        shown = shown[["column", "equal", "rounding", "differ", "largest", "at"]]
-        lines += [_indented(shown.to_string(index=False, float_format="{:.2g}".format))]
-    if not differ.all():
-        rounded = " (except for rounding)" if columns.loc[~differ, "rounding"].any() else ""
-        lines += [f"  the same{rounded}: {', '.join(columns.loc[~differ, 'column'])}"]
-    return "\n".join(lines)
-
-
-def export(options: argparse.Namespace, outputs: Path) -> int:
-    """Write the joined tables of complete runs of one study, to a file or the terminal; return 0.
-
-    A condition of `--where` on columns of the list of runs chooses runs. A condition on other
-    columns chooses rows of the table. Raises InputError if the file cannot be written, if options
-    contradict each other, or if the complete runs are of several studies or none.
-    """
-    if len(options.words) > 1:
-        raise InputError(f"runs export writes one file, not {len(options.words)}: name one")
-    if options.summary and (options.mean or options.table):
-        raise InputError("--summary has its own table: leave out --mean and --table")
-    of_rows: list[str] = []
-    asked, runs = _with_tables(options, outputs, of_rows)
-    if left := len(asked) - len(runs):
-        print(f"{left} of {len(asked)} runs are not complete: left out", file=sys.stderr)
-    study, columns = runs[0].config.study, _separated(options.columns)
-    if options.summary:
-        from runner.results.sweep_plot import Sweep  # late: it imports matplotlib
-
-        name, rows = "", Sweep(runs).table()
-    else:
-        name, rows = exporting.joined(runs, options.table)
-    for condition in of_rows:
-        rows = rows[fits(rows, condition)]
-    if options.mean:
-        rows = exporting.means_of(exporting.means(rows, runs, name), columns)
-        table = rows.drop(columns="n").to_csv(index=False)
-        text = exporting.means_in_tex(rows) if options.latex else table
-    else:
-        empty = exporting.with_empty_cells(rows, name, runs) if name else exporting.filled(rows)
-        rows = exporting.only(empty, columns)
-        text = rows.to_csv(index=False, na_rep="nan")
-        if options.latex and options.summary:
-            text = exporting.latex(with_names(rows, study))
-        elif options.latex:
-            text = exporting.latex(*exporting.fitting(rows, runs[0], columns))
-    if not options.words:
-        print(text, end="")
-        return 0
-    path = Path(*options.words)
-    try:
-        write_atomically(path, text.encode())
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from error
-    print(f"{path}: {len(rows)} rows of {_count(runs)}")
-    return 0
-
-
-def plot(options: argparse.Namespace, outputs: Path) -> int:
-    """Draw measured numbers of complete runs of one study against their parameters; return 0.
-
-    Writes the picture, and prints its caption and path. With `--csv` the drawn points are printed
-    instead. Raises InputError if the file's ending is unknown, if it cannot be written, or if the
-    complete runs are of several studies or none.
-    """
-    from runner.results import sweep_plot  # late: it imports matplotlib
-
-    if options.out and options.out.suffix not in (ends := (".png", ".pdf", ".svg")):
-        raise InputError(f"--out {options.out}: its name must end in {', '.join(ends)}")
-    of_rows: list[str] = []
-    asked, complete = _with_tables(options, outputs, of_rows)
-    study = complete[0].config.study
-    runs = [info.run for info in asked if info.config is not None and info.study == study]
-    sweep = sweep_plot.Sweep(runs)
-    for condition in of_rows:
-        sweep.tables = meeting(sweep.tables, condition)
-    methods = _separated(options.method)
-    measured.require_methods(methods, [sweep.only(methods)])
-    drawn = sweep.choose(options.x, options.y, options.color, options.band)
-    if options.sort:
-        drawn = replace(drawn, board=sweep.board(options.sort, options.n or 10))
-    elif options.n:
-        raise InputError(f"-n {options.n}: the table under the picture needs --sort, too")
-    if options.csv:
-        print(drawn.points.to_csv(index=False), end="")
-        return 0
-    try:
-        path = sweep_plot.write(drawn, outputs, options.out)
-    except OSError as error:
-        name = options.out or error.filename or outputs
-        raise InputError(f"{name} cannot be written: {error.strerror}") from error
-    board = "" if drawn.board is None else f"{sweep_plot.printed(drawn.board, study)}\n\n"
-    print(f"{board}{drawn.caption}{path}")
-    return 0
-
-
-def _with_tables(
-    options: argparse.Namespace, outputs: Path, of_rows: list[str]
-) -> tuple[list[RunInfo], list[Run]]:
-    """Return the chosen runs, and the complete runs among them, all of one study.
-
-    of_rows: a list to which conditions on other columns than the list's are added. Raises
-    InputError if there are no complete runs, or runs of several studies.
-    """
-    infos = find(outputs)
-    asked = _chosen(options, infos, of_rows)
-    whole = [info for info in asked if info.status == "complete"]
-    runs = [info.run for info in whole if info.config is not None]
-    for folder in [info.folder for info in whole if info.config is None]:
-        try:
-            read_config(folder)
-        except InputError as error:
-            print(f"left out: {_printable(error)}", file=sys.stderr)
-    asked = [info for info in asked if info not in whole or info.config is not None]
-    if not runs:
-        raise InputError(f"{_none(infos, outputs)}: only complete runs have tables")
-    if len(studies := sorted({run.config.study for run in runs})) > 1:
-        raise InputError(f"runs of {len(studies)} studies: choose one, --study {studies[0]}")
-    if note := stale_note(runs):
-        print(note, file=sys.stderr)
-    return asked, runs
 
 
 def clean(options: argparse.Namespace, outputs: Path) -> int:
@@ -401,9 +213,9 @@ def clean(options: argparse.Namespace, outputs: Path) -> int:
     asked_for = options.status or (["complete"] if options.stale else [])
     options.status = asked_for or cleaning.LEFT_OVER
     runs = []
-    for info in _chosen(options, find(outputs)):
+    for info in chosen_runs(options, find(outputs)):
         if reason := cleaning.reason_to_leave(info, info.status in asked_for):
-            print(_printable(f"left, for {reason}: {info.folder}"))
+            print(printable(f"left, for {reason}: {info.folder}"))
         else:
             runs.append(info)
     if not runs:
@@ -414,12 +226,12 @@ def clean(options: argparse.Namespace, outputs: Path) -> int:
             if old_of(info.folder) and info.status != "complete":
                 done = "removed, and its old numbers put back:"
             reason = cleaning.remove(info)
-            print(_printable(f"{f'left, for {reason}:' if reason else done} {info.folder}"))
+            print(printable(f"{f'left, for {reason}:' if reason else done} {info.folder}"))
     else:
         saved = ["yes" if (info.folder / CHECKPOINT).exists() else "" for info in runs]
         sizes = [cleaning.size_of(info.folder) for info in runs]
         print(_table(runs, checkpoint=saved, size=[*map(_megabytes, sizes)]))
-        print(f"\n{_count(runs)}, {_megabytes(sum(sizes))}: --yes removes the folders")
+        print(f"\n{counted(runs)}, {_megabytes(sum(sizes))}: --yes removes the folders")
         if goes_on := saved.count("yes"):
             print(f"{goes_on} with a checkpoint: their command goes on where it stopped")
         _print_old(runs)
@@ -429,29 +241,16 @@ def clean(options: argparse.Namespace, outputs: Path) -> int:
 def _print_old(runs: Sequence[RunInfo]) -> None:
     """Print a line about each run whose old numbers are stored in another folder."""
     for text in filter(None, (about_old(info.folder) for info in runs)):
-        print(_printable(text))
+        print(printable(text))
 
 
 def _megabytes(size: int) -> str:
     return f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.1f} kB"
 
 
-def _count(runs: Sequence[object]) -> str:
-    return f"{len(runs)} run{'s' if len(runs) != 1 else ''}"
-
-
-def _none(infos: Sequence[RunInfo], outputs: Path) -> str:
-    return f"none of {_count(infos)} is chosen" if infos else f"no runs under {outputs}"
-
-
-def _printable(text: object) -> str:
-    """Return a text in one line. Characters that no terminal shows are escaped."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
-
-
 def _table(runs: Sequence[RunInfo], **more: list[str]) -> str:
     """Return a table of runs as text. On a terminal it is cut to the terminal's width."""
-    table = listing(runs)[["study", "knobs", "hash", "status"]].map(_printable)
+    table = listing(runs)[["study", "knobs", "hash", "status"]].map(printable)
     words = {"other": "stale", "unknown": "unknown"}
     table["code"] = [words.get(info.code, "") for info in runs]
     table["seconds"] = ["" if math.isnan(i.seconds) else f"{i.seconds:.1f}" for i in runs]
@@ -466,8 +265,14 @@ def _table(runs: Sequence[RunInfo], **more: list[str]) -> str:
     return table.to_string(index=False, justify="left")
 
 
-def _indented(text: str) -> str:
-    return "\n".join(f"  {line}" for line in text.splitlines())
+def _late(module: str, name: str) -> Action:
+    """Return an action of another module, which is imported only when it is carried out."""
+
+    def carry_out(options: argparse.Namespace, outputs: Path) -> int:
+        action: Action = getattr(import_module(f"runner.commands.{module}"), name)
+        return action(options, outputs)
+
+    return carry_out
 
 
 def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
@@ -503,9 +308,19 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
 
     add("show", show, "show one run: numbers, files, its command, a command with a change", "RUN")
     add("check", check, "verify every file of every run, and list the damaged ones")
-    add("diff", diff, "compare two runs side by side: parameters, code, numbers", "A B")
+    add(
+        "diff",
+        _late("run_diff", "diff"),
+        "compare two runs side by side: parameters, code, numbers",
+        "A B",
+    )
 
-    option = add("export", export, "write the tables of runs as one table: CSV or LaTeX", "[FILE]")
+    option = add(
+        "export",
+        _late("run_tables", "export"),
+        "write the tables of runs as one table: CSV or LaTeX",
+        "[FILE]",
+    )
     choose(option)
     option("--table", help="name of the table (default: metrics)")
     option("--columns", **several, metavar="NAME", help="only these columns, as width,test_mse")
@@ -518,7 +333,9 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     tex = "a LaTeX table, without columns that are equal in all rows"
     option("--latex", action="store_true", help=tex)
 
-    option = add("plot", plot, "draw numbers against parameters, layers or epochs")
+    option = add(
+        "plot", _late("run_tables", "plot"), "draw numbers against parameters, layers or epochs"
+    )
     choose(option)
     option("--x", help="a parameter, or a column such as layer or epoch")
     option("--y", **several, help="a number of any table")

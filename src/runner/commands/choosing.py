@@ -1,0 +1,39 @@
+"""Which runs the options of `runner runs` choose, and how they are counted and printed."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from runner.runs.inventory import RunInfo
+from runner.runs.query import chosen
+
+
+def chosen_runs(
+    options: argparse.Namespace, infos: Sequence[RunInfo], others: list[str] | None = None
+) -> list[RunInfo]:
+    """Return the runs that the options choose, in the order given.
+
+    options: the parsed arguments of an action. others: a list to which conditions of `--where` on
+    columns of tables are added; None: they are refused. Raises InputError if a condition is wrong.
+    """
+    return chosen(infos, options.study, options.status, options.where, options.stale, others)
+
+
+def separated(lists: Sequence[str]) -> list[str]:
+    """Return the names in lists that have commas."""
+    return [name.strip() for names in lists for name in names.split(",")]
+
+
+def counted(runs: Sequence[object]) -> str:
+    """Return the number of runs in words, such as "3 runs"."""
+    return f"{len(runs)} run{'s' if len(runs) != 1 else ''}"
+
+
+def none_chosen(infos: Sequence[RunInfo], outputs: Path) -> str:
+    """Return in words that no run is chosen, or that the folder of outputs has none."""
+    return f"none of {counted(infos)} is chosen" if infos else f"no runs under {outputs}"
+
+
+def printable(text: object) -> str:
+    """Return a text in one line. Characters that no terminal shows are escaped."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))

@@ -182,7 +182,7 @@ def by_gain() -> Rows:
 def alexnet() -> Rows:
     """The ratio of fully connected layers, untrained and trained; the bound is 1."""
     found = []
-    layers = kept_tables("what-others-saw")["layers"]
+    layers = kept_tables("what-others-saw", "medium")["layers"]
     for layer in (1, 2, 3):
         rows = layers[layers["layer"] == layer]
         before, after = (rows.loc[rows["trained"] == t, "ratio"] for t in (False, True))
@@ -199,7 +199,7 @@ def alexnet() -> Rows:
 
 def effective_ranks() -> Rows:
     """The effective rank of the last hidden layer by depth, with its range."""
-    by = kept_tables("what-others-saw")["features"].groupby(["trained", "depth"])["effective_rank"]
+    by = kept_tables("what-others-saw", "medium")["features"].groupby(["trained", "depth"])["effective_rank"]
     values = {key: spread(part) for key, part in by}
     return [[x for d in (2, 4, 8, 16) for x in values[trained, d]] for trained in (False, True)]
 

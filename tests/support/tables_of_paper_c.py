@@ -265,7 +265,7 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "layer, Gaussian data": bounds,
     "ratio of the last inner layer": by_gain,
     "fully connected layers behind convolutions": alexnet,
-    "effective rank of the last hidden layer, digits": effective_ranks,
+    "effective rank of the last hidden layer, CIFAR-10": effective_ranks,
     "change of D, divided by its initial size": changes_of_d,
     "remainder, divided by exp(−2λT) times the remainder at λ = 0": decay,
 }

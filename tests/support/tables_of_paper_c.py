@@ -199,7 +199,8 @@ def alexnet() -> Rows:
 
 def effective_ranks() -> Rows:
     """The effective rank of the last hidden layer by depth, with its range."""
-    by = kept_tables("what-others-saw", "medium")["features"].groupby(["trained", "depth"])["effective_rank"]
+    rows = kept_tables("what-others-saw", "medium")["features"]
+    by = rows.groupby(["trained", "depth"])["effective_rank"]
     values = {key: spread(part) for key, part in by}
     return [[x for d in (2, 4, 8, 16) for x in values[trained, d]] for trained in (False, True)]
 

@@ -35,6 +35,7 @@ from runner.runs import files, lock, longer, machine, provenance
 from runner.runs.checkpoint import Checkpoint
 from runner.runs.files import write_atomically
 from runner.runs.folder_names import MARK, before, old_of
+from runner.runs.gains import require_gain
 from runner.runs.run import CHECKPOINT, RESULT, SUMS, WEIGHTS, Run, at_time, read_provenance
 from runner.runs.tables import TableWriter, rows_in, sha256_of
 
@@ -60,6 +61,7 @@ def execute(run: Run, settings: Settings, turn: int = 0, n_jobs: int = 1) -> Non
 
     - InputError if the folder cannot be written or renamed, or the device or the tracker's package
       is missing;
+    - InputError if `init=gain` and the gain of a user's activation cannot be computed;
     - InputError if the memory is full, the run is stale and `stale=refuse`, or the study raises
       InputError;
     - RunFailed if the study raises another exception;
@@ -73,6 +75,7 @@ def execute(run: Run, settings: Settings, turn: int = 0, n_jobs: int = 1) -> Non
         from runner.runs import trackers  # late: most runs have none
 
         trackers.require(settings.tracker)
+    require_gain(run.config)
     require_writable(settings.folder(), folder)
     with lock.held(folder, settings.wait, str(run)) as require_lock:
         if old_of(folder) and run.is_complete():  # a process was killed just before it could end

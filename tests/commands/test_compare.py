@@ -75,6 +75,14 @@ def test_what_is_not_made_or_not_kept_is_listed_and_differs_in_nothing(compared)
     assert "not in the reference at scale smoke: rank-fig6\n" in said
 
 
+def test_columns_of_rounding_errors_are_named_and_compared_by_their_size(compared):
+    code, said = compared(lambda rows: rows.assign(max_error=rows["max_error"] * 3))
+    assert code == 0
+    assert "note: rounding errors, compared by their size alone: metrics.max_error\n" in said
+    code, said = compared(lambda rows: rows.assign(max_error=rows["max_error"] / 2000))
+    assert code == 1 and "all rows: 2e+03 times the size" in said
+
+
 def test_a_column_that_the_reference_lacks_is_named(compared):
     """An old reference is compared as far as it goes."""
     code, said = compared(lambda rows: rows.drop(columns="max_error"))

@@ -11,7 +11,7 @@ from samples import samples
 
 from runner.core.catalogue import rows_of
 from runner.core.studies import Row
-from runner.results.table_diff import FEWEST, ROWS, compare, distances, fault
+from runner.results.table_diff import FEWEST, ROWS, compare, distances, fault, is_rounding
 
 KEPT = {
     "fig4/metrics": "bn_only",
@@ -180,6 +180,39 @@ def test_what_chance_explains(own, kept, expected):
     assert beyond(own, kept, Metrics) == expected
     lines = compare(own, kept, Metrics).set_index("column")
     assert ("loss" in expected) == lines.loc["loss", "where"].startswith("run=hash, width=")
+
+
+def dust(seed: int, n: int = 8, size: float = 1e-16) -> np.ndarray:
+    """Rounding errors of three widths, whose sizes spread by a factor of about ten; one is zero."""
+    errors = size * np.exp(np.random.default_rng(seed).normal(size=3 * n))
+    errors[0] = 0.0
+    return errors
+
+
+@pytest.mark.parametrize(
+    ("own", "is_named"),
+    [
+        (dust(0) * 1.05, False),  # another processor does this
+        (dust(1), False),
+        (dust(0) * 10, False),
+        (np.zeros(24), False),  # and this
+        (dust(1) * 3000, True),
+        (dust(1) / 3000, True),
+        (np.where(np.arange(24) == 5, 1e-8, dust(0)), True),  # beyond rounding
+    ],
+)
+def test_rounding_errors_are_compared_by_their_size(own, is_named):
+    lines = compare(table(loss=own), table(loss=dust(0)), Metrics).set_index("column")
+    assert (lines.loc["loss", "beyond"] > 0) == is_named
+    assert is_named == bool(lines.loc["loss", "where"])
+
+
+def test_columns_of_rounding_errors_are_told_from_others():
+    kept = table()
+    assert is_rounding(pd.Series(dust(0))) and is_rounding(pd.Series([np.nan, 0.0, 1e-7]))
+    for other in ([0.0, 0.0], [1e-16, 2e-7], [np.nan], []):
+        assert not is_rounding(pd.Series(other, dtype=float))
+    assert not any(is_rounding(kept[name]) for name in ("rank", "fits", "optimizer", "loss"))
 
 
 def test_lines_count_what_is_equal_rounded_and_other():

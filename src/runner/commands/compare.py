@@ -52,8 +52,8 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
 
     Columns are compared over the runs of both. The result has two attributes. `attrs["alike"]` is a
     text about how similar the numbers are. `attrs["notes"]` lists notes about runs of other code,
-    and about columns that are not compared. The result is None if the reference lacks the figure or
-    the user lacks a run.
+    about columns that are not compared, and about columns of rounding errors. The result is None if
+    the reference lacks the figure or the user lacks a run.
 
     name: the figure's name. typed: further arguments, such as `scale=paper`. reference: the folder
     of the reference. Raises InputError if the arguments change the figure's parameters.
@@ -66,7 +66,7 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
     runs, kept_runs = (
         {run for rows in side.values() for run in rows["run"]} for side in (new, kept)
     )
-    alone, parts = [], [pd.DataFrame(columns=["table", *table_diff.COLUMNS])]
+    alone, tiny, parts = [], list[str](), [pd.DataFrame(columns=["table", *table_diff.COLUMNS])]
     for table, row_class in rows_of(figure.study).items():
         if table not in new or table not in kept:
             alone += [table] if table in new or table in kept else []
@@ -76,6 +76,9 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
         alone += [f"{table}.{column}" for column in columns if (column in a) != (column in b)]
         measured = [column for column in columns if column in a and column in b]
         if {*row_class.keys} <= {*measured}:
+            tiny += [
+                f"{table}.{column}" for column in measured if table_diff.is_rounding(b[column])
+            ]
             parts.append(
                 table_diff.compare(a[measured], b[measured], row_class).assign(table=table)
             )
@@ -94,7 +97,8 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
     listed = ", ".join(alone[:MOST_NAMED])
     listed += f" and {len(alone) - MOST_NAMED} more" if len(alone) > MOST_NAMED else ""
     not_compared = f"on one side alone, and not compared: {listed}" if alone else ""
-    notes = [*filter(None, (stale_note(figure.runs), not_compared))]
+    errors = f"rounding errors, compared by their size alone: {', '.join(tiny)}" if tiny else ""
+    notes = [*filter(None, (stale_note(figure.runs), not_compared, errors))]
     lines.attrs = {"notes": notes, "alike": table_diff.alike(compared)}
     return lines
 

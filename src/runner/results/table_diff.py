@@ -14,6 +14,8 @@ than CHANCE standard errors |
 without this column may be off by 100 % |
 | standard error | as a median; its relative error is ERROR_OF_ERROR |
 | all numbers of a column, or of one value of a key | all are multiplied by the same factor |
+| column of rounding errors, all up to TINY | their median size changed by more than the factor \
+SIZE |
 | texts, truth values, nan and inf | more rows differ than in two independent draws from the \
 reference, by CHANCE standard errors |
 
@@ -54,6 +56,12 @@ ERROR_OF_ERROR = 1 / 8
 LEAST_FACTOR, SAME_FACTOR, FEWEST = 1e-2, 0.05, 6
 """At least FEWEST different numbers have one factor if it differs from one by LEAST_FACTOR, and the
 numbers' own factors differ from each other by SAME_FACTOR of this difference."""
+
+TINY = ROUNDING / LEAST_FACTOR
+"""Numbers that rounding may change by a factor are at most so large."""
+
+SIZE = 100.0
+"""By which factor the median size of rounding errors may differ between processors."""
 
 COLUMNS = ("column", "equal", "rounding", "differ", "largest", "at", "beyond", "deviation", "where")
 ROWS = "(rows)"
@@ -147,8 +155,8 @@ def _compare_column(name: str, rows: pd.DataFrame, keys: list[str], names: list[
         point = _row_name(rows.loc[row], point_keys if worst.of_point else keys)
         where = f"{point}: {_pair(worst.ours[row], worst.theirs[row])}"
     if at and _is_number(a) and _is_number(b):
-        factor, text = _one_factor(a, b, rows[keys])
-        share, where = np.maximum(share, factor), where or text
+        for factor, text in (_one_factor(a, b, rows[keys]), _other_size(a, b)):
+            share, where = np.maximum(share, factor), where or text
     return _line(name, distance, share, points, at, where)
 
 
@@ -224,7 +232,7 @@ def _one_factor(a: pd.Series, b: pd.Series, keys: pd.DataFrame) -> tuple[pd.Seri
     Numbers that rounding may change by a factor are not looked at.
     """
     share, text = pd.Series(0.0, b.index), ""
-    is_large = np.isfinite(a) & np.isfinite(b) & (b.abs() > ROUNDING / LEAST_FACTOR)
+    is_large = np.isfinite(a) & np.isfinite(b) & (b.abs() > TINY)
     a, b = a[is_large], b[is_large]
     ratio, everything = a / b, pd.Series("all rows", b.index)
     for name, key in [("", everything), *keys.loc[is_large].items()]:
@@ -238,6 +246,28 @@ def _one_factor(a: pd.Series, b: pd.Series, keys: pd.DataFrame) -> tuple[pd.Seri
             first = found.idxmax()
             text = f"{f'{name}={key[first]}' if name else key[first]}: times {factor[first]:.6g}"
         share.loc[found.index] = np.maximum(share[found.index], found)
+    return share, text
+
+
+def is_rounding(column: pd.Series) -> bool:
+    """Return whether a column has rounding errors alone: numbers of at most TINY, not all zero."""
+    if column.dtype.kind != "f":
+        return False
+    size = column[np.isfinite(column)].abs()
+    return bool((size > 0).any() and size.max() <= TINY)
+
+
+def _other_size(a: pd.Series, b: pd.Series) -> tuple[pd.Series, str]:
+    """Return a `share` above one for rounding errors of another size, and by which factor.
+
+    Zeros do not count, since a processor may round to an exact result.
+    """
+    share, text = pd.Series(0.0, b.index), ""
+    counted = np.isfinite(a) & np.isfinite(b) & (a != 0) & (b != 0)
+    if is_rounding(b) and counted.sum() >= FEWEST:
+        factor = a[counted].abs().median() / b[counted].abs().median()
+        share[counted] = abs(np.log(factor)) / np.log(SIZE)
+        text = f"all rows: {factor:.2g} times the size" if (share > 1).any() else ""
     return share, text
 
 

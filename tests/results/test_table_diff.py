@@ -196,8 +196,8 @@ def dust(seed: int, n: int = 8, size: float = 1e-16) -> np.ndarray:
         (dust(1), False),
         (dust(0) * 10, False),
         (np.zeros(24), False),  # and this
-        (dust(1) * 3000, True),
-        (dust(1) / 3000, True),
+        (dust(1) * 100, True),
+        (dust(1) / 100, True),
         (np.where(np.arange(24) == 5, 1e-8, dust(0)), True),  # beyond rounding
     ],
 )

@@ -3,6 +3,7 @@
 import compileall
 import os
 import shutil
+import sys
 from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = "1"  # tests run side by side, and start processes of their own
@@ -14,6 +15,7 @@ typechecking.install()  # before anything of the package is imported
 import pytest  # noqa: E402
 import torch  # noqa: E402
 import warm  # noqa: E402
+from fontTools import subset  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 from repository import REPOSITORY  # noqa: E402
 
@@ -26,6 +28,8 @@ settings.register_profile("many", max_examples=200, **SHARED)  # of `make test-m
 settings.load_profile("few")
 
 torch.set_num_threads(1)
+LAYOUT = ["GDEF", "GPOS", "GSUB", "MATH", "kern"]  # a PDF does not need them; half of its time
+subset.Options._drop_tables_default = [*subset.Options._drop_tables_default, *LAYOUT]
 compileall.compile_dir(REPOSITORY / "src", quiet=1)  # hundreds of processes import it
 
 
@@ -56,6 +60,17 @@ def computed(tmp_path_factory):
 def outputs(computed, tmp_path):
     """The same, for one test to change."""
     return shutil.copytree(computed, tmp_path / "outputs")
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """The current folder, whose modules can be imported; they are forgotten afterwards."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path
+    for name, module in list(sys.modules.items()):
+        if (getattr(module, "__file__", None) or "").startswith(f"{tmp_path}/"):
+            del sys.modules[name]
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,7 @@ import time
 import pandas as pd
 import pytest
 import warm
+from in_process import job_of
 from in_process import run as run_here
 from repository import REPOSITORY
 from samples import samples
@@ -120,16 +121,20 @@ def test_a_figure_draws_exactly_its_own_runs(command, tmp_path):
     assert {path.name: path.read_bytes() for path in folder.glob("*.*")} == pictures
 
 
-def test_a_failing_run_does_not_stop_the_others(command, tmp_path):
-    """The folder of one run is taken by a file, so that this run cannot work."""
-    done = command("-m", *TINY, "target_width=2")
-    (folder,) = tmp_path.glob("runs/bn_only/*")
-    (folder / "result.json").unlink()
-    (folder / "config.yaml").unlink()
-    (folder / "config.yaml").mkdir()
-    done = command("-m", *TINY, "target_width=2,3", "hydra/launcher=joblib")
+def test_a_failing_run_of_a_pool_does_not_stop_the_other(command, tmp_path):
+    """The file of one run is a folder, so that this run cannot work. Meanwhile there is one line
+    for both runs, and each writes its own log.
+    """
+    folder = job_of(*TINY, "target_width=2", f"outputs={tmp_path}").run.folder
+    (folder / "config.yaml").mkdir(parents=True)
+    pool = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+    done = command("-m", *TINY, "target_width=2,3", *pool)
     assert done.returncode == 1, done.stderr
     assert "1 of 2 runs failed" in done.stderr and "error.txt" in done.stderr
+    assert re.search(r"^1 of 2 runs, 1 failed in \d+ s$", done.stderr, re.MULTILINE)
+    assert "starts:" not in done.stderr and "complete: " not in done.stderr
+    logs = [path.read_text() for path in tmp_path.glob("runs/bn_only/*/run.log")]
+    assert sum("starts:" in log and "complete: " in log for log in logs) == 1
     assert "1 of 2 runs of bn_only " in done.stdout
     assert "Traceback" in (folder / "error.txt").read_text()
     assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 1
@@ -159,9 +164,7 @@ def test_ctrl_c_marks_every_run_of_a_pool(tmp_path):
     """As a terminal does, which interrupts all processes of the command."""
     arguments = (*SMALL, "train_samples=5000000", "checkpoint_seconds=0", "target_width=2,3")
     pool = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2", f"outputs={tmp_path}")
-    command = [sys.executable, "-m", "runner", "-m", *arguments, *pool]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen(command, start_new_session=True, **pipes)
+    process = warm.Process("-m", "runner", "-m", *arguments, *pool)
     deadline = time.monotonic() + 240
     while len(list(tmp_path.glob("runs/bn_only/*/checkpoint.safetensors"))) < 2:
         assert process.poll() is None and time.monotonic() < deadline
@@ -235,17 +238,16 @@ def test_an_output_that_takes_nothing_is_one_line():
     assert (done.returncode, done.stderr) == (2, "error: No space left on device\n")
 
 
-def test_a_figure_is_the_same_in_a_poor_terminal_and_a_strict_python(tmp_path):
+def test_a_figure_is_the_same_in_a_poor_terminal_of_a_strict_python(tmp_path, monkeypatch, capsys):
     """Neither a matplotlibrc nor ASCII output changes the picture; nor do warnings as errors."""
+    words = ("figure=bottleneck-example20", *SMOKE)
+    assert run_here([*words, f"outputs={tmp_path}/here"], monkeypatch) == 0
+    assert "✓ holds" in capsys.readouterr().out
     (tmp_path / "matplotlibrc").write_text("text.usetex: True\nsavefig.facecolor: red\n")
     poor = {"PYTHONIOENCODING": "ascii", "MATPLOTLIBRC": str(tmp_path / "matplotlibrc")}
-    pictures = []
-    for flags, more, mark in ((["-W", "error"], {}, "✓"), ([], poor, "?")):
-        outputs = tmp_path / mark
-        words = ("figure=bottleneck-example20", *SMOKE, f"outputs={outputs}")
-        command = [sys.executable, *flags, "-m", "runner", *words]
-        done = subprocess.run(command, env=os.environ | more, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        assert "3 claims hold." in done.stdout and f"{mark} holds" in done.stdout
-        pictures.append((outputs / "figures/smoke/bottleneck-example20.png").read_bytes())
-    assert pictures[0] == pictures[1]
+    command = [sys.executable, "-W", "error", "-m", "runner", *words, f"outputs={tmp_path}/poor"]
+    done = subprocess.run(command, env=os.environ | poor, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "3 claims hold." in done.stdout and "? holds" in done.stdout
+    here, there = tmp_path.glob("*/figures/smoke/bottleneck-example20.png")
+    assert here.read_bytes() == there.read_bytes()

@@ -6,6 +6,7 @@ import re
 import pytest
 from in_process import run as run_here
 from PIL import Image
+from samples import samples
 
 from runner.commands import gallery_data
 from runner.compose.orders import paper_figure
@@ -131,14 +132,24 @@ def test_a_figure_without_checksums_is_current_while_its_files_exist(made):
         path.write_bytes(content)
 
 
-@pytest.mark.parametrize("end", [*FILES, "provenance.json"])
-def test_a_figure_with_a_damaged_file_is_made_again(made, end, monkeypatch, capsys):
+ENDS = [*FILES, "provenance.json"]
+
+
+@pytest.mark.parametrize("damage", ["appended", "gone"])
+@pytest.mark.parametrize(
+    "ends", samples([ENDS, *([end] for end in ENDS)], lambda _: "figure", "+".join)
+)
+def test_a_figure_with_a_damaged_file_is_made_again(made, ends, damage, monkeypatch, capsys):
     figure = paper_figure(FIGURE, ["scale=smoke", f"outputs={made}"])
-    path = figure.path(end)
-    for damage in ("appended", "gone"):
-        assert figure.is_current()
-        content = path.read_bytes()
-        DAMAGES[damage](path)
-        assert not figure.is_current()
-        assert run_here(["figures", FIGURE, "scale=smoke", f"outputs={made}"], monkeypatch) == 0
-        assert path.read_bytes() == content or end == "pdf", "a PDF has the time in it"
+    assert figure.is_current()
+    contents = {end: figure.path(end).read_bytes() for end in ends}
+    for end, content in contents.items():
+        DAMAGES[damage](figure.path(end))
+        assert not figure.is_current(), end
+        figure.path(end).write_bytes(content)
+        assert figure.is_current(), end
+    for end in ends:
+        DAMAGES[damage](figure.path(end))
+    assert run_here(["figures", FIGURE, "scale=smoke", f"outputs={made}"], monkeypatch) == 0
+    for end, content in contents.items():
+        assert figure.path(end).read_bytes() == content or end == "pdf", "it has the time in it"

@@ -11,10 +11,7 @@ from repository import REPOSITORY
 
 from runner.commands import compare, report, show
 from runner.commands.kept import read_csv, read_json
-from runner.compose.orders import paper_figure
 from runner.core.errors import InputError
-from runner.core.settings import Settings
-from runner.runs.execution import execute
 from runner.runs.provenance import REFERENCE
 
 NAME = "bottleneck-example20"
@@ -66,15 +63,15 @@ def test_the_script_names_the_file_that_is_cut(kept, tmp_path, what, file):
 
 
 def test_compare_names_the_file_that_is_cut(kept, tmp_path, monkeypatch, capsys):
-    outputs = tmp_path / "computed"
-    for run in paper_figure(NAME, ["scale=quick", f"outputs={outputs}"]).runs:
-        execute(run, Settings(outputs=str(outputs), device="cpu"))
-    words = ["compare", "scale=quick", f"outputs={outputs}"]
-    assert in_process.run(words, monkeypatch) == 0
-    cut(kept / "metrics.csv")
-    assert in_process.run(words, monkeypatch) == 2
+    """At scale smoke, which takes a second."""
+    words = ["scale=smoke", f"outputs={tmp_path}/computed"]
+    assert in_process.run([f"figure={NAME}", *words], monkeypatch) == 0
+    table = reference.keep(NAME, words, kept.parents[1]) / "metrics.csv"
+    assert in_process.run(["compare", *words], monkeypatch) == 0
+    cut(table)
+    assert in_process.run(["compare", *words], monkeypatch) == 2
     said = capsys.readouterr().err
-    assert f"{kept / 'metrics.csv'} is damaged" in said and "Traceback" not in said
+    assert f"{table} is damaged" in said and "Traceback" not in said
 
 
 @pytest.mark.parametrize("file", WHOLE)

@@ -1,6 +1,8 @@
 """The command line within the process of the test: in full, or only the check of its input."""
 
 import logging
+import runpy
+import shlex
 import sys
 
 from runner import __main__ as command_line
@@ -43,6 +45,17 @@ def check_only(arguments, monkeypatch) -> int:
     monkeypatch.setattr(hydra_main, "complete", lambda job: job.run)
     monkeypatch.setattr(hydra_main, "report", lambda run: "")
     return run(arguments, monkeypatch)
+
+
+def run_line(line: str, monkeypatch) -> int:
+    """Return the exit code of a command as a page shows it, `runner ...` or `python script.py`."""
+    program, *words = shlex.split(line)
+    if program == "runner":
+        return run(words, monkeypatch)
+    with monkeypatch.context() as patches:
+        patches.setattr(sys, "argv", words)
+        runpy.run_path(words[0], run_name="__main__")
+    return 0
 
 
 def run(arguments, monkeypatch) -> int:

@@ -152,6 +152,7 @@ def _become(
     arguments: list[str], folder: str, environment: dict[str, str], output: str, errors: str
 ) -> None:
     """Run `python <arguments>` in that folder, with that environment."""
+    os.setpgid(0, 0)  # a test may interrupt it with all its processes, as a terminal does
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(folder)
     os.environ.clear()

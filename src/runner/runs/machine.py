@@ -111,10 +111,11 @@ def usual_torch() -> Iterator[None]:
     with ExitStack() as stack:
         stack.callback(torch.set_default_dtype, dtype)
         stack.callback(torch.set_float32_matmul_precision, precision)
-        stack.callback(torch.use_deterministic_algorithms, strict)
         torch.set_default_dtype(torch.float32)
         torch.set_float32_matmul_precision("highest")
-        torch.use_deterministic_algorithms(mode=False)
+        if strict:  # only then: the function imports torch's compiler, which takes 1.5 s
+            stack.callback(torch.use_deterministic_algorithms, mode=True)
+            torch.use_deterministic_algorithms(mode=False)
         stack.enter_context(torch.inference_mode(mode=False))
         stack.enter_context(torch.enable_grad())
         for kind in kinds:

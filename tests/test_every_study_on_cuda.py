@@ -55,9 +55,12 @@ def test_what_cuda_allows_is_allowed():
     assert not torch.cuda.is_available()
 
 
-@pytest.mark.parametrize(
-    ("study", "changes"), samples(RUNS, lambda study, changes: paper_folder(study)), ids=named
-)
+def paper(study: str, *_: object) -> str | None:
+    """The kind of a case; convolutional networks take longer than others."""
+    return None if study == "breaking_bn" else paper_folder(study)
+
+
+@pytest.mark.parametrize(("study", "changes"), samples(RUNS, paper), ids=named)
 def test_a_run_on_cuda_has_the_numbers_of_one_on_the_cpu(study, changes, tmp_path, monkeypatch):
     config = tiny(study, **changes)
     on_cpu, on_cuda = (Run(config, tmp_path / name) for name in ("cpu", "cuda"))
@@ -91,7 +94,7 @@ LONGER = [
 
 @pytest.mark.parametrize(
     ("study", "changes", "longer"),
-    samples(LONGER, lambda study, *_: paper_folder(study)),
+    samples(LONGER, paper),
     ids=named,
 )
 def test_a_step_never_waits_for_the_device(study, changes, longer):

@@ -204,16 +204,19 @@ def test_torchs_global_state_changes_no_number(tmp_path):
         torch.set_default_dtype(torch.float64)
         torch.set_default_device("meta")
         torch.set_float32_matmul_precision("medium")
+        torch.use_deterministic_algorithms(True)
         with torch.inference_mode(), torch.autocast("cpu"), np.errstate(all="raise"):
             execute(other, Settings(outputs=str(tmp_path / "other"), device="cpu"))
             assert torch.is_inference_mode_enabled() and torch.is_autocast_enabled("cpu")
         found = torch.get_default_dtype(), str(torch.get_default_device())
         assert found == (torch.float64, "meta")
         assert torch.get_float32_matmul_precision() == "medium"
+        assert torch.are_deterministic_algorithms_enabled()
     finally:
         torch.set_default_dtype(torch.float32)
         torch.set_default_device(None)
         torch.set_float32_matmul_precision("highest")
+        torch.use_deterministic_algorithms(False)
     assert tables(usual) == tables(other)
 
 

@@ -10,8 +10,9 @@ from bench import growth, stacks
 from bench.growth import Growth, cost, exponents, resized
 from bench.timing import Comparison
 from compiled import compile_loops
+from samples import samples
 
-from runner.core.catalogue import configs
+from runner.core.catalogue import configs, paper_folder
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 
 SMALL = {"example20": {"L": 16}, "linear": {"L": 2}}
@@ -38,7 +39,7 @@ def test_every_other_study_has_a_benchmark():
     assert PLAIN | {*table.STUDIES} == set(configs())
 
 
-@pytest.mark.parametrize("study", table.STUDIES)
+@pytest.mark.parametrize("study", samples(table.STUDIES, paper_folder))
 def test_both_ways_give_the_same_numbers(study, monkeypatch):
     """Each benchmark checks this before it times its first row; the times themselves are left."""
     module = table.module(study)

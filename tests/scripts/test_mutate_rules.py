@@ -2,7 +2,7 @@ import pytest
 from mutate_rules import altered, literals, mutants
 from samples import samples
 
-from runner.core.catalogue import configs, paper_folder
+from runner.core.catalogue import configs
 
 TEXT = '''
 """Words of 1 and 2."""
@@ -38,7 +38,7 @@ UNNOTICED = {
 """Numbers of the sample that change no number of the stored tables."""
 
 
-@pytest.mark.parametrize("study", samples(configs(), paper_folder))
+@pytest.mark.parametrize("study", samples(configs(), lambda _: "study"))
 def test_an_altered_number_is_noticed(study):
     """Every ninth number of a module: the script alters all of them."""
     unnoticed = [old for _, _, old, _, noticed in mutants([study], step=9) if not noticed]

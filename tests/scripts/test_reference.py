@@ -304,8 +304,15 @@ def test_a_figure_that_is_kept_again_keeps_its_numbers_too(made, tmp_path):
     ],
 )
 def test_wrong_words_end_in_one_line(words, said):
-    done = warm.run(str(REPOSITORY / "scripts" / "reference.py"), *words)
-    assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1
+    with pytest.raises(InputError, match=re.escape(said)) as error:
+        main(words)
+    assert "\n" not in str(error.value)
+
+
+def test_an_error_of_the_script_is_one_line_and_code_2():
+    done = warm.run(str(REPOSITORY / "scripts" / "reference.py"), "judge", "scale=quick")
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "judge takes no further words" in done.stderr
 
 
 def test_what_is_not_drawn_is_left_out(tmp_path, capsys, monkeypatch):

@@ -111,11 +111,10 @@ def usual_torch() -> Iterator[None]:
     with ExitStack() as stack:
         stack.callback(torch.set_default_dtype, dtype)
         stack.callback(torch.set_float32_matmul_precision, precision)
+        stack.callback(_make_strict, strict)
+        _make_strict(False)
         torch.set_default_dtype(torch.float32)
         torch.set_float32_matmul_precision("highest")
-        if strict:  # only then: the function imports torch's compiler, which takes 1.5 s
-            stack.callback(torch.use_deterministic_algorithms, mode=True)
-            torch.use_deterministic_algorithms(mode=False)
         stack.enter_context(torch.inference_mode(mode=False))
         stack.enter_context(torch.enable_grad())
         for kind in kinds:
@@ -124,6 +123,15 @@ def usual_torch() -> Iterator[None]:
             stack.enter_context(torch.device("cpu"))
         stack.enter_context(np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"))
         yield
+
+
+def _make_strict(strict: bool) -> None:
+    """Let torch use deterministic algorithms alone, or all.
+
+    torch's function imports its compiler, which takes 1.5 s. It is called only for a change.
+    """
+    if torch.are_deterministic_algorithms_enabled() != strict:
+        torch.use_deterministic_algorithms(strict)
 
 
 def keep_freed_memory() -> None:

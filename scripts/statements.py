@@ -25,10 +25,10 @@ OTHERS = Path(__file__).with_name("statements.yaml")
 HEAD = """# All statements
 
 {counts} The signs mean {signs} ([how we judge](results.md#what-a-verdict-means)). Each verdict is
-from the largest scale that we computed, which stands in the last column. A range in parentheses is
-the interval of the test: each of its ends is wrong with probability at most 5 %. *Additional*
-statements are ours. `runner claims FIGURE` prints a figure's rules.
-`pytest -k NAME` runs a test."""
+from the largest scale that we computed, which the command in the last column names. A range in
+parentheses is the interval of the test: each of its ends is wrong with a probability of at most
+5 %. *Additional* statements are ours. `runner claims FIGURE` prints the rules of a figure.
+If the last column names a test, `pytest -k NAME` runs it."""
 
 KINDS = {"paper": "", "ours": "*Additional:* ", "illustration": "*Loose bound:* "}
 

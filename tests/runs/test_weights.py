@@ -210,9 +210,9 @@ def test_a_checkpoint_without_the_wanted_times_is_of_no_use(tmp_path, caplog):
 def test_a_study_without_networks_says_so_in_a_line(tmp_path, caplog):
     run = Run(tiny("example20"), tmp_path)
     execute(run, settings(run, keep_weights=True))
-    assert "example20 trains no network: keep_weights=true has no effect" in caplog.text
+    assert "example20 stores no weights: keep_weights=true has no effect" in caplog.text
     assert not kept_notes([run], settings(run, keep_weights=True))
-    with pytest.raises(InputError, match="this study trains no network, so it has no weights"):
+    with pytest.raises(InputError, match="this study stores no weights"):
         run.weights()
 
 

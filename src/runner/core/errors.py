@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class InputError(Exception):
-    """Error of the user's input: a key, a value, a file, a name.
+    """Error in what the user gave: a key, a value, a file or a name.
 
     The message says in one or two lines what is wrong, where, and what would be right. The command
     line prints the message without a traceback and exits with code 2.

@@ -345,7 +345,7 @@ class _Attempt:
         if not self.weights:
             if self.settings.keep_weights:
                 progress.log.info(
-                    "%s trains no network: keep_weights=true has no effect", self.run.config.study
+                    "%s stores no weights: keep_weights=true has no effect", self.run.config.study
                 )
             return {}
         with files.replaced(path) as part:

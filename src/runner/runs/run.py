@@ -147,7 +147,7 @@ class Run:
         return is_whole(self.folder)
 
     def mend_config(self) -> bool:
-        """Write `config.yaml` again if it is not that of this run; return whether it was written.
+        """Write `config.yaml` again unless it has this run's parameters; return whether it did so.
 
         Nothing is written on a disk that is read only.
         """
@@ -169,7 +169,7 @@ class Run:
         return str(self.provenance().get("status", "absent"))
 
     def is_stale(self) -> bool:
-        """Return whether the run is complete, but not known to be computed by today's code."""
+        """Return whether the run is complete, but perhaps computed by other code than today's."""
         return self.is_complete() and whose_code(self.provenance(), self.config) != "today's"
 
     def code(self) -> str:
@@ -208,9 +208,9 @@ class Run:
         }
 
     def lacks_weights(self, at: Iterable[float] = ()) -> bool:
-        """Return whether the study trains networks, but their weights are absent or damaged.
+        """Return whether weights are missing or damaged although the study stores weights.
 
-        The result is false if the study trains no networks. at: times of the training, for which
+        The result is false if the study stores no weights. at: times of the training, for which
         the run must have looked, too. Raises InputError if the run is not complete.
         """
         stored = self.result.get("weights")
@@ -233,7 +233,7 @@ class Run:
                 "keep_weights=true force=true computes it again and stores them."
             )
         if "weights" not in self.result:
-            raise InputError(f"{self}: this study trains no network, so it has no weights")
+            raise InputError(f"{self}: this study stores no weights")
         networks: dict[str, dict[str, torch.Tensor]] = {}
         with safe_open(self.folder / WEIGHTS, "pt") as file:
             names = [AT.fullmatch(name) for name in file.keys()]  # noqa: SIM118

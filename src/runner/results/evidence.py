@@ -71,6 +71,8 @@ class Evidence:
     """What `n` counts, in the plural."""
     compared: str = ""
     """The bound in words: `above 0.9`."""
+    is_log2: bool = False
+    """Whether the numbers are binary logarithms of ratios. Texts then have the ratios."""
     extreme: str = ""
     """For a relation of every number: the number nearest to the bound or farthest beyond it, in
     words, `at most 0.4`."""

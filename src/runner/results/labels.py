@@ -7,10 +7,11 @@ it. The file may define
     NAMES = {"optimizer": {"sgd": Name("SGD", Look(BLUE))}} # names and looks of values, by column
     CONDITIONS = {"m == d ** 2": "m = d²"}                  # conditions on rows, in words
     UNMET = {"m == d ** 2": "m is not d²"}                  # that such a condition is not met
+    SYMBOLS = {"d": "target width"}                         # what symbols of rules are
 
 Each name in MEASURES and NAMES is a text, or a `Name`: it may have a look, and another name in
-rules. A key of NAMES may be a tuple of values, which rules call by one name. In MEASURES,
-CONDITIONS and UNMET, a key `("rank_one", "excess")` is for the study `rank_one` alone.
+rules. A key of NAMES may be a tuple of values, which rules call by one name. In the other tables, a
+key `("rank_one", "excess")` is for the study `rank_one` alone.
 """
 
 import importlib
@@ -57,13 +58,14 @@ ENDINGS = {
 class Names:
     """Printed names of columns, of values by column, and of conditions.
 
-    unmet: for a condition, the text that it is not met.
+    unmet: for a condition, the text that it is not met. symbols: what a symbol is, in words.
     """
 
     columns: Mapping[str, str | Name] = field(default_factory=dict)
     values: Mapping[str, Mapping[Any, str | Name]] = field(default_factory=dict)
     conditions: Mapping[str, str] = field(default_factory=dict)
     unmet: Mapping[str, str] = field(default_factory=dict)
+    symbols: Mapping[str, str] = field(default_factory=dict)
 
     def column(self, name: str) -> str:
         """Return the printed name of a column, by default with spaces instead of underscores.
@@ -76,6 +78,11 @@ class Names:
     def column_in_rule(self, name: str) -> str:
         """Return what a rule calls a column."""
         return self._column(name, lambda found: found.in_rule)
+
+    def of_point(self, name: str) -> str:
+        """Return what a rule calls a column of its points: `target width d`."""
+        symbol = self.column_in_rule(name)
+        return f"{self.symbols[symbol]} {symbol}" if symbol in self.symbols else symbol
 
     def _column(self, name: str, text: Callable[[Name], str]) -> str:
         ending = next((end for end in ENDINGS if name.endswith(end)), "")
@@ -215,11 +222,12 @@ def names_in(package: str) -> Names:
         for value, entry in table.items():
             needed = f"a text or a Name, as {name}"
             _check(module, f"{where}[{value!r}]", entry, (str, Name), needed)
-    columns, conditions, unmet = (
+    tables = {"MEASURES": (str, Name), "CONDITIONS": str, "UNMET": str, "SYMBOLS": str}
+    columns, conditions, unmet, symbols = (
         _of_study(package.rpartition(".")[2], _texts(module, table, kinds))
-        for table, kinds in (("MEASURES", (str, Name)), ("CONDITIONS", str), ("UNMET", str))
+        for table, kinds in tables.items()
     )
-    return Names(columns, values, conditions, unmet)
+    return Names(columns, values, conditions, unmet, symbols)
 
 
 def _texts(module: ModuleType, table: str, kinds: Any) -> Mapping[Any, Any]:

@@ -33,6 +33,7 @@ from runner.results.evidence import (
     Unit,
     Within,
     number,
+    replicates_needed,
 )
 from runner.results.labels import Names, names_in
 from runner.results.rows import Tables, nonempty
@@ -79,6 +80,8 @@ class Quantity:
     """What the number n of the test counts, in the plural."""
     assumed: str = ""
     """A condition on measured columns. Rows that do not meet the condition are excluded."""
+    is_log2: bool = False
+    """Whether the numbers are binary logarithms of ratios. Texts then have the ratios."""
 
     def __str__(self) -> str:
         return self.text.partition(" is {}")[0]
@@ -202,9 +205,21 @@ class Rule:
         """Return the name of the statistical test, with its error: `sign test, 5 %`."""
         error = f"{100 * ERROR:g} %"
         if isinstance(self.comparison, Always):
-            return f"sign test, {error}; a single counterexample refutes it"
+            enough = f"at least {replicates_needed()} {self.quantity.of}"
+            return f"fails with a single counterexample; holds without one in {enough}"
         sides = " on both sides" if isinstance(self.comparison, Within) else ""
         return f"{TESTS[self.quantity.numbers]}{sides}, {error}"
+
+    @property
+    def shown(self) -> Comparison:
+        """Return the comparison as texts have it: of ratios instead of their logarithms."""
+        compared = self.comparison
+        if not self.quantity.is_log2 or isinstance(compared, Always):
+            return compared
+        if isinstance(compared, Within):
+            low, high = (2 ** (compared.of + side * compared.margin) for side in (-1, 1))
+            return Within((high - low) / 2, (high + low) / 2)
+        return replace(compared, bound=2 ** float(compared.bound))
 
     def places(self, rows: pd.DataFrame) -> set[str]:
         """Return the points in some rows as texts, such as `d = 5`.
@@ -225,17 +240,17 @@ class Rule:
         rows: the result of `Quantity.measure` or `Quantity.assuming`.
         """
         columns, comparison = [*self.quantity.each], self.comparison
-        text, counted = self.quantity.text, self.quantity.of
+        quantity, text = self.quantity, self.quantity.text
         groups = rows.groupby(columns, dropna=False) if columns else [((), rows)]
         for values, group in groups:
             point, evidence = self._point(values), comparison.evidence(group)
             unit = evidence.unit if evidence.unit == "share" else self.quantity.unit
             extreme = comparison.extreme(group) if isinstance(comparison, Always) else ""
-            bound: Comparison = comparison
+            bound = str(self.shown)
             if isinstance(comparison, Above | Below) and isinstance(comparison.bound, str):
-                bound = replace(comparison, bound=evidence.bound)  # the number of a formula
-            about = replace(evidence, quantity=text, of=counted, compared=str(bound))
-            yield replace(about, unit=unit, point=point, extreme=extreme)
+                bound += f" = {number(evidence.bound, 3)}"
+            about = replace(evidence, quantity=text, of=quantity.of, compared=bound)
+            yield replace(about, unit=unit, point=point, extreme=extreme, is_log2=quantity.is_log2)
 
 
 def _place(symbol: str, value: Any, names: Names) -> str:
@@ -245,7 +260,7 @@ def _place(symbol: str, value: Any, names: Names) -> str:
     """
     if isinstance(value, str):
         return names.in_rule(value, symbol) or names.for_rules(value) or value
-    return f"{names.column_in_rule(symbol)} = {'∞' if np.isinf(value) else number(value)}"
+    return f"{names.of_point(symbol)} = {'∞' if np.isinf(value) else number(value)}"
 
 
 def quantity(
@@ -256,6 +271,7 @@ def quantity(
     numbers: Numbers = "replicates",
     needs: Mapping[str, int] | None = None,
     of: str = "",
+    log2: bool = False,
 ) -> Callable[[Callable[..., pd.DataFrame | pd.Series]], Callable[..., Quantity]]:
     """Return a decorator that makes a quantity of a function from tables to numbers.
 
@@ -267,6 +283,7 @@ def quantity(
     - numbers: `replicates` (a value for each), `estimates` (with an error) or `counts`.
     - needs: how many different values a column must have, by column.
     - of: what n counts, in the plural; by default the paper's word for replicates.
+    - log2: whether the numbers are binary logarithms of ratios; texts then have the ratios.
 
     The decorated function raises TypeError if an argument is not a text, a number, a truth value,
     None or a tuple.
@@ -284,7 +301,8 @@ def quantity(
                 raise TypeError(f"{function.__name__}: {', '.join(wrong)} is no plain data")
             counted = of or replicates_in(function.__module__)
             printed = name if isinstance(name, str) else name(**arguments)
-            return Quantity(printed, function, arguments, each, unit, numbers, needs or {}, counted)
+            kept = Quantity(printed, function, arguments, each, unit, numbers, needs or {}, counted)
+            return replace(kept, is_log2=log2)
 
         del bind.__wrapped__  # `bind` has another signature
         return bind

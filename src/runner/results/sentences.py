@@ -17,7 +17,8 @@ from runner.results.evidence import Always, Evidence, Verdict, short
 from runner.results.quantities import Quantity, Rule
 
 ROUNDING = 1e-12
-"""A number below this fraction of the largest one is printed as 0: it is a rounding error."""
+"""A number below this fraction of the largest one, or of the bound, is printed as 0: it is a
+rounding error."""
 
 TIMES = {"above 1": "larger than", "below 1": "smaller than"}
 """How a bound on a ratio is said in a sentence; others are `more than 2 times`."""
@@ -113,7 +114,7 @@ def _conditions(quantity: Quantity) -> list[str]:
 
 def bound_in_words(rule: Rule) -> str:
     """Return the bound of a rule in words: `above 0.9`, `larger than`, `at most 1 in all tasks`."""
-    words = str(rule.comparison)
+    words = str(rule.shown)
     if "{}" in rule.quantity.name:
         words = TIMES.get(words) or f"{words} times"
         words = re.sub("^above", "more than", re.sub("^below", "less than", words))
@@ -167,11 +168,11 @@ def _place(alike: Sequence[Rule]) -> str:
     quantity = alike[0].quantity
     names, codes = quantity.names, quantity.conditions
     several = _differing(alike) if len(alike) > 1 else []
-    points = [names.column_in_rule(each) for each in quantity.each if not _is_fixed(each, quantity)]
+    points = [names.of_point(each) for each in quantity.each if not _is_fixed(each, quantity)]
     words = f" for every {_listed(points)}" if points else ""
     if several:
         column, values = several[0].partition(" == ")[0], [o.partition(" == ")[2] for o in several]
-        one_of = f"{names.column_in_rule(column)} = {_listed(values)}"
+        one_of = f"{names.of_point(column)} = {_listed(values)}"
         words = f" for every {', '.join(points)} and {one_of}" if points else f" for {one_of}"
         codes = [" and ".join(one for one in c.split(" and ") if one not in several) for c in codes]
     if code := " and ".join(filter(None, codes)):
@@ -205,12 +206,16 @@ def in_words(evidence: Evidence, case: str = "") -> str:
         details = [bound, f"{'true' if bound else 'met'} in {meeting}", evidence.point]
         return _said(evidence.quantity, extreme, case) + _bracketed(details)
     three = np.array([evidence.estimate, evidence.low, evidence.high])
+    three = np.exp2(three) if evidence.is_log2 else three
     largest = np.abs(three[np.isfinite(three)]).max()
     middle, low, high = np.where(np.abs(three) <= ROUNDING * largest, 0.0, three)
     limits = f"{short(low)} to {short(high)}" if np.isfinite([low, high]).any() else ""
+    value = short(middle)
+    if 0 < largest <= ROUNDING * abs(evidence.bound) and "{}" not in evidence.quantity:
+        value, limits = "0", "up to rounding errors"
     numbers = f"{met} of {n} {counted}" if evidence.unit == "share" else f"{n} {counted}"
     details = [limits, bound, numbers, evidence.point]
-    return _said(evidence.quantity, short(middle), case) + _bracketed(details)
+    return _said(evidence.quantity, value, case) + _bracketed(details)
 
 
 def _said(text: str, value: str, case: str) -> str:

@@ -38,6 +38,7 @@ MEASURES = {
     "samples": Name("number of training examples", rule="number of samples"),
     "epochs": "number of epochs",
     "layer": "kind of layer",
+    ("bn_only", "rate"): Name("rate", rule="initial learning rate"),
 }
 """What pictures and printed tables call the columns of tables."""
 
@@ -94,10 +95,10 @@ NAMES = {
         "adam again": Name("adam again", Look(NAVY, "s", DASHED, 1.5, hollow=True)),
         "adam": Name("Adam on γ and β", Look(NAVY, "D", hollow=True), "Adam on\nγ and β"),
         ("teacher construction", "student construction"): "either construction",
-        ("sgd", "teacher construction", "student construction"): "SGD on γ and β, and of either"
-        " construction,",
-        ("teacher construction", "dense by adam"): "the construction, and than that of a dense"
-        " network trained by Adam",
+        ("sgd", "teacher construction", "student construction"): "the best of SGD on γ and β and"
+        " both constructions",
+        ("teacher construction", "dense by adam"): "either the construction or a dense network"
+        " trained by Adam",
     },
     "theorem": {
         "low_rank": Name("Corollary 1", Look(NAVY), "○ Corollary 1, low rank"),
@@ -121,20 +122,20 @@ NAMES = {
             "p with W = Q p",
             Look(GREY, "^"),
             "W in random axes,\nκ = 1",
-            rule="Adam on p with W = Q p",
+            rule="Adam in random coordinates with condition number 1",
         ),
         "scales": Name("γ", Look(VERMILION, "D"), rule="Adam on γ"),
         "rotated_scales": Name(
             "p with γ = Q p",
             Look(OLIVE, "s"),
             "γ in random axes,\nκ of K",
-            rule="Adam on p with γ = Q p",
+            rule="Adam in random coordinates with the condition number of K",
         ),
         "singular_scales": Name(
             "p with γ = V p",
             Look(PURPLE, "v", DASHED),
             "γ in the axes of K,\nκ of K",
-            rule="Adam on p with γ = V p",
+            rule="Adam in coordinates along the singular vectors of K",
         ),
         "scales long": Name(
             "γ, 20,000 steps",
@@ -146,7 +147,7 @@ NAMES = {
             "p with γ = Q p, 20,000 steps",
             Look(OLIVE, "s", hollow=True),
             "γ in random axes,\n20,000 steps",
-            rule="Adam on p with γ = Q p and 20,000 steps",
+            rule="Adam in random coordinates with the condition number of K, and 20,000 steps,",
         ),
         "scales by sgd": Name(
             "γ by SGD, 20,000 steps",
@@ -170,7 +171,7 @@ NAMES = {
             "γ and shifts from shifts of 0, learning rates as from active ReLUs",
             Look(NAVY, "D", DASHED, hollow=True),
             "from shifts of 0,\nequal rates",
-            "Adam on γ and all shifts from shifts of 0, at the rates from active ReLUs",
+            "Adam on γ and all shifts from shifts of 0, at the learning rates for active ReLUs",
         ),
     },
     "start": {"random": Name("randomly initialized", short="random"), "pretrained": "pre-trained"},
@@ -189,7 +190,23 @@ NAMES = {
 }
 """Names and looks of values, by column. Later series are drawn on top, and are thin or dashed."""
 
+SYMBOLS = {
+    "d": "target width",
+    "m": "width",
+    "p": "fraction of nonzero weights",
+    ("norm_finetuning", "d"): "number of channels",
+    ("norm_finetuning", "L"): "number of layers",
+}
+"""What the symbols of rules are."""
+
 CONDITIONS = {
+    "m == d ** 2": "the width m is d²",
+    "m == 2 * d ** 2": "the width m is 2 d²",
+    "m <= d": "the width m is at most d",
+    "p == 1": "no weight is zero",
+    "p == 0.2": "20\N{NO-BREAK SPACE}% of the weights are nonzero",
+    "p == 0.05": "5\N{NO-BREAK SPACE}% of the weights are nonzero",
+    "d <= 10": "d is at most 10",
     "numerical_rank == d ** 2": "the linear system has full rank",
     "rounding < 1": "the bound on the rounding error is below 1",
     "inside_grid": "the best learning rate is inside the grid",

@@ -27,7 +27,8 @@ CLAIMS = {
             "paper A, Theorem 1; Appendix E, figure 4 left",
             [q.error_over_rounding(s, SQUARE).given(FULL_RANK).always("<=", 1) for s in BOTH],
             needs={"target_width": 2},
-            note="mean squared distance from the source at most {source_mse.max:.2g}",
+            note="rounding: the mean squared distance from the source is at most"
+            " {source_mse.max:.2g}",
         ),
         Claim(
             "constructions-beat-sgd",
@@ -51,8 +52,8 @@ CLAIMS = {
             " m (d: target width)",
             RIGHT,
             q.narrow_over_wide(t.SGD).within(0.5, 1),
-            note="median error {narrow.median:.3g} at the smallest m, {wide.median:.3g} at the"
-            " largest; no network has an error below {least.min:.2g}",
+            note="the median error is {narrow.median:.3g} at the smallest width and"
+            " {wide.median:.3g} at the largest; no network has an error below {least.min:.2g}",
         ),
         Claim(
             "constructions-win-wide",
@@ -76,7 +77,8 @@ CLAIMS = {
         Claim(
             "sparse-small-d",
             "with 20 % nonzero weights at the smallest target width, the construction from the"
-            " target is worse than SGD, and a dense network's copy is much worse than this network",
+            " target has a larger test error than SGD, and the copy of a dense network has a much"
+            " larger one than this network",
             "paper A, Appendix E, figure 5a left",
             [
                 q.ratio(t.TEACHER, t.SGD, f"{SPARSE} and d == d.min()").above(1),
@@ -87,8 +89,8 @@ CLAIMS = {
         ),
         Claim(
             "sparse-large-d",
-            "with 20 % nonzero weights, as the target width grows, the construction's test error"
-            " becomes almost 0, and a dense network's copy approaches this network",
+            "with 20 % nonzero weights, the construction's test error becomes almost 0 as the"
+            " target width grows, and the copy of a dense network approaches this network",
             "paper A, Appendix E, figure 5a left",
             [
                 q.loss(t.TEACHER, f"{SPARSE} and d == d.max()").below(SMALL),
@@ -120,7 +122,7 @@ CLAIMS = {
             " Adam on γ and β to a test error below 1 %",
             f"supplementary to {LEFT}: SGD may be given too few samples",
             [q.loss_by_budget(s).above(SMALL) for s in (t.SGD, t.ADAM)],
-            note="d: width of the target; all γ and β are trained, and nothing else",
+            note="only γ and β are trained (d: target width)",
         ),
     ],
     "norm-schedules": [

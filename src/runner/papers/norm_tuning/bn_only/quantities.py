@@ -67,7 +67,7 @@ def ratio(tables: Tables, top: Series, bottom: Series, where: str) -> pd.DataFra
 
 
 @quantity(
-    "at the largest m below d², the test error of {top} is {} that of {bottom}",
+    "at the largest width m below d², the test error of {top} is {} that of {bottom}",
     each=("d", "m"),
     unit="ratio",
     needs={"width": 3},
@@ -96,7 +96,7 @@ def loss(tables: Tables, series: Series, where: str) -> pd.DataFrame:
 
 
 @quantity(
-    "the test error of {series} at the smallest m is {} that at the largest m below d²",
+    "the test error of {series} at the smallest width is {} that at the largest width below d²",
     each=("d",),
     unit="ratio",
     needs={"width": 3},
@@ -116,7 +116,8 @@ def narrow_over_wide(tables: Tables, series: str) -> pd.DataFrame:
 
 
 @quantity(
-    "fall of |test error of {one} − test error of {other}| from the smallest to the largest d",
+    "distance between the test errors of {one} and of {other} at the smallest target width minus"
+    " that at the largest",
     unit="difference",
     needs={"target_width": 3},
 )
@@ -136,7 +137,8 @@ def gap_closed(tables: Tables, one: str, other: str, where: str) -> pd.Series:
 
 
 @quantity(
-    "relative error of {construction} divided by machine epsilon × condition number × input norm"
+    "relative error of {construction}, divided by an estimate of its rounding error (machine"
+    " epsilon × condition number × input norm),"
 )
 def error_over_rounding(tables: Tables, construction: str, where: str) -> pd.DataFrame:
     """Return the error of a constructed network divided by an estimate of its rounding error.
@@ -202,7 +204,7 @@ def schedule_ratio_at(tables: Tables, top: str, bottom: str, where: str) -> pd.D
 
 
 @quantity(
-    "test error of {series} at m = d²",
+    "test error of {series} at width d²",
     each=("samples", "epochs"),
     needs={"train_samples": 2, "epochs": 2},
 )

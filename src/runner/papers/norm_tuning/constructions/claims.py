@@ -29,7 +29,7 @@ CLAIMS = {
             " parameters γ and β as in Theorem 1",
             "paper A, Theorem 1",
             q.error_over_rounding("wide").given(SOLVABLE).always("<=", 1),
-            note="largest error {max_abs_error.max:.2g}",
+            note="largest difference {max_abs_error.max:.2g}",
         ),
         ours(
             "convolution-exact",
@@ -37,7 +37,7 @@ CLAIMS = {
             " convolution of d channels, with normalization parameters γ and β as in Theorem 1",
             "supplementary to paper A, Theorem 1",
             q.convolution_error().given(SOLVABLE).always("<=", 1),
-            note="largest error {max_abs_error.max:.2g}",
+            note="largest difference {max_abs_error.max:.2g}",
         ),
         Claim(
             "low-rank-exact",
@@ -45,7 +45,7 @@ CLAIMS = {
             " any target layer of width d and rank r",
             "paper A, Corollary 1",
             q.error_over_rounding("low_rank").given(SOLVABLE).always("<=", 1),
-            note="largest error {max_abs_error.max:.2g}",
+            note="largest difference {max_abs_error.max:.2g}",
         ),
         Claim(
             "deep-exact",
@@ -53,7 +53,7 @@ CLAIMS = {
             " width d up to rounding (k: block size)",
             "paper A, Theorem 2",
             q.error_over_rounding("deep").given(SOLVABLE).always("<=", 1),
-            note="largest error {max_abs_error.max:.2g}",
+            note="largest difference {max_abs_error.max:.2g}",
         ),
         Claim(
             "deep-exact-with-digits",
@@ -61,8 +61,7 @@ CLAIMS = {
             " block size, even where double precision is not enough",
             "paper A, Theorem 2",
             q.error_with_digits().always("<=", 1e-8),
-            note="largest error {value.max:.2g}, condition numbers up to"
-            " {condition_number.max:.2g}",
+            note="condition numbers are up to {condition_number.max:.2g}",
         ),
         Claim(
             "digits-same-predictions",
@@ -70,7 +69,7 @@ CLAIMS = {
             " parameters γ and β, predicts the same class for every image as before",
             "paper A, Theorems 1 and 2, Remark 2",
             q.agreement().always("=", 1),
-            note="largest error {max_abs_error.max:.2g}",
+            note="largest difference {max_abs_error.max:.2g}",
         ),
     ],
     "constructions-sparse": [
@@ -109,8 +108,8 @@ CLAIMS = {
             "paper A, Remark 3 (a conjecture)",
             q.threshold_exponent(BLOCKS).above(0.75),
             needs={"target_width": 3, "replicate": 2 * BLOCKS},
-            note="the closed formula has the exponent {of_formula.max:.3f} over these d, and"
-            " {of_formula_far.max:.3f} for d = 1,000 to 10,000",
+            note="our closed formula for p has the exponent {of_formula.max:.3f} over these target"
+            " widths d, and {of_formula_far.max:.3f} for d = 1,000 to 10,000",
         ),
     ],
 }

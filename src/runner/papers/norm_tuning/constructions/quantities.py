@@ -33,8 +33,8 @@ def _rows(tables: Tables, theorem: str, dtype: str = "float64") -> pd.DataFrame:
 
 
 @quantity(
-    "largest |f(x) − g(x)| of the networks of {theorem}, divided by the bound on its"
-    " rounding error (rounding + 16 machine epsilons × l),",
+    "largest difference between network and target in the networks of {theorem}, divided by our"
+    " bound on its rounding error,",
     needs={"target_width": 2},
 )
 def error_over_rounding(tables: Tables, theorem: str) -> pd.DataFrame:
@@ -55,8 +55,8 @@ def _over_rounding(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 @quantity(
-    "largest |f(x) − g(x)| of convolutions, divided by the bound on its rounding error"
-    " (rounding + 16 machine epsilons),",
+    "largest difference between network and target convolution, divided by our bound on its"
+    " rounding error,",
     needs={"target_width": 2},
 )
 def convolution_error(tables: Tables) -> pd.DataFrame:
@@ -70,7 +70,8 @@ def convolution_error(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "largest |f(x) − g(x)| of the networks of Theorem 2, computed with 100 digits,",
+    "largest difference between network and target in the networks of Theorem 2, computed with 100"
+    " digits,",
     needs={"block": 2},
 )
 def error_with_digits(tables: Tables) -> pd.DataFrame:
@@ -90,7 +91,7 @@ def error_with_digits(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "whether K has full rank (1: yes, 0: no) in the networks of {theorem}",
+    "full rank of the Khatri-Rao matrix K in the networks of {theorem} (1: yes, 0: no)",
     needs={"target_width": 2},
 )
 def full_rank(tables: Tables, theorem: str) -> pd.DataFrame:
@@ -102,7 +103,10 @@ def full_rank(tables: Tables, theorem: str) -> pd.DataFrame:
     return _rows(tables, theorem).eval("value = 1.0 * full_rank")
 
 
-@quantity("d² minus the rank of K at m = d² − 1 and p = 1")
+@quantity(
+    "d² minus the rank of the Khatri-Rao matrix K, in networks of width d² − 1 without zero weights"
+    " (d: target width),"
+)
 def missing_rank(tables: Tables) -> pd.DataFrame:
     """Return by how much the rank of K is below d² if there is one hidden unit less than d².
 
@@ -115,7 +119,7 @@ def missing_rank(tables: Tables) -> pd.DataFrame:
     return rows.eval("value = d ** 2 - numerical_rank")
 
 
-@quantity("fraction of the 1,797 images that the construction puts into the classifier's class")
+@quantity("fraction of the 1,797 images that the copy puts into the same class as the classifier")
 def agreement(tables: Tables) -> pd.DataFrame:
     """Return the fraction of images for which a classifier and its copy predict the same class.
 
@@ -127,7 +131,9 @@ def agreement(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "numerical rank of K minus structural rank of K", needs={"target_width": 2, "sparsity": 3}
+    "rank of the Khatri-Rao matrix K minus the largest rank of a matrix with zeros at the same"
+    " places",
+    needs={"target_width": 2, "sparsity": 3},
 )
 def rank_difference(tables: Tables) -> pd.DataFrame:
     """Return the numerical rank of K minus its structural rank, for each sparse network.
@@ -151,8 +157,16 @@ def _counts(rows: pd.DataFrame, success: pd.Series) -> pd.DataFrame:
     return success.groupby(rows["d"]).agg(count="sum", n="size").reset_index()
 
 
+def _densities(constant: float, power: float) -> str:
+    """Return the places {constant} and {power} of a quantity's name as a formula in words."""
+    law = {0.5: "√(log d / d)", 1: "(log d / d)"}.get(power, "(log d / d)^{power}")
+    return f"at the smallest fraction p of nonzero weights with p ≥ {{constant}} {law}"
+
+
 @quantity(
-    "fraction of the K that have full rank at the smallest p ≥ {constant} (log d / d)^{power}",
+    lambda **those: (
+        f"fraction of networks whose Khatri-Rao matrix K has full rank, {_densities(**those)},"
+    ),
     each=("d",),
     numbers="counts",
     needs={"target_width": 3},
@@ -171,8 +185,10 @@ def share_of_full_rank(tables: Tables, constant: float, power: float) -> pd.Data
 
 
 @quantity(
-    "fraction of the networks with |f − g| ≤ rounding < 1 at the smallest p ≥ {constant}"
-    " (log d / d)^{power}",
+    lambda **those: (
+        "fraction of networks that equal their target up to a rounding error (at most"
+        f" 1), {_densities(**those)},"
+    ),
     each=("d",),
     numbers="counts",
     needs={"target_width": 3},
@@ -191,10 +207,12 @@ def share_of_exact(tables: Tables, constant: float, power: float) -> pd.DataFram
 
 
 @quantity(
-    "exponent a of the p ∝ (log d / d)^a at which half of the K have full rank ({blocks} blocks)",
+    "exponent a of the fit p ∝ (log d / d)^a, where p is the fraction of nonzero weights at which"
+    " half of the Khatri-Rao matrices K have full rank (standard error from {blocks} groups of"
+    " networks),",
     unit="exponent",
     numbers="estimates",
-    of="blocks",
+    of="groups",
 )
 def threshold_exponent(tables: Tables, blocks: int) -> pd.DataFrame:
     """Return the exponent a in p ∝ (log d / d)^a for the threshold p of full rank.

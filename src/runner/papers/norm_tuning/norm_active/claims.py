@@ -15,24 +15,26 @@ CLAIMS = {
     "norm-active": [
         ours(
             "found-at-twice",
-            "with active hidden ReLUs and only γ trained, Adam finds the exact solution at width"
-            " 2 d² in more than half of the networks, and SGD with ten times the steps in more than"
-            " a quarter",
+            "if all hidden ReLUs are active and only γ is trained, Adam finds the exact solution at"
+            " width 2 d² in more than half of the networks (d: target width), and SGD with ten"
+            " times the steps finds it in more than a quarter",
             QUESTION,
             [found("scales", TWICE).above(0.5), found("scales by sgd", TWICE).above(0.25)],
         ),
         ours(
             "not-found-at-square",
-            "with active hidden ReLUs and only γ trained, neither Adam nor SGD with ten times the"
-            " steps finds the exact solution at width d² in a quarter of the networks",
+            "if all hidden ReLUs are active and only γ is trained, neither Adam nor SGD with ten"
+            " times the steps finds the exact solution at width d² in a quarter of the networks (d:"
+            " target width)",
             QUESTION,
             [found(arm, SQUARE).below(0.25) for arm in ("scales", "scales by sgd")],
         ),
         ours(
             "active-decides",
-            "if γ and all shifts of 2 d² units are trained, Adam finds the exact solution in more"
-            " than a quarter of the networks from active hidden ReLUs, and in less than a tenth"
-            " from shifts of 0, at the same and at the best learning rates",
+            "if γ and all shifts of 2 d² units are trained (d: target width), Adam finds the exact"
+            " solution in more than a quarter of the networks if all hidden ReLUs are initially"
+            " active, but in less than a tenth if the shifts begin at 0, with the same learning"
+            " rates or with their own best ones",
             QUESTION,
             [
                 found("from_active", TWICE).above(0.25),
@@ -42,16 +44,17 @@ CLAIMS = {
         ),
         ours(
             "as-good-as-dense",
-            "with active hidden ReLUs and 2 d² units, Adam on γ finds the target in as many"
-            " networks as Adam on a dense network, or in at most 15 % of the networks fewer",
+            "if all hidden ReLUs are active, Adam on γ of 2 d² units finds the target in as many"
+            " networks as Adam on a dense network, up to 15 % of the networks (d: target width)",
             QUESTION,
             found_minus("scales", "dense", TWICE).above(-MARGIN),
         ),
         ours(
             "axes-decide",
-            "at width d² in random axes, Adam finds the exact solution in more than half of the"
-            " networks at condition number 1, and in fewer than a quarter at that of K; in the axes"
-            " of K's singular vectors in more than a quarter",
+            "at width d² (d: target width), Adam in random coordinates finds the exact solution in"
+            " more than half of the networks if the linear system has condition number 1, but in"
+            " fewer than a quarter if it has that of its matrix K; in coordinates along K's"
+            " singular vectors, it does so in more than a quarter",
             QUESTION,
             [
                 found("rotated_weights", SQUARE).above(0.5),

@@ -36,8 +36,8 @@ def found(tables: Tables, arm: str, where: str) -> pd.DataFrame:
 
 
 @quantity(
-    "fraction of the networks of all d that reach the target by {top} minus the fraction by"
-    " {bottom}",
+    "fraction of the networks of all target widths d that reach the target by {top} minus the"
+    " fraction by {bottom}",
     numbers="estimates",
     unit="difference",
     of="networks",

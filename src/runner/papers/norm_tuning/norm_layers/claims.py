@@ -13,7 +13,7 @@ CLAIMS = {
             " constructed by Theorem 1 equals its target",
             "paper A, Proposition 1 and Theorem 1",
             q.error_over_rounding().always("<=", 1),
-            note="relative error at most {relative_error.max:.2g}",
+            note="rounding: the relative error is at most {relative_error.max:.2g}",
         ),
         Claim(
             "batch-norm-with-biases-exact",
@@ -21,7 +21,7 @@ CLAIMS = {
             " network constructed by Theorem 1 equals its target",
             "paper A, Eq. (3), Proposition 1 and Theorem 1",
             q.error_over_rounding("batch_norm with biases").always("<=", 1),
-            note="relative error at most {relative_error.max:.2g}",
+            note="rounding: the relative error is at most {relative_error.max:.2g}",
         ),
         ours(
             "layer-norm-cannot",
@@ -34,7 +34,7 @@ CLAIMS = {
         ours(
             "biases-undercut",
             "with frozen biases, the first LayerNorm or RMSNorm reveals the input's norm, and"
-            " fitted γ and β have a smaller error than any without biases",
+            " fitted γ and β have a smaller error than any γ and β could have without biases",
             "supplementary to the abstract of paper A, which names LayerNorm",
             [q.explained_norm(BIASED).above(0.5), q.fitted_over_least(BIASED).below(1)],
             note="the frozen biases are drawn as in Eq. (3)",

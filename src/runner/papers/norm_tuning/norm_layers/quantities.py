@@ -19,8 +19,8 @@ def _rows(tables: Tables, layer: str, mode: str = "evaluation") -> pd.DataFrame:
 
 
 @quantity(
-    "relative error of the construction in {layer} divided by ε (condition number + 9) ×"
-    " input norm",
+    "relative error of the construction in {layer}, divided by an estimate of its rounding error"
+    " (machine epsilon × (condition number + 9) × input norm),",
     each=("d",),
 )
 def error_over_rounding(tables: Tables, layer: str = "batch_norm") -> pd.DataFrame:
@@ -46,7 +46,7 @@ def error_over_rounding(tables: Tables, layer: str = "batch_norm") -> pd.DataFra
     return rows.assign(value=error / rounding, relative_error=relative)
 
 
-@quantity("smallest error of any function with f(c x) = f(x)", each=("d",))
+@quantity("smallest error of any function that ignores the norm of its input", each=("d",))
 def least_in_layer_norm(tables: Tables) -> pd.DataFrame:
     """Return the smallest error that any function with f(c x) = f(x) for c > 0 can have.
 
@@ -58,8 +58,8 @@ def least_in_layer_norm(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "error of the construction in LayerNorm minus the smallest error of any function with"
-    " f(c x) = f(x)",
+    "error of the construction in LayerNorm minus the smallest error of any function that ignores"
+    " the norm of its input",
     each=("d",),
     unit="difference",
 )
@@ -74,8 +74,8 @@ def above_least_in_layer_norm(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "the error of γ and β fitted in {layers} is {} the smallest error of any function with"
-    " f(c x) = f(x)",
+    "the error of γ and β fitted in {layers} is {} the smallest error of any function that ignores"
+    " the norm of its input",
     each=("d", "layer"),
     unit="ratio",
 )
@@ -94,7 +94,7 @@ def fitted_over_least(tables: Tables, layers: tuple[str, ...]) -> pd.DataFrame:
 
 
 @quantity(
-    "R² of ‖x‖ regressed on the first layer's output, in {layers},",
+    "R² of a linear regression of the input's norm on the first layer's output, in {layers},",
     each=("d", "layer"),
 )
 def explained_norm(tables: Tables, layers: tuple[str, ...]) -> pd.DataFrame:

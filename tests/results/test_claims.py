@@ -144,6 +144,22 @@ def test_a_ratio_may_be_a_sentence():
     )
 
 
+def test_a_logarithm_of_a_ratio_is_printed_as_the_ratio():
+    found = Evidence(-1.0, -2.0, 1.0, 8, 1.0, 1.0, 0.0, quantity="A is {} B", of="networks")
+    found = replace(found, compared="above 1", is_log2=True)
+    assert in_words(found) == "A is 0.5 times B (0.25 to 2; bound: above 1; 8 networks)"
+
+
+def test_rounding_errors_and_numbers_beside_their_bound_are_said_to_be():
+    found = Evidence(8e-24, 3e-25, 6e-22, 8, 1.0, 1.0, 0.01, quantity="x", of="networks")
+    found = replace(found, compared="below 0.01")
+    assert in_words(found) == "x: 0 (up to rounding errors; bound: below 0.01; 8 networks)"
+    assert in_words(replace(found, high=1e-9)).startswith("x: 0 (0 to 1e-9; bound")
+    near = Evidence(0.89964, 0.899, 0.90004, 8, 1.0, 1.0, 0.9, quantity="x", of="networks")
+    near = replace(near, compared="below 0.9")
+    assert in_words(near) == "x: 0.8996 (0.899 to 0.90004; bound: below 0.9; 8 networks)"
+
+
 def test_a_relation_of_all_numbers_prints_the_least_favorable_one():
     claim = Claim("all", "x", "paper", x_of().always("<=", 4))
     row = judge("fig", [claim], table([1.0, 2, 3, 1, 2], width=(4, 8))).iloc[0]

@@ -99,6 +99,15 @@ def test_a_point_has_the_name_for_rules_even_if_its_column_is_called_otherwise(m
     assert ratio("a", (), "d > 0").above(0).places(rows) == {"networks of SGD, m = 1", "a, m = 1"}
 
 
+def test_a_point_says_what_its_symbols_are(monkeypatch):
+    names = Names({"m": "μ"}, symbols={"d": "target width", "μ": "size"})
+    monkeypatch.setattr(quantities, "names_in", lambda package: names)
+    rule = ratio("a", (), "d > 0").above(0)
+    assert said(rule).endswith(" for every target width d and size μ, where d > 0")
+    rows = pd.DataFrame({"d": [5], "m": 1, "value": 1.0, "replicate": 0})
+    assert rule.places(rows) == {"target width d = 5, size μ = 1"}
+
+
 def test_plain_data_alone_are_arguments():
     assert isinstance(ratio("sgd", (), "m < d"), Quantity)
     with pytest.raises(TypeError, match="where is no plain data"):

@@ -86,7 +86,26 @@ def test_each_rule_does_what_it_says(claim):
         bound = bound_in_words(rule)
         assert bound.removesuffix(" times") in claim.printed
         if not isinstance(getattr(rule.comparison, "bound", 0), str):
-            check_bound(bound, rule.comparison)
+            check_bound(bound, rule.shown)
+
+
+def test_a_rule_about_logarithms_is_printed_as_one_about_ratios():
+    """And means the same: 2 to a power above 0 is above 1."""
+
+    @quantity("A is {} B", log2=True)
+    def lead(tables: Tables): ...
+
+    printed = [
+        (lead().above(0), "larger than"),
+        (lead().above(1), "more than 2 times"),
+        (lead().below(-1), "less than 0.5 times"),
+        (lead().within(1), "between 0.5 and 2 times"),
+    ]
+    for rule, bound in printed:
+        assert bound_in_words(rule) == bound
+        for power in (-1.1, -0.9, -0.1, 0.1, 0.9, 1.1):
+            for logs, ratios in zip(numbers(power), numbers(2**power), strict=True):
+                assert verdict_of(rule.comparison, logs) == verdict_of(rule.shown, ratios)
 
 
 def test_an_alike_eight_decides_with_one_dissenter_and_not_with_two():

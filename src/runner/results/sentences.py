@@ -8,12 +8,12 @@ and a verdict "17.8 times".
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from runner.results.evidence import Always, Evidence, Verdict, short
+from runner.results.evidence import Always, Evidence, Verdict, number, short
 from runner.results.quantities import Quantity, Rule
 
 ROUNDING = 1e-12
@@ -29,6 +29,8 @@ CASES: dict[Verdict, str] = {
     "fails": " in the clearest case",
 }
 """Which of several points a number is from."""
+
+NUMBER = r"−?\d[\d.]*(?:e−?\d+)?"
 
 BEFORE = "|".join(("at", "by", "for", "from", "in", "of", "on", "than", "with"))
 """Words that are repeated before each item of a list: `of A and of B`."""
@@ -209,13 +211,22 @@ def in_words(evidence: Evidence, case: str = "") -> str:
     three = np.exp2(three) if evidence.is_log2 else three
     largest = np.abs(three[np.isfinite(three)]).max()
     middle, low, high = np.where(np.abs(three) <= ROUNDING * largest, 0.0, three)
-    limits = f"{short(low)} to {short(high)}" if np.isfinite([low, high]).any() else ""
-    value = short(middle)
+    bounds = set(re.findall(NUMBER, evidence.compared))
+    limits = " to ".join(_beside(bounds, limit) for limit in (low, high))
+    limits = limits if np.isfinite([low, high]).any() else ""
+    value = _beside(bounds, middle)
     if 0 < largest <= ROUNDING * abs(evidence.bound) and "{}" not in evidence.quantity:
         value, limits = "0", "up to rounding errors"
     numbers = f"{met} of {n} {counted}" if evidence.unit == "share" else f"{n} {counted}"
     details = [limits, bound, numbers, evidence.point]
     return _said(evidence.quantity, value, case) + _bracketed(details)
+
+
+def _beside(bounds: Collection[str], value: float) -> str:
+    """Return a number as text, with further digits if it would read like one of the bounds."""
+    text = short(value)
+    further = (number(value, digits) for digits in range(3, 7)) if text in bounds else ()
+    return next((longer for longer in further if longer not in bounds), text)
 
 
 def _said(text: str, value: str, case: str) -> str:

@@ -127,6 +127,10 @@ NAMES = {
             rule="linear networks with batch norm and orthogonal weights",
         ),
     },
+    "range": {
+        "all d": Name("all d", rule="all widths"),
+        "the last doubling": Name("the last doubling", rule="the two largest widths"),
+    },
     "law": {
         "gaussian": Name("Gaussian", Look(BLUE, "", width=3.4)),
         "uniform": Name("uniform", Look(NAVY, "o", hollow=True)),
@@ -166,7 +170,7 @@ MEASURES = {
     "frobenius": "‖M‖²",
     "dtype": Name("floating-point type", rule="precision"),
     "index": Name("index i", rule="i"),
-    "range": Name("range", rule="range of d"),
+    "range": Name("range", rule="range of widths (all, or the two largest)"),
     "soft rank": "the soft rank",
     "r before training": "initial mean r",
     "r of the last layer before training": "initial r of the last layer",
@@ -174,14 +178,26 @@ MEASURES = {
 }
 """Names of the tables' columns in pictures."""
 
+SYMBOLS = {
+    "γ": "residual weight",
+    "d": "width",
+    "L": "depth",
+    "τ": "threshold",
+    "i": "index",
+}
+"""What the symbols of rules are."""
+
 CONDITIONS = {
+    "d >= N": "d is at least the batch size",
+    "d == N": "d is the batch size",
+    "depth > 10": "the depth is above 10",
     "law == 'gaussian'": "the weights are Gaussian",
     "depth == depth.min()": "the depth is the smallest",
     "depth == depth.max()": "the depth is the largest",
-    "fit_of_batch_norm > 0.5": "with batch norm the learned fraction is above 0.5",
+    "fit_of_batch_norm > 0.5": "networks with batch norm reach a learned fraction above 0.5",
     "alignment > 0.9": "the alignment of gradients before training is above 0.9",
     "(γ == 1 or γ == 0.1)": "γ is 1 or 0.1",
-    "L > 0": "the signal has passed at least one layer",
+    "L > 0": "L is at least 1",
     "M >= 1000": "pre-training has at least 1,000 minibatches",
     "M >= 1000 and epochs >= 50": "pre-training has at least 1,000 minibatches and training at"
     " least 50 epochs",
@@ -189,7 +205,7 @@ CONDITIONS = {
 """Conditions on results in words, as rules print them."""
 
 UNMET = {
-    "fit_of_batch_norm > 0.5": "with batch norm the learned fraction is at most 0.5",
+    "fit_of_batch_norm > 0.5": "networks with batch norm reach a learned fraction of at most 0.5",
     "alignment > 0.9": "the alignment of gradients before training is at most 0.9",
     "M >= 1000": "pre-training has fewer than 1,000 minibatches",
     "M >= 1000 and epochs >= 50": "pre-training has fewer than 1,000 minibatches or training fewer"

@@ -17,10 +17,18 @@ MEASURES = {
     "test_cost": "test error",
     "gain": Name("gain", rule="gain of the initial weights"),
     "excess": "‖θ‖² − k L",
-    ("example20", "excess"): Name("‖θ‖² − k L", rule="‖θ‖² − 3 L"),
-    ("rank_one", "excess"): Name("‖θ‖² − k L", rule="‖θ‖² − L"),
-    "after_first": "|‖θ‖² − L Rank A − 2 log |A|₊|",
-    "after_second": "|‖θ‖² − L Rank A − 2 log |A|₊ − ‖log₊ AᵀA‖² / (2 L)|",
+    ("example20", "excess"): Name("‖θ‖² − k L", rule="‖θ‖² − 3 L (θ: parameters, L: depth)"),
+    ("rank_one", "excess"): Name("‖θ‖² − k L", rule="‖θ‖² − L (θ: parameters, L: depth)"),
+    "after_first": Name(
+        "|‖θ‖² − L Rank A − 2 log |A|₊|",
+        rule="the distance of ‖θ‖² from L Rank A + 2 log |A|₊ (|A|₊: product of the nonzero"
+        " singular values of A)",
+    ),
+    "after_second": Name(
+        "|‖θ‖² − L Rank A − 2 log |A|₊ − ‖log₊ AᵀA‖² / (2 L)|",
+        rule="the distance of ‖θ‖² from L Rank A + 2 log |A|₊ + ‖log₊ AᵀA‖² / (2 L) (|A|₊: product"
+        " of the nonzero singular values of A)",
+    ),
     "representation_cost": "cost by the formula",
     "off_formula": "relative distance of ‖θ‖² from the formula",
     "middle_lipschitz": Name(
@@ -28,11 +36,13 @@ MEASURES = {
         rule="the largest Lipschitz constant of a hidden layer",
     ),
     "lipschitz": "largest Lipschitz constant",
-    "ntk_trace": Name("Tr Θ", rule="Tr Θ (Θ: tangent kernel)"),
-    "log_ntk": "log(largest Tr Θ / L)",
+    "ntk_trace": Name("Tr Θ", rule="the trace of the tangent kernel"),
+    "log_ntk": Name(
+        "log(largest Tr Θ / L)", rule="log(largest Tr Θ / L) (Θ: tangent kernel, L: depth)"
+    ),
     ("stability", "distance"): Name(
         "distance",
-        rule="relative change of the middle layer's kernel matrix from the depth before",
+        rule="the relative change of the middle layer's kernel matrix from one depth to the next",
     ),
     "jacobian_rank": "rank of the Jacobian",
     "bottleneck_rank": Name("smallest rank of any layer", rule="smallest rank of any layer"),
@@ -74,7 +84,7 @@ NAMES = {
         "figure-1": Name("the task of figure 1", rule="networks trained on figure 1's task"),
         "scratch": Name(
             "training from scratch",
-            rule="networks that gradient descent trains from scratch on figure 1's task",
+            rule="networks trained from random weights on figure 1's task",
         ),
         "example-20": Name("Example 20", rule="Example 20's networks"),
     },
@@ -94,7 +104,11 @@ NAMES = {
 }
 """Names and looks of values, by column."""
 
+SYMBOLS = {"L": "depth", "c": "learning-rate factor", "λ": "weight decay"}
+"""What the symbols of rules are."""
+
 CONDITIONS = {
+    "i <= k": "only the k largest are counted (k: rank)",
     "fit": "all best solutions of the task fit the data",
     "depths >= 3": "the task has a range of three or more depths of equal rank",
     "L == L.max()": "L is the largest depth",

@@ -14,12 +14,13 @@ from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty
 
 SIDES = (
-    "{points.sum} points of {points.count} networks; smaller side / larger side:"
-    " {tightness.median:.3g} (median)"
+    "tested at {points.sum:,} points of {points.count} networks; the smaller side is"
+    " {tightness.median:.3g} times the larger side (median)"
 )
 ROOM = (
-    "{points.sum} points of {points.count} networks; the difference of the sides is at least"
-    " {room.min:.3g} (median {room.median:.3g}), the larger side {upper.median:.3g} (median)"
+    "tested at {points.sum:,} points of {points.count} networks; the difference of the sides is at"
+    " least {room.min:.3g} (median {room.median:.3g}), and the larger side is {upper.median:.3g}"
+    " (median)"
 )
 
 

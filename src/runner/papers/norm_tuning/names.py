@@ -159,19 +159,20 @@ NAMES = {
             "γ and shifts, ReLUs initially active",
             Look(BLUE, dashes=DASHED),
             "γ and shifts,\nfrom active ReLUs",
-            "Adam on γ and all shifts from active ReLUs",
+            "Adam on γ and all shifts if all ReLUs are initially active",
         ),
         "from_zero": Name(
             "γ and shifts, from shifts of 0",
             Look(NAVY, "D", hollow=True),
             "γ and shifts,\nfrom shifts of 0",
-            "Adam on γ and all shifts from shifts of 0",
+            "Adam on γ and all shifts if the shifts begin at 0",
         ),
         "from_zero at rates of from_active": Name(
             "γ and shifts from shifts of 0, learning rates as from active ReLUs",
             Look(NAVY, "D", DASHED, hollow=True),
             "from shifts of 0,\nequal rates",
-            "Adam on γ and all shifts from shifts of 0, at the learning rates for active ReLUs",
+            "Adam on γ and all shifts if the shifts begin at 0 (learning rates chosen for active"
+            " ReLUs)",
         ),
     },
     "start": {"random": Name("randomly initialized", short="random"), "pretrained": "pre-trained"},

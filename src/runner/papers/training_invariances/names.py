@@ -28,8 +28,8 @@ MEASURES = {
     "data": "dataset",
     "item": "item of Theorem 1",
     "graph": Name("graph", rule="kind of network"),
-    "1 - operator_ratio": "1 − ‖W‖₂² / ‖W‖²",
-    "1 - alignment": "1 − |⟨v, u⟩|",
+    "1 - operator_ratio": Name("1 − ‖W‖₂² / ‖W‖²", rule="(1 − ‖W‖₂² / ‖W‖²)"),
+    "1 - alignment": Name("1 − |⟨v, u⟩|", rule="(1 − |⟨v, u⟩|)"),
 }
 """What pictures and printed tables call the columns of tables."""
 
@@ -39,6 +39,7 @@ GRAPHS = {
 }
 
 NAMES = {
+    "data": {"gaussian": Name("Gaussian", rule="Gaussian inputs")},
     "optimizer": {
         "sgd": Name("SGD", Look(BLUE, "s")),
         "momentum": Name("momentum", Look(ORANGE, "^")),
@@ -63,7 +64,7 @@ NAMES = {
         "mlp": "fully connected",
         "linear": "linear",
         "mixed": "mixed",
-        "relu_then_linear": "ReLU, then linear",
+        "relu_then_linear": Name("ReLU, then linear", rule="ReLU layers before linear ones"),
         "residual_diagonal": "residual blocks, diagonal skips",
         "residual_free": "residual blocks, trained skips",
         "residual_identity": "residual blocks, identity skips",
@@ -112,12 +113,12 @@ CONDITIONS = {
     "control": "the quantity is a control",
     "method != 'Adam'": "the optimizer is not Adam",
     "method == 'Adam'": "the optimizer is Adam",
-    "asymptotic": "the order no longer changes with the learning rate",
+    "asymptotic": "p no longer changes with the learning rate",
 }
 """What rules call conditions."""
 
 UNMET = {
-    "asymptotic": "the order is not asymptotic: it still changes with the learning rate",
+    "asymptotic": "the exponent p still changes with the learning rate",
     "not diverged": "training diverges",
     "separates": "the risk never falls below loss(0) / n",
 }

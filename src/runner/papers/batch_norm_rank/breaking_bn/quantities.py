@@ -65,9 +65,10 @@ def rank_before(tables: Tables, one: str, other: str) -> pd.Series:
 
 
 @quantity(
-    "smallest log₂(rank of A / rank of B) over all epochs and all pairs of networks in which"
-    " A begins with the higher rank",
+    "in the pair of networks and the epoch that are least favorable, the rank of the network that"
+    " began with the higher rank is {} that of the other",
     unit="difference",
+    log2=True,
 )
 def order_kept(tables: Tables) -> pd.Series:
     """Return for each replicate by how much training keeps the order of the networks' ranks.
@@ -94,7 +95,7 @@ def accuracy_ahead(tables: Tables, one: str, other: str) -> pd.Series:
     return (next(accuracy) - next(accuracy)).unstack()
 
 
-@quantity("learned fraction of {method} {when}, (accuracy − 0.1) / 0.9,")
+@quantity("learned fraction of {method} {when} (0: chance level, 1: all images)")
 def learned(tables: Tables, method: str, when: str = LAST) -> pd.DataFrame:
     """Return a method's learned fraction of the training images.
 
@@ -128,7 +129,10 @@ def gained_by_centring(tables: Tables, when: str = LAST) -> pd.DataFrame:
     return _beside_fit(tables, gap.tail(1) if when == LAST else gap.mean().to_frame().T)
 
 
-@quantity("alignment of the gradients of {method} before training and at every epoch")
+@quantity(
+    "alignment of gradients (mean absolute cosine of two images' gradients) in {method}, before"
+    " training and at every epoch,"
+)
 def alignment(tables: Tables, method: str) -> pd.Series:
     """Return the alignment of a method's gradients, a row for each replicate and epoch.
 
@@ -139,7 +143,9 @@ def alignment(tables: Tables, method: str) -> pd.Series:
 
 
 @quantity(
-    "alignment of the gradients of {one} before training minus that of {other}", unit="difference"
+    "alignment of gradients (mean absolute cosine of two images' gradients) before training in"
+    " {one} minus that in {other}",
+    unit="difference",
 )
 def alignment_before(tables: Tables, one: str, other: str) -> pd.Series:
     """Return the difference of two methods' gradient alignments before training.

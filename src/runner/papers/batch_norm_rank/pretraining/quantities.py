@@ -151,7 +151,10 @@ def _doublings(tables: Tables, column: str) -> pd.DataFrame:
 
 
 @quantity(
-    "log₂(mean r at any epoch / mean r before training)", each=("network",), unit="difference"
+    "the mean r at any epoch is {} that before training",
+    each=("network",),
+    unit="difference",
+    log2=True,
 )
 def doublings(tables: Tables) -> pd.DataFrame:
     """Return log2(mean r / mean r before training), a row for each network, replicate and epoch.
@@ -163,9 +166,10 @@ def doublings(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "log₂(rank of the last layer at any epoch / its rank before training)",
+    "the rank of the last layer at any epoch is {} that before training",
     each=("network",),
     unit="difference",
+    log2=True,
 )
 def doublings_of_rank(tables: Tables) -> pd.DataFrame:
     """Return log2(rank / rank before training), a row for each network, replicate and epoch.
@@ -184,9 +188,10 @@ OF_EPOCHS = {
 
 
 @quantity(
-    "smallest log₂({column} of A / {column} of B) over all epochs and all pairs of networks"
-    " in which A begins with the higher value",
+    "in the pair of networks and the epoch that are least favorable, the {column} of the network"
+    " that began higher is {} that of the other",
     unit="difference",
+    log2=True,
 )
 def order_kept(tables: Tables, column: str) -> pd.Series:
     """Return for each replicate by how much training keeps the order of the networks' rank or r.
@@ -237,8 +242,8 @@ def _correlation(tables: Tables, column: str) -> pd.DataFrame:
 
 
 @quantity(
-    "Spearman's correlation between mean r before training and the speed of training (minus"
-    " the mean training loss)"
+    "Spearman's correlation between mean r before training and the speed of training (the negative"
+    " mean training loss)"
 )
 def correlation_with_r(tables: Tables) -> pd.DataFrame:
     """Return the correlation of mean r, the lower bound (4) of the rank, with the speed."""
@@ -247,7 +252,7 @@ def correlation_with_r(tables: Tables) -> pd.DataFrame:
 
 @quantity(
     "Spearman's correlation between the rank of the last layer before training and the speed"
-    " of training (minus the mean training loss)"
+    " of training (the negative mean training loss)"
 )
 def correlation_with_rank(tables: Tables) -> pd.DataFrame:
     """Return the correlation of the rank of the last hidden layer with the speed."""

@@ -24,16 +24,16 @@ FIGURE_3A = [
     ),
     Claim(
         "r-bound",
-        "in linear networks with batch norm, the rank's lower bound r, averaged over depth, is"
-        " above √((1 − α) d) (α: regularity constant, d: width)",
+        "in linear networks with batch norm, the mean over depth of r, a lower bound of the rank,"
+        " is above √((1 − α) d) (α: regularity constant, d: width)",
         "paper B, Theorem 14 (58)",
         q.r_over_bound().above(1),
     ),
     SOFT_RANK_GROWTH,
     Claim(
         "r-growth",
-        "in linear networks with batch norm, the rank's mean lower bound r grows at least like √d"
-        " with the width d, for every residual weight",
+        "in linear networks with batch norm, the mean of r, a lower bound of the rank, grows at"
+        " least like √d with the width d, for every residual weight",
         "paper B, Theorem 2 (5)",
         q.exponent("r").above(1 / 2),
     ),
@@ -53,8 +53,8 @@ LAWS = [
     ),
     Claim(
         "r-bound",
-        "for Gaussian, uniform and Rademacher weights, batch norm keeps the rank's mean lower"
-        " bound r above √((1 − α) d) (α: regularity constant, d: width)",
+        "for Gaussian, uniform and Rademacher weights, batch norm keeps the mean of r, a lower"
+        " bound of the rank, above √((1 − α) d) (α: regularity constant, d: width)",
         "paper B, Theorem 14 (58)",
         q.r_over_bound().above(1),
         needs={"law": 3},
@@ -135,8 +135,8 @@ LEMMA_3 = [
 LEMMA_7 = [
     Claim(
         "expansion",
-        "for small residual weights γ, linear layers with batch norm change ‖M‖² by γ² δ_F(M) of"
-        " (43) on average (M: second moments of activations)",
+        "for small residual weights γ, linear layers with batch norm change ‖M‖² on average by"
+        " γ² δ_F(M), where Eq. (43) defines δ_F (M: second moments of activations)",
         "paper B, Lemma 7 (43)",
         q.beyond_expansion().within(0.02),
     ),

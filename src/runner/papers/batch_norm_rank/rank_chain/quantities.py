@@ -78,7 +78,7 @@ def _over(rows: pd.DataFrame, column: str, bound: pd.Series) -> pd.DataFrame:
 
 
 @quantity(
-    "the mean of r is {} its lower bound √((1 − α) d)",
+    "the mean of r over the layers is {} its lower bound √((1 − α) d) (α: regularity constant)",
     each=("law", "γ", "d"),
     unit="ratio",
     numbers="estimates",
@@ -96,7 +96,7 @@ def r_over_bound(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "the mean soft rank is {} its lower bound from α",
+    "the mean soft rank of the layers is {} its lower bound in Theorem 14",
     each=("law", "γ", "d"),
     unit="ratio",
     numbers="estimates",
@@ -114,7 +114,7 @@ def soft_rank_over_bound(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "with {law} weights, the mean soft rank at τ is {} its lower bound from α and τ",
+    "with {law} weights, the mean soft rank of the layers is {} its lower bound in Theorem 14",
     each=("tau", "γ", "d"),
     unit="ratio",
     numbers="estimates",
@@ -145,7 +145,11 @@ def mean_r(tables: Tables, law: str) -> pd.DataFrame:
     return rows.assign(value=rows["rank_bound"], error=error)
 
 
-@quantity("σ₂ / σ₁ after L layers without normalization at γ = {γ}", each=("L",))
+@quantity(
+    "σ₂ / σ₁ of the activations after L layers without normalization (σ₁, σ₂: largest singular"
+    " values) at residual weights γ = {γ}",
+    each=("L",),
+)
 def ratio_behind(tables: Tables, γ: str, where: str = "L > 0") -> pd.DataFrame:
     """Return σ₂ / σ₁ after L layers without normalization, a row for each L and replicate.
 
@@ -158,7 +162,7 @@ def ratio_behind(tables: Tables, γ: str, where: str = "L > 0") -> pd.DataFrame:
 
 
 @quantity(
-    "the mean of ‖M‖² is {} its upper bound d^1.5 / √(1 − α)",
+    "the mean of ‖M‖² is {} its upper bound d^1.5 / √(1 − α) (α: regularity constant)",
     each=("γ", "d"),
     unit="ratio",
     numbers="estimates",
@@ -176,7 +180,7 @@ def norm_over_bound(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "exponent p of the fit (mean of {of}) ∝ d^p, over all d and over the last doubling,",
+    "exponent p of the fit dᵖ to the mean of {of} (d: width)",
     each=("γ", "range"),
     unit="exponent",
     numbers="estimates",
@@ -227,7 +231,7 @@ def alpha(tables: Tables, where: str) -> pd.DataFrame:
 
 
 @quantity(
-    "α at width d minus α at width d / 2",
+    "regularity constant α at width d minus that at width d / 2",
     each=("γ", "d"),
     unit="difference",
     numbers="estimates",
@@ -338,8 +342,8 @@ def fall_over_gap(tables: Tables, law: str) -> pd.DataFrame:
 
 
 @quantity(
-    "with {law} weights, the mean step of the normalized matrix in the last tenth of the"
-    " layers is {} that in the first tenth",
+    "with {law} weights, the mean change of the normalized activations per layer in the last tenth"
+    " of the layers is {} that in the first tenth",
     each=("γ",),
     unit="ratio",
     needs=LAYERS,
@@ -359,7 +363,8 @@ def step_late_over_early(tables: Tables, law: str) -> pd.Series:
 
 
 @quantity(
-    "change of ‖M‖² / γ² minus its prediction δ_F(M), divided by 2 d², at the smallest γ,",
+    "change of ‖M‖² in a layer, divided by γ², minus its prediction δ_F(M), in units of 2 d², at"
+    " the smallest residual weight γ,",
     each=("d", "law"),
     unit="difference",
     needs={"width": 3},
@@ -375,7 +380,8 @@ def beyond_expansion(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "exponent p of the fit (remainder / γ²) ∝ γ^p between the three smallest γ",
+    "exponent p of the fit γᵖ to the remainder divided by γ², at the three smallest residual"
+    " weights γ (remainder: change of ‖M‖² in a layer minus its prediction),",
     each=("d", "law"),
     unit="exponent",
     needs={"width": 3, "skip": 3},

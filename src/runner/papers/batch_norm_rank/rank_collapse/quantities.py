@@ -83,7 +83,7 @@ def rank_over_root(tables: Tables, networks: str) -> pd.Series:
 
 
 @quantity(
-    "learned fraction of {networks} at the end of training, (accuracy − 0.1) / 0.9,",
+    "learned fraction of {networks} at the end of training (0: chance level, 1: all images)",
     each=("depth",),
     needs={"depth": 3},
 )
@@ -100,7 +100,7 @@ def learned(tables: Tables, networks: str, where: str) -> pd.Series:
 
 @quantity(
     "accuracy that {networks} lose from the smallest to the largest depth minus {share}"
-    " times what {of} lose",
+    " times the accuracy that {of} lose",
     unit="difference",
     needs={"depth": 3},
 )

@@ -24,8 +24,8 @@ def _rows(tables: Tables, network: str, where: str) -> pd.DataFrame:
 
 
 @quantity(
-    "in {network}, the ratio of the first to the last gradient norm is {} (π / (π − 1))^((L"
-    " − 1) / 2)",
+    "in {network}, the gradient norm of the first hidden layer divided by that of the last is {}"
+    " its value in infinitely wide networks, (π / (π − 1))^((L − 1) / 2)",
     each=("d",),
     unit="ratio",
     needs={"depth": 3},

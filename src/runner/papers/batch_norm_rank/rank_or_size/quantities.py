@@ -49,8 +49,8 @@ def full_minus(tables: Tables, rank: int) -> pd.DataFrame:
 
 
 @quantity(
-    "Spearman's correlation of the accuracy at size 1 with r of the deviations minus its"
-    " correlation with the rank",
+    "over networks of size 1, Spearman's correlation of the training accuracy with r of the"
+    " deviations from the mean, minus its correlation with the rank,",
     unit="difference",
     needs={"family": 3},
 )

@@ -19,7 +19,7 @@ def _learned(tables: Tables) -> pd.Series:
     return learned_share(accuracy, chance_level(tables))
 
 
-@quantity("learned fraction at the last epoch, (accuracy − 0.1) / 0.9,", each=("method",))
+@quantity("learned fraction at the last epoch (0: chance level, 1: all images)", each=("method",))
 def learned(tables: Tables) -> pd.DataFrame:
     """Return the learned fraction, a row for each method and replicate.
 
@@ -29,7 +29,7 @@ def learned(tables: Tables) -> pd.DataFrame:
     return _learned(tables).rename("value").to_frame().join(before).reset_index()
 
 
-@quantity("learned fraction of {method} at the last epoch, (accuracy − 0.1) / 0.9,")
+@quantity("learned fraction of {method} at the last epoch (0: chance level, 1: all images)")
 def learned_by(tables: Tables, method: str) -> pd.Series:
     """Return the learned fraction of a method. Raises NoRows if it was not run."""
     return select(learned().measure(tables), method=method).set_index("replicate")["value"]

@@ -54,8 +54,8 @@ FIGURE_1 = [
         CAPTION,
         q.slope_over_rank().given("fit").within(0.1, of=1),
         note="the slopes are {slope.min:.2f} to {slope.max:.2f}; in searches from separate"
-        " initializations each further layer adds {own.median:.2f} λ to the loss (median; λ:"
-        f" weight decay); {DOUBT}",
+        " initializations, each further layer adds {own.median:.2f} times the weight decay to the"
+        f" loss (median); {DOUBT}",
     ),
     Claim(
         "slope-tends-to-rank",
@@ -63,9 +63,9 @@ FIGURE_1 = [
         " tending to the rank (λ: weight decay)",
         CAPTION,
         [q.distance_to_rank().given("fit").below(0.1), q.rise_of_slope().given("fit").above(0)],
-        note="first slopes {first.min:.3f} to {first.max:.3f}, last slopes {last.min:.3f} to"
-        " {last.max:.3f}; in {same.sum} of {same.count} tasks the Jacobian and the layer of least"
-        " rank of the deepest network have the same rank",
+        note="the first slopes are {first.min:.3f} to {first.max:.3f} and the last ones"
+        " {last.min:.3f} to {last.max:.3f}; in {same.sum} of {same.count} tasks the Jacobian of the"
+        " deepest network and its layer of least rank have the same rank",
     ),
     Claim(
         "first-correction",
@@ -73,7 +73,8 @@ FIGURE_1 = [
         " k stays the same: norms at depths up to 14 predict the slope at larger depths L",
         "paper D, section 1.1 and section 3",
         q.shortfall_over_predicted().given("fit").within(PREDICTED, of=1),
-        note="constants R₁ {R1.min:.1f} to {R1.max:.1f}, R₂ {R2.min:.0f} to {R2.max:.0f}",
+        note="the fitted R₁ are {R1.min:.1f} to {R1.max:.1f} and the fitted R₂ {R2.min:.0f} to"
+        " {R2.max:.0f}",
     ),
     Claim(
         "rank-falls",
@@ -97,8 +98,8 @@ FIGURE_1 = [
     ),
     Claim(
         "only-the-middle-grows",
-        "over depths at which the rank is the same, figure 1's best solutions gain layers only in"
-        " their low-rank middle",
+        "over depths at which the rank is the same, all further layers of figure 1's best solutions"
+        " belong to their low-rank middle",
         "paper D, figure 1b",
         q.layers_outside("minimum").given(LONG).below(1 / 2),
     ),
@@ -117,7 +118,7 @@ FIGURE_1 = [
         " the ReLU changes nothing",
         "paper D, section 3.3",
         q.share_of_negative().below(0.01),
-        note="in the first layer {first.median:.2g} (median)",
+        note="in the first layer it is {first.median:.2g} (median)",
     ),
 ]
 
@@ -127,9 +128,9 @@ REPRESENTATIONS = Claim(
     " nearly k-dimensional (k: rank)",
     "paper D, section 4, Corollary 8",
     q.middle_over_ends().given("fit").below(0.1),
-    note="singular value k + 1, medians: {first.median:.2g} in the first layer, {middle.median:.2g}"
-    " in the middle, {last.median:.2g} in the last; the trace of the tangent kernel grows like"
-    " L^{power.median:.2f}",
+    note="the medians of singular value k + 1 are {first.median:.2g} in the first layer,"
+    " {middle.median:.2g} in the middle one and {last.median:.2g} in the last; the trace of the"
+    " tangent kernel grows like L^{power.median:.2f} (L: depth)",
 )
 
 AS_TRAINED: dict[str, tuple[str, str, Kind]] = {
@@ -162,7 +163,7 @@ def norms_as_trained(end: str) -> list[Claim]:
             CAPTION,
             q.trained_slope_over_rank(recipe).given(LONG).within(0.1, of=1),
             kind,
-            note="slopes {slope.min:.2f} to {slope.max:.2f}",
+            note="the slopes are {slope.min:.2f} to {slope.max:.2f}",
         ),
         Claim(
             f"rank-falls-{end}",
@@ -191,8 +192,8 @@ def spectra_as_trained(end: str) -> list[Claim]:
         ),
         Claim(
             f"only-the-middle-grows-{end}",
-            f"{after}, networks gain layers only in their low-rank middle while the rank stays the"
-            " same",
+            f"{after}, all further layers belong to the low-rank middle of the networks while the"
+            " rank stays the same",
             "paper D, figure 1b",
             q.layers_outside(recipe).given(LONG).below(1 / 2),
             kind,
@@ -201,8 +202,8 @@ def spectra_as_trained(end: str) -> list[Claim]:
 
 
 BELOW = (
-    "{value.sum} of {fits.sum} networks that fit have a rank below the task's; if a fit had a"
-    f" training error below {STRICT}, it would be {{strict_below.sum}} of {{strict.sum}}"
+    "{value.sum} of the {fits.sum} networks that fit have a rank below the task's; of the"
+    f" {{strict.sum}} with a training error below {STRICT}, {{strict_below.sum}} have one"
 )
 """Printed numbers of networks below the rank of the task, for two thresholds of a fit."""
 

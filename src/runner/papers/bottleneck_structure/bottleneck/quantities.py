@@ -57,7 +57,7 @@ def _with_fit(tables: Tables, measured: pd.DataFrame | pd.Series, what: str) -> 
 
 
 @quantity(
-    "slope of ‖θ‖² against L, plus or minus its error (whichever is farther from the rank),"
+    "slope of the squared parameter norm in the depth, moved away from the rank by its error and"
     " divided by the rank, over three or more depths of equal rank,",
     unit="ratio",
     needs=DEPTHS,
@@ -106,9 +106,8 @@ def _longest_range(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "k minus the slope of ‖θ‖² against L from depth 14 on, divided by its prediction from"
-    " the fit ‖θ‖² = k L + R₁ + R₂/L up to depth 14, in the longest range of depths of equal"
-    " rank k,",
+    "rank minus the slope of the squared parameter norm in the depth from 14 on, divided by its"
+    " prediction from the depths up to 14, in the longest range of depths of equal rank,",
     unit="ratio",
     needs={"depth": 2 * t.ENOUGH},
 )
@@ -135,8 +134,8 @@ def shortfall_over_predicted(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "exponent p of the fit (largest |sᵢ − 1| in the middle layer, i ≤ k) ∝ Lᵖ, over the"
-    " longest range of depths of equal rank,",
+    "exponent p of the fit Lᵖ to the largest distance from 1 of the k largest singular values of"
+    " the middle layer (k: rank, L: depth), over the longest range of depths of equal rank,",
     unit="exponent",
     needs=DEPTHS,
 )
@@ -171,8 +170,8 @@ def _longest(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "distance of the slope of loss / λ between the last two depths from the rank, in the"
-    " longest range of depths of equal rank,",
+    "distance from the rank to the slope of loss / λ between the last two depths, in the longest"
+    " range of depths of equal rank (λ: weight decay),",
     needs=DEPTHS,
 )
 def distance_to_rank(tables: Tables) -> pd.DataFrame:
@@ -188,7 +187,7 @@ def distance_to_rank(tables: Tables) -> pd.DataFrame:
 
 @quantity(
     "slope of loss / λ between the last two depths minus that between the first two, in the"
-    " longest range of depths of equal rank,",
+    " longest range of depths of equal rank (λ: weight decay),",
     unit="difference",
     needs=DEPTHS,
 )
@@ -234,8 +233,8 @@ def fits_below(tables: Tables, k: int, recipe: str) -> pd.DataFrame:
 
 
 @quantity(
-    "fraction of the singular values sᵢ of {recipe} that are within 0.5 of {near}, in the"
-    " middle half of the layers,"
+    "fraction of the singular values in the middle half of the layers of {recipe} that differ from"
+    " {near} by less than 0.5"
 )
 def share_of_values(tables: Tables, near: float, where: str, recipe: str) -> pd.Series:
     """Return the fraction of singular values that differ from `near` by less than 0.5.
@@ -252,8 +251,8 @@ def share_of_values(tables: Tables, near: float, where: str, recipe: str) -> pd.
 
 
 @quantity(
-    "number of layers outside the bottleneck that one more layer adds to {recipe}, over a"
-    " range of depths of equal rank,",
+    "rise of the number of layers outside the bottleneck for each further layer of {recipe}, over"
+    " a range of depths of equal rank,",
     unit="slope",
     needs=DEPTHS,
 )
@@ -280,7 +279,7 @@ def _slope_of_counts(x: pd.Series, y: pd.Series) -> float:
 
 
 @quantity(
-    "‖σ(a) − a‖² / ‖a‖² of the pre-activations a of the best solutions, averaged over the"
+    "‖σ(a) − a‖² / ‖a‖² of the pre-activations a of the best solutions (σ: ReLU), averaged over the"
     " middle half of the layers, at depths from 12 on,"
 )
 def share_of_negative(tables: Tables) -> pd.DataFrame:
@@ -317,8 +316,8 @@ def moved_over_error(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "singular value k + 1 of Wₗ αₗ₋₁(X) in the middle layer is {} its smaller value in the"
-    " first and in the last layer, at the deeper half of the depths",
+    "in the deeper half of the depths, singular value k + 1 of the middle layer's pre-activations"
+    " (k: rank) is {} the smaller one of its values in the first and in the last layer",
     unit="ratio",
     needs=DEPTHS,
 )
@@ -358,8 +357,8 @@ def _lines(tables: Tables, recipe: str) -> pd.DataFrame:
 
 
 @quantity(
-    "slope of ‖θ‖² of {recipe} against L divided by the rank, over a range of depths of"
-    " equal rank,",
+    "slope of the squared parameter norm of {recipe} in the depth, divided by the rank, over a"
+    " range of depths of equal rank,",
     unit="ratio",
     needs=DEPTHS,
 )
@@ -373,8 +372,8 @@ def trained_slope_over_rank(tables: Tables, recipe: str) -> pd.DataFrame:
 
 
 @quantity(
-    "largest distance of ‖θ‖² of {recipe} from a straight line in L divided by the range of"
-    " ‖θ‖², over a range of depths of equal rank,",
+    "largest distance of the squared parameter norm of {recipe} from a straight line in the depth,"
+    " divided by the range of this norm, over a range of depths of equal rank,",
     needs=DEPTHS,
 )
 def off_the_line(tables: Tables, recipe: str) -> pd.DataFrame:
@@ -387,7 +386,7 @@ def off_the_line(tables: Tables, recipe: str) -> pd.DataFrame:
     return _lines(tables, recipe).assign(value=lambda rows: rows["off"])
 
 
-@quantity("‖θ‖² of {recipe}", each=("L",), needs=DEPTHS)
+@quantity("squared parameter norm of {recipe}", each=("L",), needs=DEPTHS)
 def norm(tables: Tables, recipe: str, where: str) -> pd.DataFrame:
     """Return the squared parameter norm ‖θ‖² of the networks, a row for each depth and replicate.
 
@@ -399,7 +398,8 @@ def norm(tables: Tables, recipe: str, where: str) -> pd.DataFrame:
 
 
 @quantity(
-    "training error after ordinary training at the depth at which several λ were run",
+    "training error after ordinary training with weight decay λ, at the depth at which several λ"
+    " were run,",
     needs={"ridge": 2},
 )
 def cost_by_ridge(tables: Tables, where: str) -> pd.DataFrame:

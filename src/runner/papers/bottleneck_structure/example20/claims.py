@@ -7,11 +7,11 @@ CLAIMS = {
     "bottleneck-example20": [
         Claim(
             "represents",
-            "Example 20's explicit networks map (x, y, z) to (x, y, z + relu(x − y)) on [0,1]³,"
-            " up to three roundings in each layer",
+            "Example 20's explicit networks map (x, y, z) to (x, y, z + relu(x − y)) on [0,1]³, up"
+            " to three rounding errors in each layer",
             "paper D, Example 20",
             q.error().always("<=", 3),
-            note="largest error {max_error.max:.2g}",
+            note="the largest difference is {max_error.max:.2g}",
         ),
         Claim(
             "norm-converges",
@@ -19,7 +19,7 @@ CLAIMS = {
             " goes to 0 as L grows",
             "paper D, Example 20 (its last line lacks a factor (L − 2)/2)",
             [q.off_the_closed_form().always("<=", 1), q.step("excess").always("<", 0)],
-            note="R⁽⁰⁾(f) = 3 and R⁽¹⁾(f) = 0",
+            note="so the representation cost of this function f has R⁽⁰⁾(f) = 3 and R⁽¹⁾(f) = 0",
         ),
         Claim(
             "representations-diverge",

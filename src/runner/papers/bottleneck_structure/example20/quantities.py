@@ -14,7 +14,8 @@ SIZES = {"depth": 3, "exponent": 2}
 
 
 @quantity(
-    "largest |network − f| on a grid in [0, 1]³ divided by machine epsilon × L",
+    "largest difference between network and target on a grid in [0, 1]³, divided by machine epsilon"
+    " × depth,",
     of="networks",
     needs=SIZES,
 )
@@ -25,7 +26,8 @@ def error(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "distance of ‖θ‖² − 3 L from its closed form divided by machine epsilon × ‖θ‖² × L",
+    "rounding error of ‖θ‖² − 3 L (θ: parameters, L: depth), divided by machine epsilon × ‖θ‖²"
+    " × L,",
     of="networks",
     needs=SIZES,
 )

@@ -7,8 +7,8 @@ CLAIMS = {
     "bottleneck-ranks": [
         ours(
             "rank-2-fits-more",
-            "trained in the same way on the same points of a rank-2 function, networks of rank 2"
-            " fit at more numbers of points than networks of rank 1",
+            "if networks of rank 1 and of rank 2 are trained in the same way on the same points of"
+            " a rank-2 function, those of rank 2 fit for more sample sizes",
             "supplementary to paper D, sections 3.1 and 4.1",
             q.more_fits().above(0),
         ),

@@ -7,8 +7,8 @@ from runner.results.quantities import Tables, quantity
 
 
 @quantity(
-    "number of N at which a network of rank 2 fits minus the number at which a network of"
-    " rank 1 fits",
+    "number of sample sizes at which a network of rank 2 fits minus the number at which a network"
+    " of rank 1 fits",
     unit="difference",
     needs={"samples": 3, "rank": 2},
 )

@@ -18,27 +18,26 @@ CLAIMS = {
         ),
         Claim(
             "cost-is-attained",
-            "linear networks trained with weight decay attain the smallest squared parameter norm"
-            " for their matrix A, L ‖A‖^(2/L) (L: depth; Schatten norm of order 2/L)",
+            "linear networks of depth L trained with weight decay attain L ‖A‖^(2/L), the smallest"
+            " squared parameter norm for their matrix A (Schatten norm of order 2/L)",
             SOURCE,
             q.excess().always("<", 1e-9),
-            note="largest difference {value.max:.2g}, {value.count} networks, of which {zero.sum}"
-            " are zero",
+            note="{zero.sum} of the {value.count} networks are zero",
         ),
         Claim(
             "first-correction",
-            "trained linear networks have the squared parameter norm Σ (L + 2 log s) + O(1/L) (s:"
-            " nonzero singular values; L: depth)",
+            "trained linear networks of depth L have the squared parameter norm Σ (L + 2 log s) +"
+            " O(1/L), a sum over the nonzero singular values s of their matrix",
             SOURCE,
             q.exponent_of_remainder("after_first", 3).within(0.25, of=-1),
         ),
         Claim(
             "second-correction",
-            "trained linear networks have the squared norm Σ (L + 2 log s + 2 (log s)²/L) +"
-            " O(L⁻²) (s: nonzero singular values; L: depth)",
+            "trained linear networks of depth L have the squared parameter norm Σ (L + 2 log s +"
+            " 2 (log s)²/L) + O(L⁻²), a sum over the nonzero singular values s of their matrix",
             f"{SOURCE}, R⁽²⁾ of linear networks",
             q.exponent_of_remainder("after_second", 3).within(0.25, of=-2),
-            note="in the paper, the sum is L Rank A + 2 log |A|₊ + ‖log₊ AᵀA‖² / (2 L)",
+            note="the paper writes this sum as L Rank A + 2 log |A|₊ + ‖log₊ AᵀA‖² / (2 L)",
         ),
     ]
 }

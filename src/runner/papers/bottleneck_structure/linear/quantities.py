@@ -12,7 +12,7 @@ from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty
 
 
-@quantity("distance of ‖θ‖² from R(A; L) divided by the larger of R(A; L) and 1")
+@quantity("relative distance of ‖θ‖² from L ‖A‖^(2/L) (absolute where L ‖A‖^(2/L) < 1)")
 def excess(tables: Tables) -> pd.DataFrame:
     """Return |‖θ‖² − R(A; L)|, divided by the larger of R(A; L) and 1, a row for each network.
 
@@ -24,7 +24,7 @@ def excess(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "exponent p of the fit {column} ∝ Lᵖ, over {depths} or more depths of equal rank,",
+    "exponent p of the fit Lᵖ to {column}, over {depths} or more depths L of equal rank,",
     unit="exponent",
     needs={"depth": 3},
 )

@@ -19,7 +19,7 @@ CLAIMS = {
             " norm minus the depth grows at least like log N",
             "paper D, section 3.1, after Theorem 2 of its reference [10] (loose bound)",
             q.slope("excess").given("sizes >= 3").above(NORM_SLOPE),
-            note="for a function of rank k*, the bound is 2 (1 − 1/k*) log N",
+            note="for a function of rank k*, the paper's bound is 2 (1 − 1/k*) log N",
         ),
         Claim(
             "ntk-blows-up",

@@ -13,7 +13,7 @@ from runner.results.quantities import Tables, quantity
 
 
 @quantity(
-    "slope against N of the variable that is 1 if a network fits and 0 if it does not,",
+    "slope of a linear regression of “fits” (1: yes, 0: no) on the number of points",
     unit="slope",
     needs={"samples": 3},
 )
@@ -28,7 +28,7 @@ def slope_of_fitting(tables: Tables) -> pd.Series:
 
 
 @quantity(
-    "slope of {column} against log N, over the networks that fit,",
+    "slope of {column} in log N, over the networks that fit N points,",
     unit="slope",
     needs={"samples": 3},
 )

@@ -29,26 +29,28 @@ CLAIMS = {
     "bottleneck-rates": [
         Claim(
             "rate-bounds-kernel",
-            "on figure 1's task, gradient descent with the learning rate c/L moves networks whose"
-            " largest curvature is above 2 L/c to the edge of stability, where it is 2 L/c",
+            "on figure 1's task, gradient descent with the learning rate c/L (L: depth) moves"
+            " networks whose largest curvature is above 2 L/c to the edge of stability, where it is"
+            " 2 L/c",
             "paper D, section 4",
             q.rate_times_curvature("figure-1", JUDGED).given(BEYOND).within(EDGE, of=2),
-            note="{before.min:.2f} to {before.max:.2f} before gradient descent",
+            note="before gradient descent it was {before.min:.2f} to {before.max:.2f}",
         ),
         Claim(
             "large-rate-small-kernel",
-            "on figure 1's task, gradient descent with the learning rate 0.1/L leads from networks"
-            " trained by Adam to networks with a smaller tangent kernel",
+            "on figure 1's task, gradient descent with the learning rate 0.1/L (L: depth) leads"
+            " from networks trained by Adam to networks with a smaller tangent kernel",
             RATES,
             q.after_over_before("ntk_trace", "figure-1", JUDGED).given("fits").below(1),
         ),
         Claim(
             "edge-from-scratch",
-            "on figure 1's task, gradient descent with the learning rate 0.2/L from random weights"
-            " ends at the edge of stability, where learning rate × largest curvature is 2",
+            "on figure 1's task, gradient descent from random weights with the learning rate 0.2/L"
+            " (L: depth) ends at the edge of stability, where learning rate × largest curvature is"
+            " 2",
             RATES,
             q.rate_times_curvature("scratch", LARGE).given("fits").within(EDGE, of=2),
-            note="{before.min:.2f} to {before.max:.2f} before training",
+            note="before training it was {before.min:.2f} to {before.max:.2f}",
         ),
         Claim(
             "kernel-from-scratch",
@@ -59,8 +61,8 @@ CLAIMS = {
         ),
         Claim(
             "representations-converge",
-            "on figure 1's task, after gradient descent at rates c/L, the middle representation"
-            " changes less and less from depth to depth",
+            "on figure 1's task, after gradient descent at learning rates c/L (L: depth), the"
+            " middle representation changes less and less from one depth to the next",
             RATES,
             q.growth("distance", "figure-1").below(0),
         ),
@@ -72,8 +74,8 @@ CLAIMS = {
         ),
         ours(
             "divergent-networks-are-left",
-            "gradient descent with learning rates c/L leaves Example 20's networks from depth 12"
-            " on, although they fit exactly",
+            "gradient descent with learning rates c/L (L: depth) moves away from Example 20's"
+            " networks from depth 12 on, although they fit exactly",
             "supplementary to paper D, section 4 and Example 20",
             q.cost_after("example-20", "L >= 12 and c <= 0.2").above(FIT),
         ),

@@ -40,7 +40,8 @@ def _before(tables: Tables, task: str, column: str) -> pd.Series:
 
 
 @quantity(
-    "learning rate times the largest curvature of {task} after gradient descent", each=("c", "L")
+    "learning rate c/L times the largest curvature, after gradient descent, of {task} (L: depth)",
+    each=("c", "L"),
 )
 def rate_times_curvature(tables: Tables, task: str, where: str) -> pd.DataFrame:
     """Return the learning rate c/L times the largest curvature, after gradient descent.
@@ -59,7 +60,7 @@ def rate_times_curvature(tables: Tables, task: str, where: str) -> pd.DataFrame:
 
 
 @quantity(
-    "exponent p of the fit {column} ∝ Lᵖ, in {task},",
+    "exponent p of the fit Lᵖ to {column} of {task} (L: depth)",
     each=("c",),
     unit="exponent",
     needs=DEPTHS,
@@ -77,7 +78,7 @@ def growth(tables: Tables, column: str, task: str, where: str = STEADY) -> pd.Da
 
 
 @quantity(
-    "exponent p of the fit {column} ∝ Lᵖ, in {task},",
+    "exponent p of the fit Lᵖ to {column} of {task} (L: depth)",
     each=("c",),
     unit="exponent",
     needs=DEPTHS,

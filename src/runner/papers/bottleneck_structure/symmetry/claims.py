@@ -68,9 +68,9 @@ def figure_2(recipe: str, end: str, words: str, kind: Kind) -> list[Claim]:
             "paper D, section 5, figure 2b",
             q.gained("step_r2", PCA_LAYER, recipe).given(LEARNED).above(0),
             kind,
-            note="pairs of paths that cross, of {pairs.max:.0f} (medians): {trained.median:.0f}"
-            " after training, {untrained.median:.0f} before, {task.median:.0f} in the true"
-            " statistics",
+            note="of {pairs.max:,.0f} pairs of paths, {trained.median:.0f} cross after training,"
+            " {untrained.median:.0f} before training, and {task.median:.0f} in the true statistics"
+            " (medians)",
         ),
         Claim(
             f"orbits-collapse{end}",
@@ -79,7 +79,7 @@ def figure_2(recipe: str, end: str, words: str, kind: Kind) -> list[Claim]:
             "paper D, figure 2c",
             [collapsed("orbit_ratio"), collapsed("plane_ratio")],
             kind,
-            note="ratio before training {before.median:.2g} (median)",
+            note="before training, the ratio is {before.median:.2g} (median)",
         ),
     ]
 
@@ -108,7 +108,7 @@ SYMMETRIES = [
             .given("rank < 2")
             .above(0.1),
         ],
-        note="test error {test_cost.median:.2g} (median)",
+        note="the median test error is {test_cost.median:.2g}",
     ),
 ]
 

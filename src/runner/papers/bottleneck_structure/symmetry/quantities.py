@@ -53,8 +53,8 @@ def rank(tables: Tables, column: str, recipe: str, where: str = "") -> pd.DataFr
 
 
 @quantity(
-    "number of singular values before the largest gap, median over the middle half of the"
-    " layers of {recipe},"
+    "number of singular values before the largest gap (median over the middle half of the layers)"
+    " in {recipe}"
 )
 def rank_by_gap(tables: Tables, recipe: str) -> pd.DataFrame:
     """Return the index after which the gap between singular values is largest.
@@ -84,8 +84,8 @@ def _stages(tables: Tables, layer: int, column: str, recipe: str, where: str = "
 
 
 @quantity(
-    "variance of {column} that two principal components of layer {layer} of {recipe} do not"
-    " explain, after training divided by before training,"
+    "unexplained variance of {column} after training, divided by that before, if two principal"
+    " components of layer {layer} of {recipe} predict it,"
 )
 def left_unexplained(
     tables: Tables, column: str, layer: int, recipe: str, where: str = ""
@@ -118,8 +118,8 @@ def within_over_between(tables: Tables, column: str, layer: int, recipe: str) ->
 
 
 @quantity(
-    "rise during training of {column}, predicted from two principal components of layer"
-    " {layer} of {recipe},",
+    "{column} of a path, predicted from two principal components of layer {layer} of {recipe},"
+    " after training minus that before,",
     unit="difference",
 )
 def gained(tables: Tables, column: str, layer: int, recipe: str) -> pd.DataFrame:

@@ -158,14 +158,18 @@ def _counts(rows: pd.DataFrame, success: pd.Series) -> pd.DataFrame:
 
 
 def _densities(constant: float, power: float) -> str:
-    """Return the places {constant} and {power} of a quantity's name as a formula in words."""
-    law = {0.5: "√(log d / d)", 1: "(log d / d)"}.get(power, "(log d / d)^{power}")
-    return f"at the smallest fraction p of nonzero weights with p ≥ {{constant}} {law}"
+    """Return a part of a quantity's name, with places for the arguments.
+
+    The place `{power:.0}` prints nothing, since a root sign says it.
+    """
+    laws = {0.5: "√(log d / d){power:.0}", 1: "(log d / d){power:.0}"}
+    law = laws.get(power, "(log d / d)^{power}")
+    return f"at the smallest fraction p of nonzero weights with p ≥ {{constant}} {law},"
 
 
 @quantity(
     lambda **those: (
-        f"fraction of networks whose Khatri-Rao matrix K has full rank, {_densities(**those)},"
+        f"fraction of networks whose Khatri-Rao matrix K has full rank, {_densities(**those)}"
     ),
     each=("d",),
     numbers="counts",
@@ -186,8 +190,8 @@ def share_of_full_rank(tables: Tables, constant: float, power: float) -> pd.Data
 
 @quantity(
     lambda **those: (
-        "fraction of networks that equal their target up to a rounding error (at most"
-        f" 1), {_densities(**those)},"
+        f"fraction of networks that equal their target up to a rounding error (at most"
+        f" 1), {_densities(**those)}"
     ),
     each=("d",),
     numbers="counts",

@@ -44,8 +44,9 @@ CLAIMS = {
         ),
         ours(
             "as-good-as-dense",
-            "if all hidden ReLUs are active, Adam on γ of 2 d² units finds the target in as many"
-            " networks as Adam on a dense network, up to 15 % of the networks (d: target width)",
+            "if all hidden ReLUs of 2 d² units are active (d: target width), the fraction of"
+            " networks in which Adam on γ finds the target is at most 15 percentage points below"
+            " the fraction in which Adam on a dense network does",
             QUESTION,
             found_minus("scales", "dense", TWICE).above(-MARGIN),
         ),

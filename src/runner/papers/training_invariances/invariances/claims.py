@@ -29,7 +29,10 @@ MARGIN = 0.01
 GROWTH = 0.1
 """Margin of (exponent of log t) / (1/L). At six layers 1/5 and 1/7 differ from 1/6 by ≥ 14 %."""
 
-ORDERS = "order {value.mean:.3f} ({value.min:.3f} to {value.max:.3f}), {value.count} quantities"
+ORDERS = (
+    "p is {value.mean:.3f} in the mean ({value.min:.3f} to {value.max:.3f}; {value.count}"
+    " quantities)"
+)
 
 RELU, LINEAR = "not linear", "linear"
 FULL_RELU = f"pair == 'full' and {RELU} and not promised"
@@ -76,8 +79,8 @@ CONSERVED = [
     LAYER_WISE,
     Claim(
         "relu-limit",
-        "gradient flow changes D = W₂ᵀW₂ − W₁W₁ᵀ of ReLU layers W₁, W₂: the drift stays above"
-        " zero as the learning rate goes to zero",
+        "gradient flow changes D = W₂ᵀW₂ − W₁W₁ᵀ of adjacent ReLU layers W₁ and W₂: the drift stays"
+        " above zero as the learning rate goes to zero",
         "paper C, Lemma 4",
         limit_over_error(FULL_RELU).above(1),
         note=(
@@ -91,7 +94,7 @@ CONSERVED = [
         " weights along the paths of the network",
         "paper C, Lemma 1",
         distance_of_tree().always("<=", ROUNDING),
-        note="{paths.min} to {paths.max} paths, largest difference {value.max:.1g} of the output",
+        note="the networks have {paths.min} to {paths.max} paths",
     ),
 ]
 
@@ -129,7 +132,7 @@ WHAT_GROWS = [
         " networks without skip connections",
         "paper C, Corollary 1, whose proof cites Lyu and Li (2020)",
         exponent_in_log_time().given("separates").within(GROWTH, of=1),
-        note="exponents {exponent.min:.3f} to {exponent.max:.3f}",
+        note="the exponents p are {exponent.min:.3f} to {exponent.max:.3f}",
     ),
     Claim(
         "rank-one",
@@ -140,11 +143,12 @@ WHAT_GROWS = [
     ),
     Claim(
         "alignment",
-        "leading singular vectors u and v of adjacent fully connected last layers W align: 1 −"
-        " |⟨v, u⟩| falls like 1/‖W‖² or faster",
+        "the leading singular vectors u and v of adjacent layers W align in the last fully"
+        " connected layers: 1 − |⟨v, u⟩| falls like 1/‖W‖² or faster",
         "paper C, Theorem 2, Eq. (15); Corollary 1",
         exponent_in_norm("1 - alignment").given("separates").below(-1),
-        note="u: leading left singular vector of a layer; v: leading right one of the next layer",
+        note="u is the leading left singular vector of a layer, and v the leading right one of the"
+        " next layer",
     ),
     Claim(
         "reduced-alignment",
@@ -152,10 +156,9 @@ WHAT_GROWS = [
         " bound of Eq. (14), where this bound is not trivial",
         "paper C, Theorem 2, Eq. (14)",
         limit_above().given("separates").always(">=", 0),
-        note="the bound is 1 / (8ᴺ M), judged where it is above the trivial bound and the initial"
-        " ratio; ratio {start.min:.3f} to {start.max:.3f} before training,"
-        " {operator_ratio.min:.3f} to {operator_ratio.max:.3f} after it; bounds {bound.min:.3f}"
-        " to {bound.max:.3f}",
+        note="the ratio is {start.min:.3f} to {start.max:.3f} before training and"
+        " {operator_ratio.min:.3f} to {operator_ratio.max:.3f} after it; the bounds are"
+        " {bound.min:.3f} to {bound.max:.3f}",
     ),
     Claim(
         "finite-time",
@@ -163,7 +166,7 @@ WHAT_GROWS = [
         " where this bound is not trivial",
         "paper C, Theorem 2, Eq. (13)",
         ratio_above().always(">=", -ROUNDING),
-        note="smallest difference {value.min:.2g}; the printed bound has the factor 8",
+        note="the printed bound has the factor 8",
     ),
 ]
 

@@ -56,8 +56,8 @@ def _orders(rows: pd.DataFrame, column: str) -> pd.DataFrame:
 
 
 @quantity(
-    "convergence order of the largest drift, extrapolated to learning rate zero, plus the"
-    " error of this extrapolation",
+    "exponent p of the fit (largest drift) ∝ (learning rate)ᵖ, extrapolated to learning rate zero,"
+    " plus the error of this extrapolation,",
     each=("graph",),
     unit="exponent",
     numbers="estimates",
@@ -77,9 +77,9 @@ def order(tables: Tables, where: str) -> pd.DataFrame:
 
 
 @quantity(
-    "convergence order of the largest drift of D between linear neurons, or ReLU neurons"
-    " that are active for every example, extrapolated to learning rate zero, plus the error"
-    " of this extrapolation",
+    "exponent p of the fit (largest drift of D) ∝ (learning rate)ᵖ, extrapolated to learning rate"
+    " zero, plus the error of this extrapolation, for linear neurons, or ReLU neurons that are"
+    " active for every example,",
     each=("item",),
     unit="exponent",
     numbers="estimates",
@@ -99,8 +99,8 @@ def order_of_items(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "convergence order of the largest drift, extrapolated to learning rate zero, median over"
-    " all quantities,",
+    "exponent p of the fit (largest drift) ∝ (learning rate)ᵖ, extrapolated to learning rate zero,"
+    " median over all quantities,",
     unit="exponent",
     needs={"learning_rate": 3},
 )
@@ -142,7 +142,10 @@ def limit_over_error(tables: Tables, where: str) -> pd.DataFrame:
     return nonempty(rows.dropna(subset="value"), NEURONS).reset_index()
 
 
-@quantity("relative distance |f(x) − μ(ρ(x))| / |f(x)| before and after training")
+@quantity(
+    "largest distance of the network's output from the tree network's, divided by the output,"
+    " before and after training,"
+)
 def distance_of_tree(tables: Tables) -> pd.DataFrame:
     """Return the relative distance of a network's output f from the tree network μ of Lemma 1.
 
@@ -165,8 +168,8 @@ def _last_dense(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "L times the exponent p of the fit ‖W‖ ∝ (log t)ᵖ, in the second half of the longest"
-    " paths, in every layer of networks of L layers without skip connections,",
+    "exponent p of the fit ‖W‖ ∝ (log t)ᵖ (W: any layer, t: time) times the number of layers, in"
+    " the second half of the longest training, in networks without skip connections,",
     unit="ratio",
     needs={"time": 5},
 )
@@ -188,8 +191,8 @@ def exponent_in_log_time(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "exponent p of the fit ({rest}) ∝ (‖W‖²)ᵖ, in the second half of the longest paths, in"
-    " the last fully connected layers,",
+    "exponent p of the fit {rest} ∝ (‖W‖²)ᵖ (W: the last fully connected layers), in the second"
+    " half of the longest training,",
     unit="exponent",
     needs={"time": 5},
 )
@@ -209,8 +212,8 @@ def exponent_in_norm(tables: Tables, rest: str) -> pd.Series:
 
 
 @quantity(
-    "‖W‖₂² / ‖W‖² after training minus its bound 1 / (8ᴺ M), in layers where this bound is"
-    " above the trivial bound and above the ratio before training,",
+    "‖W‖₂² / ‖W‖² after training minus its bound in Eq. (14), in layers W where this bound is"
+    " above the trivial one (1 / number of singular values) and above the ratio before training,",
     unit="difference",
 )
 def limit_above(tables: Tables) -> pd.DataFrame:
@@ -226,7 +229,8 @@ def limit_above(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "‖W‖₂² / ‖W‖² minus the bound of Eq. (13), whenever this bound is above the trivial bound,",
+    "‖W‖₂² / ‖W‖² minus its bound in Eq. (13), at all times at which this bound is above the"
+    " trivial one (1 / number of singular values),",
     unit="difference",
 )
 def ratio_above(tables: Tables) -> pd.DataFrame:

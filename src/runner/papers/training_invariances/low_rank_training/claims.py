@@ -19,8 +19,9 @@ INVARIANT = "from paper C, Theorem 1, item 1"
 WITHOUT_DECAY = [
     ours(
         "band",
-        "under gradient descent and SGD, the sum of a last linear layer's non-leading squared"
-        " singular values stays between bounds known at initialization",
+        "under gradient descent and SGD, the sum of the squared singular values of each of the last"
+        " linear layers, without the leading ones, stays between bounds that are known at"
+        " initialization",
         f"{INVARIANT}, with Weyl and Ky Fan",
         outside((GRADIENT_DESCENT, SGD)).given("not diverged").always("<=", ROUNDING),
     ),
@@ -29,11 +30,11 @@ WITHOUT_DECAY = [
 WITH_DECAY = [
     ours(
         "decay",
-        "with SGD and momentum, weight decay λ multiplies the sum of a last linear layer's"
-        " non-leading squared singular values by exp(−2λT) in time T",
+        "with SGD and momentum, weight decay λ multiplies the sum of the squared singular values of"
+        " each of the last linear layers, without the leading ones, by exp(−2λT) in time T",
         INVARIANT,
         off_the_law((SGD, MOMENTUM), *CLOSE).given("not diverged").always("<=", 1),
-        note="remainder {left.min:.3g} to {left.max:.3g} times the prediction",
+        note="the sum is {left.min:.3g} to {left.max:.3g} times the prediction",
     ),
 ]
 

@@ -15,8 +15,8 @@ from runner.results.rows import nonempty
 
 
 @quantity(
-    "distance of the remainder from the range between its bounds, divided by the remainder,"
-    " at all times (optimizers: {methods})"
+    "distance of the sum of the non-leading squared singular values from the range between its"
+    " bounds, divided by this sum, at all times (optimizers: {methods}),"
 )
 def outside(tables: Tables, methods: tuple[str, ...]) -> pd.DataFrame:
     """Return how far the remainder of each layer is outside its bounds, divided by the remainder.
@@ -35,8 +35,9 @@ def outside(tables: Tables, methods: tuple[str, ...]) -> pd.DataFrame:
 
 
 @quantity(
-    "|remainder / (remainder without weight decay × exp(−2λT)) − 1| after training, divided"
-    " by {margin} (two classes) or {of_many} (more classes) (optimizers: {methods})",
+    "relative difference between the sum of the non-leading squared singular values after training"
+    " and exp(−2λT) times the sum without weight decay, in units of {margin} (two classes) or"
+    " {of_many} (more classes; optimizers: {methods}),",
     needs={"weight_decay": 2},
 )
 def off_the_law(

@@ -20,8 +20,8 @@ CLAIMS = {
     "invariants-in-practice": [
         ours(
             "practice-conserved",
-            "gradient flow conserves a quantity of pooling, batch norm, layer norm, attention,"
-            " gated units and residual blocks; it moves the controls",
+            "gradient flow conserves a quantity of networks with pooling, batch norm, layer norm,"
+            " attention, gated units or residual blocks, and it changes the controls",
             SOURCE,
             [
                 exact_rate("not control").always("<=", ROUNDING),
@@ -30,8 +30,9 @@ CLAIMS = {
         ),
         ours(
             "practice-first-order",
-            "with SGD, momentum and weight decay, what gradient flow conserves drifts in proportion"
-            " to the learning rate; the controls drift by an amount that does not depend on it",
+            "with SGD, momentum or weight decay, quantities that gradient flow conserves drift in"
+            " proportion to the learning rate, but the drift of the controls does not depend on the"
+            " learning rate",
             SOURCE,
             [
                 order("not control and method != 'Adam'").given(LIMIT).always(">", MIDDLE),
@@ -40,8 +41,8 @@ CLAIMS = {
         ),
         ours(
             "practice-adam",
-            "Adam moves what gradient flow conserves by an amount that does not vanish with the"
-            " learning rate",
+            "with Adam, quantities that gradient flow conserves drift by an amount that does not"
+            " vanish with the learning rate",
             "supplementary to paper C, Section 4",
             order("not control and method == 'Adam'").given(LIMIT).always("<", MIDDLE),
         ),

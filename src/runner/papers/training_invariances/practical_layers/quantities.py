@@ -15,8 +15,8 @@ from runner.results.quantities import Tables, quantity
 
 
 @quantity(
-    "rate of change under gradient flow divided by the largest rate that the sizes of"
-    " weights and gradients allow"
+    "rate at which gradient flow changes the quantity, divided by the largest rate that the sizes"
+    " of weights and gradients allow,"
 )
 def exact_rate(tables: Tables, where: str) -> pd.DataFrame:
     """Return the rate at which gradient flow changes each quantity D, relative to the largest rate.
@@ -30,7 +30,7 @@ def exact_rate(tables: Tables, where: str) -> pd.DataFrame:
 
 
 @quantity(
-    "convergence order (exponent of the drift between the two smallest learning rates)",
+    "exponent p of the fit drift ∝ (learning rate)ᵖ to the two smallest learning rates",
     each=("method",),
     unit="exponent",
     needs={"learning_rate": 3},

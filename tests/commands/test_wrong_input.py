@@ -17,7 +17,7 @@ HYDRAS_FOLDERS = ("run.dir=x", "sweep.dir=x", "sweep.subdir=x", "job.chdir=true"
 COMMANDS = [
     *((shlex.split(words), message) for words, message in ROWS),
     *(([f"hydra.{key}"], "outputs=FOLDER moves them all") for key in HYDRAS_FOLDERS),
-    ([f"seed={10**399}"], "seed has 1326 bits: it must be at most 9223372036854775807"),
+    ([f"seed={10**399}"], "seed is too large: give a number between -9223372036854775807 and"),
     (["study=rank_one", f"samples=[4,{10**399}]"], "samples has 1326 bits"),
     ([f"learning_rate={10**399}"], "int too large to convert to float"),
     ([f"study={'a' * 300}"], "is unknown: choose from"),

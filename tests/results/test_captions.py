@@ -32,9 +32,11 @@ def test_facts_are_those_of_the_runs_and_no_others():
     ("study", "rows", "expected"),
     [
         ("rank_collapse", {"data": "cifar10", "train_images": [10_000.0], "samples": 512},
-         ["data: CIFAR-10", "training images: 10,000", "samples N: 512"]),
+         ["data: CIFAR-10", "training images: 10,000",
+          "inputs on which ranks are measured: 512"]),
         ("rank_collapse", {"data": "cifar10", "train_images": [float("nan")], "samples": 512},
-         ["data: CIFAR-10", "samples N: 512"]),
+         ["data: CIFAR-10", "inputs on which ranks are measured: 512"]),
+        ("rank_one", {"samples": [4, 24, 8]}, ["training points: 4 to 24"]),
         ("rank_chain", {"width": [8, 1024], "chains": 32, "data": "none"},
          ["width: 8 and 1,024", "32 networks"]),
     ],

@@ -37,9 +37,7 @@ def canonical_figure(name: str, typed: list[str]) -> Figure:
     figure = paper_figure(name, typed)
     if not figure.is_canonical:
         overrides = " ".join(figure.overrides)
-        raise InputError(
-            f"figures of the reference have the parameters of their YAML files: omit {overrides}"
-        )
+        raise InputError(f"the parameters of kept figures cannot be changed: omit {overrides}")
     return figure
 
 

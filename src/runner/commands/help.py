@@ -192,7 +192,8 @@ def _facts(item: dataclasses.Field, sizes: dict[str, dict[str, Any]]) -> Iterato
             yield f"{words} {limits[name]}"
     if limits["choices"] is not None:
         of_torch = ", torch.optim:AdamW" * (kind_of(limits["choices"]) == "optimizer")
-        yield f"one of {', '.join(limits['choices'])}{of_torch}"
+        several = "list" in str(item.type)
+        yield f"{'chosen from' if several else 'one of'} {', '.join(limits['choices'])}{of_torch}"
     if limits["own"]:
         yield "or your function, module:function"
 

@@ -74,7 +74,7 @@ def list_runs(options: argparse.Namespace, outputs: Path) -> int:
     InputError if a condition or a name is wrong, or `-n` is below 1.
     """
     if options.n is not None and options.n < 1:
-        raise InputError(f"-n {options.n}: at least 1")
+        raise InputError(f"-n {options.n}: give a number of at least 1")
     infos = find(outputs)
     runs = chosen_runs(options, infos)
     runs, numbers, said = _leading(options, runs)

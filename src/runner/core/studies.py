@@ -218,7 +218,7 @@ def _check(item: Field, value: Any) -> None:
     if value is None or limits["own"] and OWN.fullmatch(value):
         return
     if isinstance(value, int) and abs(value) > LARGEST:
-        raise InputError(f"{name} has {value.bit_length()} bits: it must be at most {LARGEST}")
+        raise InputError(f"{name} is too large: give a number between -{LARGEST} and {LARGEST}")
     if limits["choices"] is not None:
         if value not in limits["choices"]:
             hint = nearest(str(value), limits["choices"])

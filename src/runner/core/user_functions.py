@@ -56,7 +56,7 @@ def register(kind: str, name: str, function: Callable[..., Any]) -> None:
         raise InputError(f"{kind} cannot be registered: {nearest(kind, KINDS)}")
     place, own = place_of(function), REGISTERED.setdefault(kind, {})
     if not name.isidentifier():
-        raise InputError(f"{name!r} is no name: letters, digits and underscores are needed")
+        raise InputError(f"{name!r} cannot be a name: use letters, digits and underscores")
     if kind == "optimizer" and not hasattr(function, "step"):
         raise InputError(f"optimizer={name}: {place} must be a class with step(gradients, rates)")
     if kind == "architecture":

@@ -215,7 +215,10 @@ def _scaled(path: Path, parts: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     lows, highs, whole = {}, {}, {}
     for key, images in parts.items():
         if images.dtype.kind not in "biuf":
-            raise InputError(f"{path}: {key} are {images.dtype}: numbers are needed")
+            raise InputError(
+                f"{path}: the array {key} has the type {images.dtype}: store real numbers, as in"
+                f' {key}.astype("float32")'
+            )
         low, high = float(images.min()), float(images.max())
         if not -(largest := np.finfo(np.float32).max) <= low <= high <= largest:  # or NaN
             raise InputError(f"{path}: {key} has NaN, or numbers beyond float32")

@@ -30,7 +30,7 @@ SIZES = {
     "width": "width",
     "multiplier": "fraction of channels",
     "train_images": "training images",
-    "samples": "samples N",
+    "samples": "samples",
     "train_samples": "training samples",
 }
 """The parameters that a caption may name, in this order, with their printed names."""
@@ -130,9 +130,11 @@ def facts(study: str, tables: Tables) -> Iterator[str]:
     An example is `training images: 1,437`. study: the study's name; only its parameters are
     mentioned.
     """
-    parameters = {item.name for item in fields(config_of(study))}
+    helps = {item.name: item.metadata.get("help", "") for item in fields(config_of(study))}
+    parameters = {*helps}
     for column, name in SIZES.items():
         if {column, f"{column}s"} & parameters and (values := _values(tables, column)):
+            name = _of_what(helps["samples"]) if column == "samples" else name
             yield f"{name}: {_span(values, column, study)}"
             if column == "data" and (pixels := _values(tables, "image_pixels")):  # a user's file
                 yield f"images: {' and '.join(pixels)}"
@@ -140,6 +142,12 @@ def facts(study: str, tables: Tables) -> Iterator[str]:
         yield count
     if (seeds := _values(tables, "seed")) and not _values(tables, SEEDS):
         yield f"seed: {_span(seeds)}"
+
+
+def _of_what(help_text: str) -> str:
+    """Return what a parameter is the number of: "N: number of images; all" gives `images`."""
+    words = re.match(r"(?:\w[:,] )?(?:the )?(?:list of )?(?:numbers? of )?([^;,(]+)", help_text)
+    return words[1].strip() if words else SIZES["samples"]
 
 
 def repeated(tables: Tables, among: Collection[str] = tuple(REPLICATES)) -> str:

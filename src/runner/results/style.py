@@ -149,7 +149,7 @@ class Format:
         """
         settings: dict[Any, Any] = dict(STYLES.get(self.style, PAPER))
         if not re.fullmatch(r"[1-9]\d?(\.\d*)?", size := self.lines.get("font.size", "8")):
-            raise InputError(f"{self.style}: font.size: {size}: points are needed, as in 8")
+            raise InputError(f"{self.style}: font.size: {size}: give a number of points, as in 8")
         validate: Any = matplotlib.RcParams
         for key in self.lines.keys() & matplotlib.rcParams.keys() - {"font.size"}:
             try:

@@ -309,8 +309,9 @@ FIGURES = [
         marks="a, c: medians and range",
         caption=partial(
             with_rates,
-            "(a, b) show the training accuracy (b: each plain network), (c) the alignment of"
-            " different images' gradients. Lines (a, c) are medians, bands ranges.",
+            "(a) shows the training accuracy, (b) that of each plain network, and (c) the alignment"
+            " of different images' gradients, their mean absolute cosine. In (a, c), lines are"
+            " medians and bands the range.",
         ),
         shows={"method": ["batch_norm", "vanilla", "vanilla_100x", "vanilla_random_pixels"]},
     ),

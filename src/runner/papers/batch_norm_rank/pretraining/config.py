@@ -92,33 +92,46 @@ class Pretraining(TrainedMLPs):
     methods: list[str] = parameter("networks to compare", list(METHODS[:4]), choices=METHODS)
     pretraining_steps: list[int] | None = parameter(
         "M: list of numbers of minibatches of pre-training (script=fig6: numbers of steps on each"
-        " layer, one layer after the other); null: the numbers of the protocol, as below",
+        " layer, one layer after the other; null: depends on protocol and script)",
         None,
         minimum=1,
     )
     gradient_steps: int | None = parameter(
-        "T: number of steps of the ascent on each minibatch", None, minimum=1
+        "T: number of steps of the ascent on each minibatch (null: depends on protocol and script)",
+        None,
+        minimum=1,
     )
     pretraining_batch_size: int | None = parameter(
-        "N of Algorithm 1: number of images of one minibatch of pre-training", None, minimum=2
+        "N of Algorithm 1: number of images of one minibatch of pre-training (null: depends on"
+        " protocol and script)",
+        None,
+        minimum=2,
     )
     steps: list[float] | None = parameter(
         "step sizes of the ascent to try; all M use the step size that raises r most"
-        " (protocol=ours: angles in radians)",
+        " (protocol=ours: angles in radians; null: depends on protocol and script)",
         None,
         above=0,
         maximum=LARGEST_STEP,
     )
-    batch_size: int | None = parameter("number of images of one SGD step", None, minimum=2)
-    epochs: int | None = parameter("passes over the training images", None, minimum=1)
+    batch_size: int | None = parameter(
+        "number of images of one SGD step (null: depends on protocol and script)", None, minimum=2
+    )
+    epochs: int | None = parameter(
+        "passes over the training images (null: depends on protocol and script)", None, minimum=1
+    )
     learning_rates: list[float] | None = parameter(
-        "learning rates of SGD to try; each network is judged at its best one",
+        "learning rates of SGD to try without batch norm; each network is judged at its best one"
+        " (null: depends on protocol and script)",
         None,
         above=0,
         maximum=LARGEST_STEP,
     )
     batch_norm_rates: list[float] | None = parameter(
-        "learning rates of SGD to try with batch norm", None, above=0, maximum=LARGEST_STEP
+        "learning rates of SGD to try with batch norm (null: depends on protocol and script)",
+        None,
+        above=0,
+        maximum=LARGEST_STEP,
     )
 
     def __post_init__(self) -> None:

@@ -46,7 +46,7 @@ class SingularValue(Row):
     skip: float
     layer: int = column("0: the normalized input")
     replicate: int = column("index of the independent network, from 0")
-    index: int = column("1: the largest")
+    index: int = column("index of the singular value, from 1 (the largest)")
     singular_value: float = column("singular value of H_l / sqrt(N)")
 
 

@@ -265,8 +265,9 @@ def caption_norms(tables: Tables) -> str:
     tried = sorted(pd.concat(columns).dropna().unique())
     rates = ", ".join(f"{rate:g}" for rate in tried)
     return (
-        "(a, b) show r by layer before training (Gaussian inputs, width 32), (c) the training"
-        " accuracy of ReLU networks (digits, width 64). Normalization precedes the activation."
+        "(a, b) show r, a lower bound of the rank, by layer before training (Gaussian inputs, width"
+        " 32). (c) shows the training accuracy of ReLU networks (digits, width 64). Normalization"
+        " precedes the activation."
         f" Learning rates: best of {rates}."
     )
 

@@ -25,7 +25,7 @@ def _rows(tables: Tables, network: str, where: str) -> pd.DataFrame:
 
 @quantity(
     "in {network}, the gradient norm of the first hidden layer divided by that of the last is {}"
-    " its value in infinitely wide networks, (π / (π − 1))^((L − 1) / 2)",
+    " (π / (π − 1))^((L − 1) / 2), its value in infinitely wide networks",
     each=("d",),
     unit="ratio",
     needs={"depth": 3},

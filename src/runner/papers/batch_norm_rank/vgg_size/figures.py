@@ -83,11 +83,12 @@ def caption(tables: Tables) -> str:
     names = {m: name_of(NAMES["method"], m).printed.replace("\n", " ") for m in rates.index}
     words = (f"{', '.join(f'{r:g}' for r in of)} ({names[m]})" for m, of in rates.items())
     return (
-        "The training accuracy of VGG-19 without batch norm is shown by epoch. Plain: PyTorch's"
-        " initialization. He: He's weights and zero biases. Unit size: the same weights, each layer"
-        " divided by a number, so that its root mean square is 1; rank, r and the directions of the"
-        " last layer do not change. Names give the last accuracy, and rank and root mean square"
-        " (size) of the last layer before training. Lines are medians, bands the range. Learning"
+        "The training accuracy of VGG-19 without batch norm is shown by epoch. Plain networks have"
+        " PyTorch's initialization, those called He have He's weights and zero biases. Networks of"
+        " unit size have the same weights as He's, but each layer is divided by a number, so that"
+        " its root mean square is 1; this does not change rank, r and the directions of the last"
+        " layer. Below each name are the last accuracy, and the rank and root mean square (size) of"
+        " the last layer before training. Lines are medians, bands the range. Learning"
         f" rates, which another replicate chose: {', '.join(words)}."
     )
 

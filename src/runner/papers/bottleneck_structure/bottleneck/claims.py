@@ -45,7 +45,7 @@ FIGURE_1 = [
         " solutions is nearly affine in the depth",
         CAPTION,
         q.off_the_line("minimum").given(LONG).below(0.1),
-        note="R² from {r2.min:.4f} to {r2.max:.4f}",
+        note="R² of the line is {r2.min:.4f} to {r2.max:.4f}",
     ),
     Claim(
         "slope-is-rank",
@@ -154,7 +154,7 @@ def norms_as_trained(end: str) -> list[Claim]:
             CAPTION,
             q.off_the_line(recipe).given(LONG).below(0.1),
             kind,
-            note="R² from {r2.min:.3f} to {r2.max:.3f}",
+            note="R² of the line is {r2.min:.3f} to {r2.max:.3f}",
         ),
         Claim(
             f"slope-is-rank-{end}",

@@ -32,7 +32,7 @@ RECIPES = {recipe: NAMES["recipe"][recipe] for recipe in ("plain", "minimum", "a
 COLUMNS = ("minimum", "annealed", "plain")
 """The training procedures in the columns of figure 1."""
 
-ANNEALED = "weight decay 0 for 200 steps, up to 5 λ, λ from 60 %"
+ANNEALED = "weight decay 0 for 200 steps, then up to 5 λ, and λ in the last 40 % of the steps"
 """How annealed training changes the weight decay."""
 
 
@@ -354,15 +354,16 @@ def caption_bottleneck(tables: Tables) -> str:
     metrics = tables["metrics"]
     words = {
         "minimum": f"best solutions found{_from_depth(metrics)}{_better(tables)}",
-        "annealed": f"annealed training ({ANNEALED})",
-        "plain": "ordinary training (λ)",
+        "annealed": f"networks after annealed training ({ANNEALED})",
+        "plain": "networks after ordinary training (weight decay λ)",
     }
     columns = [text for recipe, text in words.items() if (metrics["recipe"] == recipe).any()]
     return (
-        f"The columns are {'; '.join(columns)}. The first row shows the squared norm ‖θ‖² of the"
-        " parameters; bold is one task, pale are the others. Colors are ranks; grey lines join"
-        " networks of different rank, and crosses do not fit. The second row shows the singular"
-        " values of the bold task's weights (bands: all others)."
+        f"The columns show {'; '.join(columns)}. The first row shows the squared norm ‖θ‖² of the"
+        " parameters; one task is bold, the others are pale. Colors are ranks, grey lines join"
+        " networks of different rank, and crosses are networks that do not fit. The second row"
+        " shows the singular values of the weights for the bold task: the largest ones as lines,"
+        " all others as a band."
     )
 
 
@@ -403,10 +404,10 @@ FIGURES = [
         findings=[Finding(say_above, holds=["training-fails-deep"])],
         marks="lines: medians, dots: tasks",
         caption=lambda tables: (
-            f"(a) shows the middle layer's rank by depth{_from_depth(tables['metrics'])} (dotted:"
-            " task's rank), (b) the loss above the best solution found"
-            f"{_better(tables)}. Ordinary training has weight decay λ, annealed training"
-            f" {ANNEALED}."
+            f"(a) shows the rank of the middle layer by depth{_from_depth(tables['metrics'])}; the"
+            " dotted line is the rank of the task. (b) shows by how much the loss is above that of"
+            f" the best solution found{_better(tables)}. Ordinary training has weight decay λ."
+            f" Annealed training has {ANNEALED}."
         ),
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),

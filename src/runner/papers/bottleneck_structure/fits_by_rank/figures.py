@@ -74,10 +74,10 @@ FIGURES = [
         draw_ranks,
         marks="dots: networks, lines: counts (a) and medians (b)",
         findings=[Finding(say_ranks, holds=["rank-2-fits-more"])],
-        caption="Networks with one neuron (rank 1) or two neurons (rank 2) in each layer of the"
-        " middle third learn the same N values of a function of rank 2 in the same way."
-        " (a) shows how many fit (summed squared error below 0.1), (b) the squared parameter"
-        " norm of networks that fit.",
+        caption="Networks of rank 1 and 2 (one or two neurons in each layer of the middle third)"
+        " are trained by the same procedure on the same N values of a function of rank 2. (a)"
+        " shows how many of them fit (summed squared error below 0.1), (b) the squared parameter"
+        " norm of those that fit.",
     ),
 ]
 

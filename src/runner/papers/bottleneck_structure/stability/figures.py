@@ -251,9 +251,10 @@ FIGURES = [
         caption="Gradient descent begins at networks that Adam trained on figure 1's task (a, b),"
         " at random weights on the same task (c), and at Example 20's networks (d). (a) shows the"
         " largest curvature of the training error by all parameters, divided by L; above the dotted"
-        " line descent is unstable. (b) shows Tr Θ (Θ: tangent kernel), divided by that of the same"
-        " network before; small dots are networks. (c, d) show Tr Θ / L. Medians are of"
-        f" {FEWEST} or more networks that fit (before: all, d: nonzero).",
+        " line descent is unstable. (b) shows Tr Θ (Θ: tangent kernel), divided by its value"
+        " before gradient descent; small dots are networks. (c, d) show Tr Θ / L. Marks are"
+        f" medians of {FEWEST} or more networks that fit; before gradient descent all networks"
+        " count, and in (d) all that are not zero.",
     ),
 ]
 

@@ -22,7 +22,7 @@ class StableNetwork(Row):
     curvature: float = column(
         "2 ||Theta(X, X)||_op / N, Theta of weights and biases; median over the last 200 steps"
     )
-    curvature_of_weights: float = column("the same with Theta of the weights alone")
+    curvature_of_weights: float = column("as curvature, with Theta of the weights alone")
     constant: float = column("the bound of Theorem 7 divided by L, median over the training inputs")
     distance: float = column(
         "||K - K'|| / ||K'||, K of alpha_{L/2}(X), K' at the next smaller depth"

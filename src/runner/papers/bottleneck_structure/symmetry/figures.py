@@ -151,10 +151,12 @@ def caption_symmetry(tables: Tables) -> str:
         "annealed": f"Large panels show annealed training ({annealed}).",
     }[large]
     return (
-        "Networks predict losses of gradient descent, which a rotation about w does not"
-        " change. (a) shows singular values by layer (band: all but two), (b) two"
-        f" principal components of layer {PCA_LAYER}, (c) distances to a point in layer"
-        f" {DISTANCE_LAYER} (dashed: orbit; percentages: this plane's orbits). {training}"
+        "Networks predict losses along paths of gradient descent, which a rotation about w does not"
+        " change. (a) shows the two largest singular values of each layer as lines and all others"
+        f" as a band, (b) the paths in two principal components of layer {PCA_LAYER}, (c) distances"
+        f" in layer {DISTANCE_LAYER} to a point of a plane orthogonal to w. The dashed line is the"
+        " orbit of this point. Percentages are mean distances within an orbit, divided by those"
+        f" between orbits of this plane. {training}"
         + (f" Annealed training has {annealed}." if others else "")
     )
 

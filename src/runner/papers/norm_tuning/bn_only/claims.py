@@ -16,6 +16,7 @@ SQUARE, SPARSE, SPARSEST = (f"m == d ** 2 and p == {p}" for p in (1, 0.2, 0.05))
 FULL_RANK = "numerical_rank == d ** 2"
 SCHEDULES = "paper A, Appendix E, training details"
 BOTH = (t.TEACHER, t.STUDENT)
+UP_TO = "SGD was run at target widths up to 30"
 COPY = "the copy is the construction from a dense network that was trained on the target's outputs"
 
 CLAIMS = {
@@ -105,6 +106,7 @@ CLAIMS = {
             "paper A, Appendix E, figure 5b left",
             q.loss((t.SGD, *BOTH), SPARSEST).above(SMALL),
             needs={"target_width": 3},
+            note=UP_TO,
         ),
         Claim(
             "sgd-beats-sparsest",
@@ -113,6 +115,7 @@ CLAIMS = {
             "paper A, Appendix E, figure 5b left",
             q.ratio(BOTH, t.SGD, SPARSEST).above(1),
             needs={"target_width": 3},
+            note=UP_TO,
         ),
     ],
     "norm-budget": [

@@ -25,7 +25,9 @@ class Approximation(Row):
     test_mse: float = column("mean squared error on the test samples")
     relative_mse: float = column("test_mse / variance of g; 1: predicting the mean")
     max_abs_error: float = column("largest |f(x) - g(x)| over the test samples")
-    condition_number: float = column("of the Khatri-Rao matrix, for constructions", nan)
+    condition_number: float = column(
+        "condition number of the Khatri-Rao matrix, for constructions", nan
+    )
     numerical_rank: float = column(
         "numerical rank of the Khatri-Rao matrix, for constructions", nan
     )

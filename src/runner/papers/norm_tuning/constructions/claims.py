@@ -29,7 +29,7 @@ CLAIMS = {
             " parameters γ and β as in Theorem 1",
             "paper A, Theorem 1",
             q.error_over_rounding("wide").given(SOLVABLE).always("<=", 1),
-            note="largest difference {max_abs_error.max:.2g}",
+            note="the largest difference is {max_abs_error.max:.2g}",
         ),
         ours(
             "convolution-exact",
@@ -37,7 +37,7 @@ CLAIMS = {
             " convolution of d channels, with normalization parameters γ and β as in Theorem 1",
             "supplementary to paper A, Theorem 1",
             q.convolution_error().given(SOLVABLE).always("<=", 1),
-            note="largest difference {max_abs_error.max:.2g}",
+            note="the largest difference is {max_abs_error.max:.2g}",
         ),
         Claim(
             "low-rank-exact",
@@ -45,7 +45,7 @@ CLAIMS = {
             " any target layer of width d and rank r",
             "paper A, Corollary 1",
             q.error_over_rounding("low_rank").given(SOLVABLE).always("<=", 1),
-            note="largest difference {max_abs_error.max:.2g}",
+            note="the largest difference is {max_abs_error.max:.2g}",
         ),
         Claim(
             "deep-exact",
@@ -53,7 +53,7 @@ CLAIMS = {
             " width d up to rounding (k: block size)",
             "paper A, Theorem 2",
             q.error_over_rounding("deep").given(SOLVABLE).always("<=", 1),
-            note="largest difference {max_abs_error.max:.2g}",
+            note="the largest difference is {max_abs_error.max:.2g}",
         ),
         Claim(
             "deep-exact-with-digits",
@@ -69,7 +69,7 @@ CLAIMS = {
             " parameters γ and β, predicts the same class for every image as before",
             "paper A, Theorems 1 and 2, Remark 2",
             q.agreement().always("=", 1),
-            note="largest difference {max_abs_error.max:.2g}",
+            note="the largest difference is {max_abs_error.max:.2g}",
         ),
     ],
     "constructions-sparse": [

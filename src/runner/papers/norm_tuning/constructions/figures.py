@@ -215,9 +215,10 @@ FIGURES = [
             )
         ],
         marks="lines: medians",
-        caption="The error is the largest |f(x) − g(x)| of network f and target g on the unit"
-        " sphere (≈ 0: below 1e-16). (a) shows it at full rank, against rounding (equations ×"
-        " machine precision × condition number), (b) its median against the block size.",
+        caption="The error is the largest difference between network and target on the unit sphere"
+        " (≈ 0: below 1e-16). (a) shows it in networks whose linear system has full rank,"
+        " against an estimate of the rounding error (equations × machine precision × condition"
+        " number). (b) shows its median against the block size of Theorem 2.",
         shows={"theorem": ["wide", "low_rank", "deep"]},
     ),
     Drawing(
@@ -227,8 +228,9 @@ FIGURES = [
         findings=[Finding(say_sparse, holds=["sparse-conjecture", "sparse-threshold"])],
         caption="The figure shows the fraction of random networks of width d² that can equal"
         " every target of width d, against the fraction p of nonzero weights, divided by"
-        " log(d)/d (a) or √(log(d)/d) (b). Lines are the probability that every unit stays"
-        " connected. Dotted lines are p = 3 log(d)/d (a) and 2 √(log(d)/d) (b; the 2 is ours).",
+        " log(d)/d in (a) and √(log(d)/d) in (b). Solid lines are the probability that every"
+        " unit stays connected. The dotted line is p = 3 log(d)/d in (a) and p = 2 √(log(d)/d)"
+        " in (b), where the constant 2 is ours.",
         shows={"theorem": ["sparse"]},
     ),
 ]

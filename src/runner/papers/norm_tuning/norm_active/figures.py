@@ -124,12 +124,12 @@ def caption(tables: Tables) -> str:
     return (
         "Each row shows which fraction of networks finds its target, with an error below 0.0001 %"
         " of the variance; lines are 90 % intervals. Every hidden ReLU is active, unless the row"
-        " says otherwise, and what is trained determines the weights W = W₂ diag(γ) W₁. (a) has"
-        " more than d² hidden units, or γ and all shifts are trained from hidden shifts of 20 or 0."
-        " (b) has d² units: W itself, in random axes (Q), and γ in the axes of its units, of the"
-        f" singular vectors of K (V) and of a rotation, with the condition number of K{number}."
-        " Learning rates were chosen on other networks. Adam's falls along a cosine, SGD's is"
-        " constant."
+        " says otherwise, so the function depends only on the matrix W = W₂ diag(γ) W₁. Networks in"
+        " (a) have more than d² hidden units; where all shifts are trained, too, the hidden ones"
+        " begin at 20 or 0. Networks in (b) have d² hidden units. There we train the entries of W"
+        " in random axes, or γ in its own axes, along the singular vectors of the matrix K, or in"
+        f" random axes; the last three have the condition number of K{number}. Learning rates were"
+        " chosen on other networks. Adam's falls along a cosine, SGD's is constant."
     )
 
 

@@ -26,7 +26,7 @@ class Imitation(Row):
     arm: str = column("what is trained, a value of `arms`")
     width: int = column("m, hidden units of the frozen network; d^2 without it")
     replicate: int
-    judged: bool = column("false: a replicate that only chooses learning rates")
+    judged: bool = column("whether the replicate is judged (false: it only chooses learning rates)")
     learning_rate: float
     shift_rate: float = column("learning rate of the shifts; 0: fixed")
     chosen_by: str = column(
@@ -35,5 +35,7 @@ class Imitation(Row):
     relative_mse: float = column(
         "mean squared error / variance of the target; 1: predicting the mean"
     )
-    condition_number: float = column("of the map from trained parameters to the weights W", nan)
+    condition_number: float = column(
+        "condition number of the map from trained parameters to W", nan
+    )
     units_on: float = column("fraction of hidden units that are active after training, if any", nan)

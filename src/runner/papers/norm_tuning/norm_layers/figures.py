@@ -153,11 +153,11 @@ FIGURES = [
         ],
         marks="lines: medians, dots: replicates, hollow: with biases",
         caption="(a) shows the test error, in percent of the target's variance, against the target"
-        " width d in BatchNorm, (b) in LayerNorm and (c) in RMSNorm. Black lines are the least"
-        " possible errors of all γ and β without biases."
-        " Purple networks have γ and β fitted by L-BFGS. Hollow marks have random frozen biases."
-        " Lines are medians, dots networks. Errors below 0.1 % are at ≈ 0, above 10,000 % at"
-        " the top.",
+        " width d in BatchNorm, (b) in LayerNorm and (c) in RMSNorm. In (b, c), black lines are"
+        " the smallest error that any γ and β can reach without biases, and purple lines are"
+        " γ and β fitted by L-BFGS. All other lines are the construction. Networks with hollow"
+        " marks have random frozen biases. Lines are medians, dots networks. Errors below 0.1 %"
+        " are at ≈ 0, and errors above 10,000 % at the top.",
         shows={"layer": [layer + b for b in ("", WITH_BIASES) for layer in config.LAYERS]},
     ),
 ]

@@ -30,8 +30,8 @@ GROWTH = 0.1
 """Margin of (exponent of log t) / (1/L). At six layers 1/5 and 1/7 differ from 1/6 by ≥ 14 %."""
 
 ORDERS = (
-    "p is {value.mean:.3f} in the mean ({value.min:.3f} to {value.max:.3f}; {value.count}"
-    " quantities)"
+    "p is {value.mean:.3f} in the mean ({value.min:.3f} to {value.max:.3f};"
+    " {value.count:,} quantities)"
 )
 
 RELU, LINEAR = "not linear", "linear"
@@ -94,7 +94,7 @@ CONSERVED = [
         " weights along the paths of the network",
         "paper C, Lemma 1",
         distance_of_tree().always("<=", ROUNDING),
-        note="the networks have {paths.min} to {paths.max} paths",
+        note="the networks have {paths.min:,} to {paths.max:,} paths",
     ),
 ]
 

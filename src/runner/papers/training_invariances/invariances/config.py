@@ -82,7 +82,9 @@ class Invariances(TrainingConfig):
     )
     samples: int = parameter("n: number of training examples of each network", 32, minimum=2)
     loss: str = parameter(
-        "loss of the margin y f(x)", "logistic", choices=("logistic", "exponential", "squared")
+        "loss as a function of the margin y f(x)",
+        "logistic",
+        choices=("logistic", "exponential", "squared"),
     )
     learning_rates: list[float] = parameter(
         "learning rates (with normalized_time=true: step lengths); a separate network is trained"

@@ -478,7 +478,8 @@ FIGURES = [
         ],
         marks="lines: medians, bands: middle 90 %",
         caption="Panels show the relative change of a quantity by time t of"
-        " gradient flow. Blue quantities are constant by the paper, the orange one is a control."
+        " gradient flow. According to the paper, the blue quantities are constant; the orange"
+        " one is a control."
         f" {D} compares adjacent layers. Lines are medians, bands the middle 90 % of layers and"
         " networks. Depth 4 is not drawn.",
         shows={
@@ -497,11 +498,12 @@ FIGURES = [
                 holds=["theorem-1", "vertex-wise", "edge-wise", "layer-wise", "relu-not-invariant"],
             )
         ],
-        caption="Left is each drift's convergence order: 0 if gradient flow moves the quantity, 1"
-        " if finite steps move it, 4 with Runge–Kutta steps. Orders that still change are not"
-        " drawn. Right is the drift at the smallest learning rate. Blue quantities are invariants,"
-        " orange ones controls. Graphs are partly"
-        f" frozen. {D} compares adjacent layers.",
+        caption="The left panel shows the convergence order of each drift, its exponent in the"
+        " learning rate: 0 if gradient flow moves the quantity, 1 if finite steps move it, and 4"
+        " with Runge–Kutta steps. Orders that still change with the learning rate are not drawn."
+        " The right panel shows the drift at the smallest learning rate. Blue quantities are"
+        f" invariants, orange ones are controls. Some weights of the graphs are frozen. {D}"
+        " compares adjacent layers.",
         shows={"data": ["gaussian", "digits"]},
     ),
     Drawing(
@@ -512,11 +514,11 @@ FIGURES = [
         findings=[Finding(say_what_grows, holds=["weights-diverge", "rank-one", "alignment"])],
         marks="lines: medians",
         caption="(a) shows squared singular values σ² of the last inner layer by time t of gradient"
-        " flow, on an axis of log(log t), where powers of log t are straight, in fully connected"
-        " layers and with residual blocks (dashed). (b) shows the largest σ² of a layer, divided by"
-        " the sum of all, where the bound of Eq. (14) is not trivial; purple rows are convolutions,"
-        " green ones residual blocks. Networks separate their data. How far adjacent layers are"
-        " aligned is a claim of the figure.",
+        " flow, in fully connected layers (solid) and with residual blocks (dashed). On its axis"
+        " of log(log t), powers of log t are straight lines. (b) shows the largest σ² of a"
+        " layer, divided by the sum of all, where the bound of Eq. (14) is not trivial. Purple"
+        " rows are convolutions, green ones are residual blocks. All networks separate their"
+        " data. A claim of the figure is about the alignment of adjacent layers.",
         shows={
             "architecture": ["linear", "relu_then_linear", "conv", "conv_free", "residual_free"],
             "data": ["gaussian", "digits"],

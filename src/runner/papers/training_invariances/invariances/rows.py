@@ -37,9 +37,9 @@ class Drift(At, Row):
     item: int = column("item of Theorem 1; 0: none for this place")
     linear: bool = column("whether the neurons are linear")
     pair: str = column(
-        "entries of D: diagonal; active: pairs always on; mixed: other pairs of one pattern;"
-        " full. layer: Lemma 3, of layers and cuts; less an edge: of cuts without their largest"
-        " weight"
+        "what drifts: entries of D (diagonal, full, or those of neuron pairs: active: always on;"
+        " mixed: with one activation pattern), or of Lemma 3: layer (norms of layers and cuts), less"
+        " an edge (cuts without their largest weight)"
     )
     promised: bool = column("whether these entries are constant by the paper")
     entries: int = column("number of these entries of D")

@@ -45,7 +45,7 @@ class LowRankTraining(TrainingConfig):
     )
     samples: int = parameter("n: number of training images of each network", 250, minimum=2)
     loss_function: str = parameter(
-        "loss; with two classes a loss of the margin y f(x), with more classes cross_entropy",
+        "loss; a function of the margin y f(x) with two classes, cross_entropy with more classes",
         "logistic",
         choices=(*OF_TWO, "cross_entropy"),
     )

@@ -291,11 +291,12 @@ FIGURES = [
         whose="our experiment",
         findings=[Finding(say_gain_one, holds=["band"])],
         marks="lines and marks: medians, bars: range",
-        caption="(a) shows the largest σ² of the last inner layer, divided by the sum of all σ², by"
-        " epoch for four gains; σ are the singular values. (b) shows this ratio for other networks"
-        " and losses, with bars from the smallest to the largest network; for ten classes it is the"
-        " sum of the nine largest σ². Diverged networks are excluded. The figure's claim compares"
-        " the sum of all other σ² with bounds that are known before training.",
+        caption="(a) shows the largest squared singular value σ² of the last inner layer, divided"
+        " by the sum of all σ², by epoch for weights of several initial sizes (gain: initial size"
+        " divided by the usual one). (b) shows this ratio for other networks and losses, with"
+        " bars from the smallest to the largest network; for ten classes it is the sum of the"
+        " nine largest σ². Diverged networks are excluded. The figure's claim compares the sum of"
+        " all other σ² with bounds that are known before training.",
         shows={"data": ["digits", "fashion_mnist"]},
         selects=of_one_dataset,
     ),

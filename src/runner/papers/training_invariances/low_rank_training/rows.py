@@ -78,6 +78,6 @@ class SingularValue(Network, Row):
     table: ClassVar[str] = "spectrum"
     keys: ClassVar[tuple[str, ...]] = (*AT, "layer", "index")
 
-    layer: int = column("of the tail, counted from the input, from 1")
-    index: int = column("from 1, the largest")
-    singular_value: float = column("the index-th largest of W_l")
+    layer: int = column("index of the layer among the last three, from 1")
+    index: int = column("index of the singular value, from 1 (the largest)")
+    singular_value: float = column("singular value of W_l")

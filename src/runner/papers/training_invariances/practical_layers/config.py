@@ -18,7 +18,7 @@ class PracticalLayers(StudyConfig):
 
     networks: list[str] = parameter("networks to train", list(NETWORKS), choices=NETWORKS)
     width: int = parameter("number of channels or neurons of each layer", 6, minimum=2)
-    samples: int = parameter("n: number of digits", 128, minimum=2, maximum=1536)
+    samples: int = parameter("n: number of training images (digits)", 128, minimum=2, maximum=1536)
     batch_size: int = parameter("number of digits in a minibatch", 16, minimum=2)
     optimizer: str = parameter(
         "optimizer of torch that trains the networks",

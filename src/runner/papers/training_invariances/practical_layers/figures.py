@@ -107,12 +107,13 @@ FIGURES = [
         whose="our experiment",
         marks="left: networks; right: medians, bars: range",
         findings=[Finding(say_practice, holds=["practice-conserved", "practice-first-order"])],
-        caption="Left are exact rates of change under gradient flow, divided by the largest"
-        " possible rate. Right is the drift's exponent between the two smallest learning rates; we"
-        f" count exponents above {MIDDLE} as conserved. It is drawn where it no longer changes:"
-        f" between the next two learning rates it differs by less than {SAME_ORDER}. Otherwise the"
-        " mark is left, at *changing*. Blue quantities are conserved, orange ones controls. D"
-        " compares outgoing and incoming weights of neurons. With weight decay λ, D exp(2λT) is"
-        " compared (T: time).",
+        caption="The left panel shows the exact rate of change under gradient flow, divided by the"
+        " largest possible rate. The right panel shows the exponent of the drift in the learning"
+        " rate, from the two smallest learning rates; above"
+        f" {MIDDLE} we count the quantity as conserved. If the exponent differs from that of the"
+        f" next two learning rates by {SAME_ORDER} or more, the mark is at the left end,"
+        " *changing*. Blue quantities are conserved, orange ones are controls. D compares the"
+        " outgoing and incoming weights of neurons. With weight decay λ, we compare D exp(2λT)"
+        " (T: time).",
     ),
 ]

@@ -23,7 +23,7 @@ class InvariantDrift(Row):
     learning_rate: float
     loss: float = column("training loss after training, in nats")
     quantity: str = column("D: a sum of Gram matrices of rows or columns of parameters")
-    part: str = column("of D: diagonal, heads (of attention: pairs of the same head), all")
+    part: str = column("part of D: diagonal, heads (attention: pairs of the same head) or all")
     rate: float = column("exact rate of change of this part, relative to the largest possible rate")
     initial: float = column("norm of this part before training")
     drift: float = column(

@@ -76,10 +76,10 @@ FIGURES = [
         whose="our experiment",
         marks="dots: networks, lines: medians",
         findings=[Finding(say_others, holds=["untrained-rank-falls", "training-raises-rank"])],
-        caption="(a) shows the largest squared singular value of a layer, divided by the sum of"
-        " all: two convolutions and three fully connected ReLU layers that learn ten classes. (b)"
-        " shows the effective rank exp(−Σ p log p) of the activations; p are their squared singular"
-        " values, divided by the sum. The networks are fully connected ReLU networks that learn ten"
-        " classes with the squared loss.",
+        caption="(a) shows the largest squared singular value of each layer, divided by the sum"
+        " of all, in networks of two convolutions and three fully connected ReLU layers that"
+        " learn ten classes. (b) shows the effective rank exp(−Σ p log p) of the activations of"
+        " fully connected ReLU networks that learn ten classes with the squared loss; p are the"
+        " squared singular values, divided by their sum.",
     ),
 ]

@@ -15,7 +15,7 @@ class FullyConnectedLayer(Row):
 
     replicate: int
     layer: int = column("1 for the first fully connected layer, 3 for the output layer")
-    trained: bool = column("false: at initialization")
+    trained: bool = column("whether the network is trained (false: at initialization)")
     ratio: float = column("‖W‖₂² / ‖W‖²: the largest squared singular value / the sum of all")
     accuracy: float = column("fraction of the training images with the right class")
 
@@ -29,7 +29,7 @@ class LastFeatures(Row):
 
     replicate: int
     depth: int = column("number of layers of the network, with the output layer")
-    trained: bool = column("false: at initialization")
+    trained: bool = column("whether the network is trained (false: at initialization)")
     effective_rank: float = column(
         "exp(−Σ p log p); p: squared singular values of the activations (n, width) / their sum"
     )

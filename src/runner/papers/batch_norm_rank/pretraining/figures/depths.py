@@ -135,11 +135,11 @@ def _with_numbers(ends: Sequence[End], tables: Tables, column: str, with_mean: b
 def caption_by_depth(tables: Tables) -> str:
     """Return the caption of figures 4, 11 and 12: panels, lines, bands, learning rates."""
     return (
-        "Each row shows a measure by epoch, the first panel for the deepest networks. Lines are"
-        " medians, the band is the range. The numbers are medians of the networks: at the last"
-        " epoch (end), and of the mean over the epochs, which strokes in (a) show. The first epochs"
-        " may be outside the panels. Ranks before training and differences between networks of"
-        " equal random draws are in the figure's tables."
+        "Each row shows one measure by epoch, with the deepest networks in the first panel. Lines"
+        " are medians, the band is the range. The written numbers are medians over the networks: of"
+        " the measure at the last epoch (end), and of its mean over all epochs, which is a stroke"
+        " in (a). The first epochs may be outside the panels. The figure's tables have the ranks"
+        " before training, and the differences between networks of equal random draws."
         f" Learning rate: {say_rates(tables)}."
     )
 

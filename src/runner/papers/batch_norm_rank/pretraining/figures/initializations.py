@@ -211,8 +211,8 @@ FIGURES = [
         marks="lines: medians, bands: range",
         caption="(a) shows the training accuracy and (b) the mean r by epoch. The mean r is the"
         " harmonic mean, over seven layers, of a lower bound r of the rank. Lines are"
-        " medians, bands the range. Steps are pre-training steps on each layer; networks"
-        " with 75 steps take 5 more steps first.",
+        " medians, bands the range. Names give the pre-training steps on each layer;"
+        " networks with 75 steps take 5 more steps first.",
         shows={"method": ["vanilla", "pretrained", "batch_norm", "batch_norm_asymmetric"]},
     ),
     Drawing(
@@ -226,11 +226,12 @@ FIGURES = [
         ],
         marks="large marks: medians, dots: networks",
         caption="Each row is an initialization. The mark is the median of the final training"
-        " accuracy, dots are networks. The columns have the medians of this accuracy, and before"
-        " training of r and of the last hidden layer's rank; r is a lower bound of this rank."
-        " Hollow: random or orthogonalized weights. Pre-trained: 5 and 75 steps as in the authors'"
-        " code, as Section 4 describes, and by rotations. Random networks of pre-trained size have"
-        " the size of the pre-trained ones in each layer. Diverged networks have chance level.",
+        " accuracy, dots are networks. The columns have the medians of this accuracy, of r before"
+        " training, and of the rank of the last hidden layer before training; r is a lower bound"
+        " of this rank. Networks with hollow marks have random or orthogonalized weights."
+        " Networks are pre-trained by 5 or 75 steps as in the authors' code, as Section 4"
+        " describes, or by rotations. Random networks of pre-trained size have the size of the"
+        " pre-trained ones in each layer. Diverged networks count as chance level.",
         shows={"method": [*NAMES_OF]},
     ),
 ]

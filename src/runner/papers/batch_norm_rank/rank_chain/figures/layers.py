@@ -350,10 +350,10 @@ FIGURES = [
         findings=[Finding(say_expansion, holds=["expansion", "remainder"])],
         marks="points in b: root mean squares",
         caption="(a) shows the measured against the predicted change at the smallest residual"
-        " weight γ; dots are matrices with Gaussian or uniform weights. (b) shows the root mean"
-        " square error of the prediction, divided by (γd)² and minus its value at the smallest γ"
-        " (not drawn), against γ. Dotted: slopes 1 and 2. Wider networks are darker, white"
-        " markers have uniform weights.",
+        " weight γ; dots are matrices with Gaussian or uniform weights. (b) shows against γ the"
+        " root mean square error of the prediction, divided by (γd)², after its value at the"
+        " smallest γ is subtracted. The dotted lines have slopes 1 and 2. Wider networks are"
+        " darker, and white markers have uniform weights.",
         shows={"law": ["gaussian", "uniform"]},
     ),
     Drawing(

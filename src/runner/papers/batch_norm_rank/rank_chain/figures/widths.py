@@ -425,8 +425,8 @@ FIGURES = [
             "(a) shows the mean soft rank and the bound of Theorem 14 against the width d. (b)"
             " shows the soft rank divided by the soft rank of Gaussian weights without skip"
             " connections. Means are over {layers}; bands are ± two standard errors. Dark networks"
-            " have no skip connections, light networks the small residual weights γ of Lemma 5:"
-            " means of 1/(8d) and 1/(16d)."
+            " have no skip connections. Light networks have the small residual weights of Lemma"
+            " 5, and are means over γ = 1/(8d) and 1/(16d)."
         ),
         shows={"law": choices.LAWS.only("gaussian", "uniform", "rademacher")},
     ),
@@ -445,7 +445,8 @@ FIGURES = [
         caption="(a) shows the soft rank without skip connections, divided by the bound of"
         " Theorem 14, for three thresholds τ. (b) shows the rank's lower bound r for weights of"
         " mean zero and for positive weights. (c) shows the ratio of the two largest singular"
-        " values by depth, without batch norm (below 0.00001: at ≈ 0). γ is the residual weight.",
+        " values by depth, without batch norm; ratios below 0.00001 are at ≈ 0. γ is the residual"
+        " weight.",
         shows={"law": ["gaussian", "asymmetric"]},
     ),
     Drawing(
@@ -471,10 +472,10 @@ FIGURES = [
         ],
         marks="points: means over the layers",
         caption=over_layers(
-            "(a) shows α (figure 8), (b) the mean of ‖M‖² (figure 9),"
-            " against the width d. The dashed line is d√d, the dotted line in (b) Lemma 13's"
-            " bound at γ = 1. Points are means over {layers}; standard errors are smaller than the"
-            " markers. γ is the residual weight (circles: 1, diamonds: 0.1)."
+            "(a) shows α (figure 8), (b) the mean of ‖M‖² (figure 9), against the width d. The"
+            " dashed line is d√d, and the dotted line in (b) is the bound of Lemma 13 at γ = 1."
+            " Points are means over {layers}; standard errors are smaller than the markers. γ is"
+            " the residual weight (circles: 1, diamonds: 0.1)."
         ),
     ),
 ]

@@ -114,7 +114,7 @@ WITH_NAN = np.where(np.arange(30).reshape(6, 5) == 7, np.nan, IMAGES)
     ("arrays", "said"),
     [
         ({"images": IMAGES[:0], "labels": LABELS[:0]}, "images is empty"),
-        ({"images": IMAGES + 1j}, "images are complex128: numbers"),
+        ({"images": IMAGES + 1j}, "array images has the type complex128: store real numbers"),
         ({"images": IMAGES.astype(str)}, "store real numbers, as in images.astype"),
         ({"labels": LABELS.astype(object)}, r"cannot be read as npz .*labels\.astype\(str\)"),
         ({"images": IMAGES.astype(object)}, r"as npz .*save images\.astype\(float\)"),

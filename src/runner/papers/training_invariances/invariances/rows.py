@@ -38,8 +38,8 @@ class Drift(At, Row):
     linear: bool = column("whether the neurons are linear")
     pair: str = column(
         "what drifts: entries of D (diagonal, full, or those of neuron pairs: active: always on;"
-        " mixed: with one activation pattern), or of Lemma 3: layer (norms of layers and cuts), less"
-        " an edge (cuts without their largest weight)"
+        " mixed: with one activation pattern), or of Lemma 3: layer (norms of layers and cuts),"
+        " less an edge (cuts without their largest weight)"
     )
     promised: bool = column("whether these entries are constant by the paper")
     entries: int = column("number of these entries of D")

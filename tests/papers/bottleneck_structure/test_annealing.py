@@ -8,7 +8,12 @@ import pytest
 from in_memory import context, judged, tables_of, verdicts
 
 from runner.papers.bottleneck_structure.annealing.config import Annealing
-from runner.papers.bottleneck_structure.annealing.figures import arm, draw_annealing, say_depths
+from runner.papers.bottleneck_structure.annealing.figures import (
+    arm,
+    draw_annealing,
+    say_depths,
+    say_loss,
+)
 from runner.papers.bottleneck_structure.annealing.study import run
 from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
 from runner.papers.bottleneck_structure.bottleneck.study import run as run_bottleneck
@@ -98,3 +103,21 @@ def test_the_headline_counts_the_deepest_networks_and_four_looks_differ_without_
     )
     assert draw_annealing(tables)[1]["fits"].sum() == 8 * 14 - 1
     assert len({(arm(key).look.marker, arm(key).look.hollow) for key in ARMS}) == 4
+
+
+def test_the_headline_compares_losses_of_equal_weights_where_both_fit():
+    losses = {"annealed": 0.03, "constant": 0.036}
+    tables = networks(dict(zip(ARMS, (5, 5, 4, 2), strict=True)), losses)
+    rows = tables["metrics"]
+    deep = (rows["recipe"] == "constant") & (rows["gain"] == 1.2) & (rows["depth"] == 18)
+    rows.loc[deep, "loss"] *= 1.25
+    rows.loc[rows["gain"] == 1.0, "loss"] *= 7
+    assert say_loss(tables) == (
+        "From equal weights of gain 1.2, training with λ throughout ends 20 to 50 % above annealed"
+        " training's loss"
+    )
+    picture, _ = draw_annealing(tables)
+    words = {text.get_text() for text in picture.axes[1].texts}
+    assert {"+20\u00a0%", "+50\u00a0%"} <= words
+    with pytest.raises(NoRows):
+        say_loss(networks({ARMS[0]: 5, ARMS[1]: 5}, losses))

@@ -118,6 +118,6 @@ def test_the_headline_compares_losses_of_equal_weights_where_both_fit():
     )
     picture, _ = draw_annealing(tables)
     words = {text.get_text() for text in picture.axes[1].texts}
-    assert {"+20\u00a0%", "+50\u00a0%"} <= words
+    assert {"20\u00a0%", "50\u00a0%"} <= words
     with pytest.raises(NoRows):
         say_loss(networks({ARMS[0]: 5, ARMS[1]: 5}, losses))

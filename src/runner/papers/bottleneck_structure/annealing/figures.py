@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from runner.papers.bottleneck_structure.annealing.tables import fitting
 from runner.results.curves import curves
 from runner.results.drawing import Drawing, Finding, or_empty
-from runner.results.looks import DASHED, GREY, SMALL, Look, Name
+from runner.results.looks import DASHED, GREY, Look, Name
 from runner.results.rows import NoRows, Tables, nonempty, select
 from runner.results.style import name_ends, panel, sheet, ticks
 
@@ -22,6 +22,10 @@ ARM = ["recipe", "gain"]
 
 LARGE = 1.2
 """Gain of annealed training in figure `bottleneck-recipes`. Smaller gains have hollow marks."""
+
+
+HEIGHTS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2)
+"""Values at which the logarithmic axes have ticks."""
 
 
 def arm(values: tuple[str, float]) -> Name:
@@ -88,9 +92,10 @@ def _number_losses(axes: Axes, metrics: pd.DataFrame) -> None:
         above = loss_above(metrics)
         rows = select(metrics, recipe="constant", gain=LARGE)
         for depth in {above.idxmin(), above.idxmax()}:
-            spot: dict[str, Any] = {"textcoords": "offset points", "xytext": (0, 15), "size": SMALL}
+            aside = 12 if depth < rows["depth"].median() else -12  # away from the axes' ends
+            spot: dict[str, Any] = {"textcoords": "offset points", "xytext": (aside, 15)}
             height = rows.loc[rows["depth"] == depth, "loss"].median()
-            words = f"{above[depth]:+.0f}\u00a0%".replace("-", "−")
+            words = f"{above[depth]:.0f}\u00a0%".replace("-", "−")
             arm(("constant", LARGE)).look.name(axes, depth, height, words, **spot)
 
 
@@ -103,31 +108,33 @@ def _number_deepest(axes: Axes, counts: pd.Series, depth: int) -> None:
 
 
 def draw_annealing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw by depth the number of networks that fit (a), and the loss (b).
+    """Draw by depth how many networks fit (a), the loss (b), and the error on new points (c).
 
     Returns the picture, and the table `metrics` with the column `fits`.
     """
     metrics = fitting(tables["metrics"])
-    counts = counted(tables["metrics"])
-    picture, ((left, right),) = sheet(gap=1.7, right=1.3, top=0.5)
+    counts = counted(metrics)
+    picture, ((a, b, c),) = sheet(1, 3, gap=0.75, right=1.25, top=0.5, height=3.9)
     depths, most = sorted(metrics["depth"].unique()), metrics["replicate"].nunique()
-    for axes in (left, right):
-        room = max(0.7, 0.06 * (depths[-1] - depths[0]))
+    for axes in (a, b, c):
+        room = max(0.7, 0.08 * (depths[-1] - depths[0]))
         axes.set_xlim(depths[0] - room, depths[-1] + room)
         ticks(axes.xaxis, depths)
-    left.set_ylim(-0.12 * most, 1.12 * most)
-    left.yaxis.get_major_locator().set_params(integer=True)
-    with or_empty(left, right):
-        name_ends(left, curves(left, counts.reset_index(), "depth", "fits", ARM, arm))
-        _number_deepest(left, counts, depths[-1])
-        right.set_yscale("log")
-        ends = curves(right, metrics, "depth", "loss", ARM, arm, replicates="dots")
-        right.set_ylim(0.8 * metrics["loss"].min(), 1.3 * metrics["loss"].max())
-        ticks(right.yaxis, [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1])
-        name_ends(right, ends)
-        _number_losses(right, metrics)
-    panel(left, "a", f"networks that fit, of {most}", "depth L")
-    panel(right, "b", "loss: training error + λ ‖θ‖²", "depth L")
+    a.set_ylim(-0.12 * most, 1.12 * most)
+    a.yaxis.get_major_locator().set_params(integer=True)
+    with or_empty(a, b, c):
+        curves(a, counts.reset_index(), "depth", "fits", ARM, arm)
+        _number_deepest(a, counts, depths[-1])
+        for axes, column in ((b, "loss"), (c, "test_cost")):
+            axes.set_yscale("log")
+            ends = curves(axes, metrics, "depth", column, ARM, arm, replicates="dots")
+            axes.set_ylim(0.75 * metrics[column].min(), 1.5 * metrics[column].max())
+            ticks(axes.yaxis, HEIGHTS, [f"{height:g}" for height in HEIGHTS])
+        name_ends(c, ends)
+        _number_losses(b, metrics)
+    panel(a, "a", f"fits, of {most}", "depth L")
+    panel(b, "b", "loss", "depth L")
+    panel(c, "c", "error on new points", "depth L")
     return picture, metrics
 
 
@@ -138,7 +145,7 @@ FIGURES = [
         "bottleneck-annealing",
         draw_annealing,
         whose="ours",
-        marks="lines: counts (a) and medians (b), dots: tasks",
+        marks="lines: counts (a), medians (b, c), dots: tasks",
         findings=[
             Finding(say_depths, holds=["annealing-fits-deeper"]),
             Finding(say_loss, holds=["annealing-lowers-loss"]),
@@ -146,8 +153,9 @@ FIGURES = [
         caption="Networks learn figure 1's task with annealed weight decay (none for 200 steps, up"
         " to 5 λ, λ from 60 %) or with λ from the first step, from the same initial weights"
         " N(0, gain²/fan-in) and with the same learning rate. (a) shows how many fit (training"
-        " error below 0.1), (b) the loss; a network that is zero has loss 1. Percentages compare λ"
-        " throughout with annealed training, gain 1.2, where both fit.",
+        " error below 0.1), (b) the loss, and (c) the error on new points. A network that is zero"
+        " has loss 1. Percentages compare λ throughout with annealed training, gain 1.2, where both"
+        " fit.",
     ),
 ]
 

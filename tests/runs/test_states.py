@@ -68,7 +68,8 @@ STATES = [
     ("config.yaml", {"study": None}, "cannot be read (KeyError)"),
     ("config.yaml", {"version": None}, "cannot be read (KeyError)"),
     ("config.yaml", {"version": 7}, "version 7 of bn_only; the program has version 3"),
-    ("config.yaml", {"momentum": 0.9}, "bn_only has no parameter momentum any more"),
+    ("config.yaml", {"momentum": 0.9, "seed": 9}, "bn_only has no parameter momentum any more"),
+    ("config.yaml", {"momentum": 0.9}, None),  # a field that went; the hash says it had its default
     ("config.yaml", {"target_width": 0}, "target_width=0 must be at least 1"),
     ("config.yaml", {"target_width": "two"}, "wrong type"),
     ("config.yaml", {"normalization": None, "schedule": None}, None),  # fields that came later

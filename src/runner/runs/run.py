@@ -29,7 +29,16 @@ from runner.core.studies import StudyConfig, TrainingConfig
 from runner.core.user_functions import place_of
 from runner.runs import files
 from runner.runs.files import write_atomically
-from runner.runs.folder_names import MARK, NAME, UNNAMED, folder_name, old_of, readable, with_hash
+from runner.runs.folder_names import (
+    BEFORE,
+    MARK,
+    NAME,
+    UNNAMED,
+    folder_name,
+    old_of,
+    readable,
+    with_hash,
+)
 from runner.runs.provenance import code_of
 from runner.runs.tables import read_table, sha256_of
 
@@ -278,9 +287,10 @@ class UnknownName(InputError):
 def read_config(folder: Path) -> StudyConfig:
     """Return the parameters in a run's `config.yaml`.
 
-    A parameter that the file lacks, because it was added to the study later, has its default.
-    Raises InputError if the file is damaged, names a parameter that no longer exists, or is of
-    another version of the study. Raises UnknownName if it has an unknown name of the user.
+    A parameter that the file lacks, because it was added to the study later, has its default. One
+    that no longer exists is ignored if it had its default, so that the folder's hash is that of
+    the others. Raises InputError if the file is damaged, has another value of such a parameter, or
+    is of another version of the study. Raises UnknownName if it has an unknown name of the user.
     """
     path = folder / "config.yaml"
     values = read_values(path)
@@ -299,18 +309,22 @@ def read_config(folder: Path) -> StudyConfig:
             " in which the same parameters give other numbers"
         )
     known = {field.name for field in dataclasses.fields(config_class)}
-    if unknown := sorted(str(name) for name in set(values) - known):
-        raise InputError(f"{path}: {study} has no parameter {', '.join(unknown)} any more")
+    gone = sorted(str(name) for name in set(values) - known)
+    unknown = InputError(f"{path}: {study} has no parameter {', '.join(gone)} any more")
     try:
-        config = config_class(**values)
+        config = config_class(**{name: values[name] for name in values if name in known})
         run_name(config)
     except InputError as error:
+        if gone:
+            raise unknown from error
         if " is unknown: " not in str(error):
             raise InputError(f"{path}: {error}") from error
         hint = "a name of your own needs --config-dir FOLDER"
         raise UnknownName(f"{path}: {error}; {hint}") from error
     except Exception as error:  # the checks of a study may raise anything
         raise InputError(f"{path}: a value is of the wrong type ({error})") from error
+    if gone and not is_named_for(folder.with_name(folder.name.removesuffix(BEFORE)), config):
+        raise unknown
     return config
 
 

@@ -9,13 +9,16 @@ import re
 import pytest
 import statements
 import tables_of_paper_c
+import tables_of_paper_d
 import yaml
 from repository import REPOSITORY
 from written_numbers import NUMBER, rounds_to
 
-JOINED = {"paper-c.md": tables_of_paper_c.TABLES}
+JOINED = {"paper-c.md": tables_of_paper_c.TABLES, "paper-d.md": tables_of_paper_d.TABLES}
 
-NO_NUMBERS = {"paper-c.md": {"layer", "place"}}
+STATEMENTS = {"C": tables_of_paper_c.STATEMENTS, "D": tables_of_paper_d.STATEMENTS}
+
+NO_NUMBERS = {"paper-c.md": {"layer", "place"}, "paper-d.md": {"place"}}
 """Tables without measured numbers: layers and their invariants, errors in the paper."""
 
 TABLE = re.compile(r"(?m)^\| .*\|\n\|[ :|-]+\|\n(?:\|.*\|\n)+")
@@ -65,11 +68,13 @@ def test_the_numbers_of_a_table_are_those_of_the_stored_tables(page, heading):
         assert not wrong, (row[0], wrong)
 
 
-@pytest.mark.parametrize("start", tables_of_paper_c.STATEMENTS)
-def test_a_statement_that_is_measured_and_not_judged_has_the_stored_numbers(start):
-    listed = yaml.safe_load(statements.OTHERS.read_text())["C"]
+@pytest.mark.parametrize(
+    ("paper", "start"), [(paper, start) for paper, of in STATEMENTS.items() for start in of]
+)
+def test_a_statement_that_is_measured_and_not_judged_has_the_stored_numbers(paper, start):
+    listed = yaml.safe_load(statements.OTHERS.read_text())[paper]
     (row,) = [each for each in listed if each["statement"].startswith(start)]
-    written, stored = numbers(["", row["numbers"]]), tables_of_paper_c.STATEMENTS[start]()
+    written, stored = numbers(["", row["numbers"]]), STATEMENTS[paper][start]()
     assert len(written) == len(stored) and all(map(rounds_to, stored, written)), stored
 
 

@@ -155,6 +155,10 @@ def test_rounding_errors_and_numbers_beside_their_bound_are_said_to_be():
     found = replace(found, compared="below 0.01")
     assert in_words(found) == "x: 0 (up to rounding errors; bound: below 0.01; 8 networks)"
     assert in_words(replace(found, high=1e-9)).startswith("x: 0 (0 to 1e-9; bound")
+    far = Evidence(10.6, 7.07, 1.22e13, 8, 1.0, 1.0, 1.0, quantity="A is {} B", of="networks")
+    assert in_words(far) == "A is 10.6 times B (7.07 to 1.22e13; 8 networks)"
+    far = replace(far, estimate=3.4, low=2.8, high=43.5, bound=0.0, is_log2=True)
+    assert in_words(far) == "A is 10.6 times B (6.96 to 1.24e13; 8 networks)"
     near = Evidence(0.89964, 0.899, 0.90004, 8, 1.0, 1.0, 0.9, quantity="x", of="networks")
     near = replace(near, compared="below 0.9")
     assert in_words(near) == "x: 0.8996 (0.899 to 0.90004; bound: below 0.9; 8 networks)"

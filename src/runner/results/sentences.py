@@ -17,8 +17,10 @@ from runner.results.evidence import Always, Evidence, Verdict, number, short
 from runner.results.quantities import Quantity, Rule
 
 ROUNDING = 1e-12
-"""A number below this fraction of the largest one, or of the bound, is printed as 0: it is a
-rounding error."""
+"""A number below this fraction of the largest one and of the bound is printed as 0.
+
+It is a rounding error. But a ratio of 10 is none, even beside a ratio of 1e13.
+"""
 
 TIMES = {"above 1": "larger than", "below 1": "smaller than"}
 """How a bound on a ratio is said in a sentence; others are `more than 2 times`."""
@@ -210,7 +212,9 @@ def in_words(evidence: Evidence, case: str = "") -> str:
     three = np.array([evidence.estimate, evidence.low, evidence.high])
     three = np.exp2(three) if evidence.is_log2 else three
     largest = np.abs(three[np.isfinite(three)]).max()
-    middle, low, high = np.where(np.abs(three) <= ROUNDING * largest, 0.0, three)
+    bound_size = abs(np.exp2(evidence.bound) if evidence.is_log2 else evidence.bound) or np.inf
+    tiny = ROUNDING * np.fmin(largest, bound_size)  # without a bound: nan, which fmin ignores
+    middle, low, high = np.where(np.abs(three) <= tiny, 0.0, three)
     bounds = set(re.findall(NUMBER, evidence.compared))
     limits = " to ".join(_beside(bounds, limit) for limit in (low, high))
     limits = limits if np.isfinite([low, high]).any() else ""

@@ -61,7 +61,7 @@ def test_a_loss_that_falls_or_rises_with_the_width_is_not_constant(narrow):
     constant = judged("fig4", {"metrics": metrics}).loc["sgd-constant-loss"]
     assert constant["verdict"] == "fails" and constant["estimate"] == pytest.approx(narrow / 2)
     assert constant["note"].endswith(
-        f"no network has an error below {min(narrow, 2) / VARIANCE:.2g}"
+        f"the smallest error of a network is {min(narrow, 2) / VARIANCE:.3g}"
     )
     two = metrics.query("width != 500 or target_width != @D")
     assert verdicts("fig4", {"metrics": two})["sgd-constant-loss"] == "fails"

@@ -28,7 +28,7 @@ CLAIMS = {
             "paper A, Theorem 1; Appendix E, figure 4 left",
             [q.error_over_rounding(s, SQUARE).given(FULL_RANK).always("<=", 1) for s in BOTH],
             needs={"target_width": 2},
-            note="rounding: the mean squared distance from the source is at most"
+            note="rounding: the largest mean squared distance from the source is"
             " {source_mse.max:.2g}",
         ),
         Claim(
@@ -54,7 +54,7 @@ CLAIMS = {
             RIGHT,
             q.narrow_over_wide(t.SGD).within(0.5, 1),
             note="the median error is {narrow.median:.3g} at the smallest width and"
-            " {wide.median:.3g} at the largest; no network has an error below {least.min:.2g}",
+            " {wide.median:.3g} at the largest; the smallest error of a network is {least.min:.3g}",
         ),
         Claim(
             "constructions-win-wide",

@@ -13,7 +13,7 @@ CLAIMS = {
             " constructed by Theorem 1 equals its target",
             "paper A, Proposition 1 and Theorem 1",
             q.error_over_rounding().always("<=", 1),
-            note="rounding: the relative error is at most {relative_error.max:.2g}",
+            note="rounding: the largest relative error is {relative_error.max:.2g}",
         ),
         Claim(
             "batch-norm-with-biases-exact",
@@ -21,7 +21,7 @@ CLAIMS = {
             " network constructed by Theorem 1 equals its target",
             "paper A, Eq. (3), Proposition 1 and Theorem 1",
             q.error_over_rounding("batch_norm with biases").always("<=", 1),
-            note="rounding: the relative error is at most {relative_error.max:.2g}",
+            note="rounding: the largest relative error is {relative_error.max:.2g}",
         ),
         ours(
             "layer-norm-cannot",

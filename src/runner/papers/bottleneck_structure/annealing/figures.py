@@ -92,8 +92,8 @@ def _number_losses(axes: Axes, metrics: pd.DataFrame) -> None:
         above = loss_above(metrics)
         rows = select(metrics, recipe="constant", gain=LARGE)
         for depth in {above.idxmin(), above.idxmax()}:
-            aside = 12 if depth < rows["depth"].median() else -12  # away from the axes' ends
-            spot: dict[str, Any] = {"textcoords": "offset points", "xytext": (aside, 15)}
+            aside = 7 if depth < rows["depth"].median() else -5  # away from the axes' ends
+            spot: dict[str, Any] = {"textcoords": "offset points", "xytext": (aside, 16)}
             height = rows.loc[rows["depth"] == depth, "loss"].median()
             words = f"{above[depth]:.0f}\u00a0%".replace("-", "−")
             arm(("constant", LARGE)).look.name(axes, depth, height, words, **spot)

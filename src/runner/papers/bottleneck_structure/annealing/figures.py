@@ -150,8 +150,8 @@ FIGURES = [
             Finding(say_depths, holds=["annealing-fits-deeper"]),
             Finding(say_loss, holds=["annealing-lowers-loss"]),
         ],
-        caption="Networks learn figure 1's task with annealed weight decay (none for 200 steps, up"
-        " to 5 λ, λ from 60\u00a0%) or with λ from the first step, from the same initial weights"
+        caption="Networks learn figure 1's task with annealed weight decay (none for 200 steps,"
+        " then up to 5 λ, at last λ) or with λ from the first step, from the same initial weights"
         " N(0, gain²/fan-in) and with the same learning rate. (a) shows how many fit (training"
         " error below 0.1), (b) the loss, and (c) the error on new points. A network that is zero"
         " has loss 1. Percentages compare λ throughout with annealed training, gain 1.2, where both"

@@ -14,6 +14,7 @@ from in_memory import judged, kept_tables
 from runner.papers.bottleneck_structure.bottleneck import quantities as figure_1
 from runner.papers.bottleneck_structure.bottleneck import tables
 from runner.papers.bottleneck_structure.bottleneck.figures import losses_above
+from runner.papers.bottleneck_structure.fits import FITTED
 from runner.papers.bottleneck_structure.rank_one.tables import counted
 from runner.papers.bottleneck_structure.stability import quantities as stability
 from runner.papers.bottleneck_structure.stability.figures import FEWEST
@@ -126,6 +127,22 @@ def losses() -> Rows:
     by = rows.groupby(["recipe", "depth"])[["above", "parameter_norm"]].median()
     alive = by.loc[by["parameter_norm"] > tables.ZERO, "above"]
     return [[*alive[recipe]] for recipe in TRAINED]
+
+
+def annealing() -> Rows:
+    """Return counts and medians of the deepest networks of figure bottleneck-annealing."""
+    metrics = kept_tables("bottleneck-annealing")["metrics"]
+    deep = select(metrics, depth=26)
+    arms = [
+        select(deep, recipe=recipe, gain=gain)
+        for recipe in ("constant", "annealed")
+        for gain in (1.0, 1.2)
+    ]
+    return [
+        [(arm["parameter_norm"] < tables.ZERO).sum() for arm in arms],
+        *([(arm["train_cost"] < bound).sum() for arm in arms] for bound in (FITTED, tables.STRICT)),
+        *([arm[column].median() for arm in arms] for column in ("test_cost", "rank")),
+    ]
 
 
 def edge() -> Rows:
@@ -265,6 +282,7 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "‖θ‖² added by a layer / rank": norms,
     "fraction near 1": singular_values,
     "loss above the best solution found": losses,
+    "networks of depth 26 (8 tasks)": annealing,
     "c = 0.1: rate × largest curvature (edge: 2; medians of 8 tasks)": edge,
     "Tr Θ after / before gradient descent (medians of the networks that fit, of 8)": falls,
     "from random weights, c = 0.2 (medians of 8 tasks)": from_random_weights,

@@ -197,7 +197,7 @@ def figure(name: str, **keys: Any) -> "Figure":
 
 @dataclass(frozen=True, repr=False)
 class Figure(results.Figure):
-    """A figure at a scale, whose runs can be computed.
+    """A figure at one scale, with methods that compute its runs, draw it and judge its claims.
 
     A notebook shows its picture. If runs are missing, it shows the picture of the reference, if
     there is one.

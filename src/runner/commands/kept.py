@@ -72,7 +72,7 @@ class KeptFigure(Figure):
         return read_text(self.folder / "caption.txt")
 
     def header(self, tables: Tables | None = None, judged: pd.DataFrame | None = None) -> Header:
-        """Return the two lines above the picture.
+        """Return the two lines above the picture: what it shows, and what was found.
 
         judged: the judged claims; None: the stored claims.
         """

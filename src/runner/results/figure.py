@@ -154,7 +154,7 @@ class Figure:
         return judged.replace({"verdict": too_small})
 
     def header(self, tables: Tables | None = None, judged: pd.DataFrame | None = None) -> Header:
-        """Return the two lines above the picture.
+        """Return the two lines above the picture: what it shows, and what was found.
 
         judged: the result of `judge` for these tables; None: judge now.
         """
@@ -185,7 +185,7 @@ class Figure:
         where: str = "",
         header: bool = True,
     ) -> MplFigure:
-        """Return the picture, for example for a paper. Its method `savefig` saves it in its style.
+        """Return the picture. Call `savefig` on it to save it in the chosen style.
 
         - style: `screen`, `paper`, or the path of a style file; by default the figure's style.
         - size: `column`, `page`, or inches: `"3.3x4"`, or `"3.3"` for a width.

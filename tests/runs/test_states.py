@@ -82,7 +82,7 @@ STATES = [
     ("config.yaml", {"version": [2]}, "version [2]"),
     ("config.yaml", {"methods": {"sgd": 1}}, "config.yaml"),
     ("config.yaml", {"seed": [1, 2]}, "config.yaml"),
-    ("config.yaml", {"checksums": ["aaaa"], "1": 2}, "has no parameter 1"),
+    ("config.yaml", {"checksums": ["aaaa"], "1": 2, "seed": 9}, "has no parameter 1"),
     ("config.yaml", "study: bn_only\nversion: 3\nmethods: &a [*a]\n", "config.yaml"),
     ("config.yaml", "study: bn_only\nversion: 3\nseed: 2001-01-01\n", "config.yaml"),
     ("config.yaml", "study: bn_only\nversion: 3\n1: 2\nnull: 4\n", "has no parameter"),

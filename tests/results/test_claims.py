@@ -16,6 +16,11 @@ def x_of(tables: Tables) -> pd.DataFrame:
     return tables["metrics"].assign(value=tables["metrics"]["x"])
 
 
+@quantity("x", each=("d",), numbers="estimates")
+def estimate_of(tables: Tables) -> pd.DataFrame:
+    return tables["metrics"].rename(columns={"x": "value"})
+
+
 ABOVE = Claim(
     "above",
     "x is above zero at every width",
@@ -43,6 +48,17 @@ def test_a_claim_becomes_a_row():
     assert (row["estimate"], row["low"], row["high"], row["n"]) == (3, 1, 5, 5)
     assert (row["p_value"], row["point"], row["data"]) == (0.03125, "d = 4", "digits")
     assert row["runs"] == "a b" and row["digest"] == ABOVE.digest and row["left_out"] == 0
+
+
+@pytest.mark.parametrize(
+    ("errors", "said"),
+    [((0.5, 0.5), "x: 1 in the closest case"), ((0.1, 1.0), "x: 2 in the least certain case")],
+)
+def test_the_case_is_the_closest_one_or_the_least_certain_one(errors, said):
+    rows = {"x": [1.0, 2.0], "error": errors, "n": 20, "d": [4, 8], "run": "b"}
+    claim = replace(ABOVE, rule=estimate_of().above(0), needs={}, note="")
+    row = judge("fig", [claim], {"metrics": pd.DataFrame(rows)}).iloc[0]
+    assert row["verdict"] == "holds" and row["measured"].startswith(said)
 
 
 def test_the_contrary_fails_with_its_own_p_value():

@@ -34,7 +34,7 @@ from runner.results import digests
 from runner.results.evidence import Evidence, Verdict, verdict
 from runner.results.quantities import Rule, Tables
 from runner.results.rows import NoRows, Present
-from runner.results.sentences import CASES, in_words, rules_in_words
+from runner.results.sentences import CASES, LEAST_CERTAIN, in_words, rules_in_words
 
 Kind = Literal["paper", "illustration", "ours"]
 """Where a statement comes from: the paper, or this project (`ours`). An `illustration` is a
@@ -243,6 +243,8 @@ def judgement(claim: Claim, tables: Tables) -> Judgement:
     note = "; ".join(filter(None, notes))
     alike = [each for each in measured.points if decisive and each.quantity == decisive.quantity]
     case = CASES[decision] if len(alike) > 1 else ""
+    if decisive and decision != "fails" and any(x.distance < decisive.distance for x in alike):
+        case = LEAST_CERTAIN
     return Judgement(decision, note, decisive, measured.left_out, case)
 
 

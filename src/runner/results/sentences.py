@@ -32,6 +32,9 @@ CASES: dict[Verdict, str] = {
 }
 """Which of several points a number is from."""
 
+LEAST_CERTAIN = " in the least certain case"
+"""The same, if another point is nearer to its bound, but more certain."""
+
 NUMBER = r"−?\d[\d.]*(?:e−?\d+)?"
 
 BEFORE = "|".join(("at", "by", "for", "from", "in", "of", "on", "than", "with"))

@@ -117,7 +117,7 @@ WRONG = {
     "dtype": (lambda Z: Z.double(), "returned torch.float64 on cpu, not torch.float32 on cpu"),
     "None": (lambda Z: None, r"returned None, not a tensor \(2, 4, 16\)"),
     "array": (lambda Z: Z.numpy(), "returned an object of type ndarray, not a tensor"),
-    "arguments": (lambda Z, x: Z, r"is called with \(Z\), not as <lambda>\(Z, x\)"),
+    "arguments": (lambda Z, x: Z, r"is called with \(Z\), but its signature is <lambda>\(Z, x\)"),
 }
 
 
@@ -233,7 +233,8 @@ def test_a_momentum_of_the_program_is_stored_as_before():
         (mine.Forward, "must be a class with hidden"),
         (
             mine.Two,
-            r"is called with \(channels, classes, norm, multiplier\), not as Two",
+            r"creates this class with \(channels, classes, norm, multiplier\), but its"
+            r" signature is Two",
         ),
     ],
 )

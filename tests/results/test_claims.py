@@ -185,6 +185,6 @@ def test_a_relation_of_all_numbers_prints_the_least_favorable_one():
     row = judge("fig", [claim], table([1.0, 2, 3, 1, 2], width=(4, 8))).iloc[0]
     assert row["measured"] == "x: at most 3 (bound: at most 4; true in all 5 replicates; d = 4)"
     row = judge("fig", [claim], table([1.0, 2, 3, 5, 2], width=(4, 8))).iloc[0]
-    assert row["measured"] == "x: at most 5 (bound: at most 4; true in 4 of 5 replicates; d = 4)"
+    assert row["measured"] == "x: up to 5 (bound: at most 4; true in only 4 of 5 replicates; d = 4)"
     equal = Claim("all", "x", "paper", x_of().always("=", 2))
     assert judge("fig", [equal], table([2.0] * 5)).iloc[0]["measured"].startswith("x: 2 (bound: ex")

@@ -281,5 +281,7 @@ def test_the_extreme_of_a_relation_is_the_least_favorable_number():
     assert Always(">", 0).extreme(rows) == "at least 1"
     assert Always("=", 1).extreme(rows) == "3"
     assert Always("<=", 3).extreme(rows) == "3"
+    assert Always("<=", 2).extreme(rows) == "up to 3"
+    assert Always(">=", 2).extreme(rows) == "down to 1"
     assert Always("<=", 4).extreme(rows.assign(error=np.nan)) == ""
     assert Always("<=", 4).extreme(rows.assign(value=np.nan)) == ""

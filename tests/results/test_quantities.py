@@ -43,13 +43,15 @@ def test_what_rules_have_in_common_is_printed_once():
     assert said(distance().above(1), distance().below(2)) == "distance is above 1 and below 2"
     two = [ratio("a", "b", where).above(0) for where in ("m == 1", "m > 1 or d == 2")]
     assert said(*two) == (
-        "a / b is above 0 for every d, where m = 1, and above 0 for every d and m, where m > 1 or"
-        " d = 2"
+        "(1) a / b is above 0 for every d, where m = 1; (2) it is above 0 for every d and m, where"
+        " m > 1 or d = 2"
     )
     pair = [ratio("a", "b", "m > 1").above(0), ratio("a", "c", "m > 1").above(0)]
     assert said(*pair) == "a / b and c is above 0 for every d and m, where m > 1"
     other = [ratio("a", "b", "m > 1").above(0), ratio("b", "c", "m > 1").below(2)]
-    assert said(*other) == ("for every d and m, where m > 1: a / b is above 0; b / c is below 2")
+    assert said(*other) == (
+        "for every d and m, where m > 1: (1) a / b is above 0; (2) b / c is below 2"
+    )
 
 
 def test_a_ratio_may_be_a_sentence():

@@ -90,7 +90,8 @@ def _require_architecture(what: str, place: str, function: Callable[..., Any]) -
     except TypeError as error:
         signature = inspect.signature(function)
         raise InputError(
-            f"{what} is called with ({', '.join(NETWORK)}), not as {function.__name__}{signature}"
+            f"{what}: the program creates this class with ({', '.join(NETWORK)}), but its signature"
+            f" is {function.__name__}{signature}"
         ) from error
 
 

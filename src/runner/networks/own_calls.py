@@ -202,7 +202,9 @@ def require_arguments(what: str, function: Callable[..., Any], names: tuple[str,
         signature.bind(*names)
     except TypeError as error:
         text = f"{getattr(function, '__name__', 'it')}{signature}"
-        raise InputError(f"{what} is called with ({', '.join(names)}), not as {text}") from error
+        raise InputError(
+            f"{what} is called with ({', '.join(names)}), but its signature is {text}"
+        ) from error
 
 
 Form = tuple[str, str] | str

@@ -75,7 +75,7 @@ class Evidence:
     """Whether the numbers are binary logarithms of ratios. Texts then have the ratios."""
     extreme: str = ""
     """For a relation of every number: the number nearest to the bound or farthest beyond it, in
-    words, `at most 0.4`."""
+    words, `at most 0.4` or `up to 5`."""
 
     @property
     def distance(self) -> float:
@@ -233,7 +233,8 @@ class Always:
     def extreme(self, rows: pd.DataFrame) -> str:
         """Return in words the number at a point that is nearest to the bound or farthest beyond it.
 
-        The text is empty if there is no number.
+        Examples are `at most 3` of numbers that satisfy the relation, and `up to 5` of numbers that
+        do not. The text is empty if there is no number.
         """
         value, error = rows["value"].astype(float), rows.get("error", 0.0)
         is_upper, is_equal = self.relation in ("<", "<="), self.relation == "="
@@ -241,9 +242,12 @@ class Always:
         badness = badness if is_upper or is_equal else -value - error
         if badness.isna().all():
             return ""
-        found = value[badness.idxmax()]
-        words = "" if is_equal or found == self.bound else "at most " if is_upper else "at least "
-        return words + short(found)
+        worst = badness.idxmax()
+        found, is_met = value[worst], bool(self.satisfied(rows)[worst])
+        if is_equal or found == self.bound:
+            return short(found)
+        upper, lower = ("at most", "at least") if is_met else ("up to", "down to")
+        return f"{upper if is_upper else lower} {short(found)}"
 
     def satisfied(self, rows: pd.DataFrame) -> pd.Series:
         """Return for each number 1 if it satisfies the relation, 0 if not, and nan if it is nan."""

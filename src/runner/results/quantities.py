@@ -206,7 +206,7 @@ class Rule:
         error = f"{100 * ERROR:g} %"
         if isinstance(self.comparison, Always):
             enough = f"at least {replicates_needed()} {self.quantity.of}"
-            return f"fails with a single counterexample; holds without one in {enough}"
+            return f"one counterexample refutes it; without one, it holds if {enough} were tested"
         sides = " on both sides" if isinstance(self.comparison, Within) else ""
         return f"{TESTS[self.quantity.numbers]}{sides}, {error}"
 

@@ -40,6 +40,9 @@ NUMBER = r"−?\d[\d.]*(?:e−?\d+)?"
 BEFORE = "|".join(("at", "by", "for", "from", "in", "of", "on", "than", "with"))
 """Words that are repeated before each item of a list: `of A and of B`."""
 
+STARTS = "after|at|before|in|over|with"
+"""First words of what several parts of a rule may share: `at the largest depth, …`."""
+
 
 @dataclass(frozen=True)
 class _Part:
@@ -48,42 +51,55 @@ class _Part:
     text: str
     bound: str
     place: str
-    verb: str = "is"
 
     def __str__(self) -> str:
         if "{}" in self.text:
             return self.text.replace("{}", self.bound)
-        return f"{self.text} {self.verb} {self.bound}"
+        return f"{self.text} is {self.bound}"
 
 
 def rules_in_words(rules: Sequence[Rule]) -> str:
     """Return in one sentence what rules compare, where, and with which bounds.
 
     What several rules have in common is said once: the quantity, the bound, points and conditions.
+    The other parts are numbered.
     """
     groups: dict[tuple[str, str], list[Rule]] = {}
     for alike in _alike_but_for_a_value(rules):
         groups.setdefault((bound_in_words(alike[0]), _place(alike)), []).append(alike[0])
-    bounds: dict[tuple[str, str, str], list[str]] = {}
+    bounds: dict[tuple[str, str], list[str]] = {}
     for (bound, place), group in groups.items():
-        for text, verb in _texts([rule.quantity for rule in group]):
-            bounds.setdefault((text, verb, place), []).append(bound)
+        for text in _texts([rule.quantity for rule in group]):
+            bounds.setdefault((text, place), []).append(bound)
     parts = [
-        _Part(
-            text, _listed([*[b.removesuffix(" times") for b in said[:-1]], said[-1]]), place, verb
-        )
-        for (text, verb, place), said in bounds.items()
+        _Part(text, _listed([*[b.removesuffix(" times") for b in said[:-1]], said[-1]]), place)
+        for (text, place), said in bounds.items()
     ]
     places = {part.place for part in parts}
     if len(parts) > 1 and len(places) == 1 and (place := places.pop()):
-        return f"{place.strip(' ,')}: {'; '.join(map(str, parts))}"
-    words = ""
+        return _numbered([str(part) for part in parts], place.strip(" ,"))
+    words = []
     for before, part in zip([None, *parts], parts, strict=False):
         if before and before.text == part.text and "{}" not in part.text:
-            words += f", and {part.bound}{part.place}"
+            words.append(f"it is {part.bound}{part.place}")
         else:
-            words += f"{'; ' if words else ''}{part}{part.place}"
-    return words
+            words.append(f"{part}{part.place}")
+    return _numbered(words)
+
+
+def _numbered(parts: Sequence[str], place: str = "") -> str:
+    """Return parts of a rule as a list after what they share: `at the largest depth: (1) …; (2) …`.
+
+    A single part has no number. place: words that belong to all parts.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    start = re.match(f"({STARTS}) [^(),]+, ", parts[0])
+    if start and all(part.startswith(start[0]) for part in parts):
+        parts = [part.removeprefix(start[0]) for part in parts]
+        place = ", ".join(filter(None, [place, start[0].removesuffix(", ")]))
+    listed = "; ".join(f"({i}) {part}" for i, part in enumerate(parts, 1))
+    return f"{place}: {listed}" if place else listed
 
 
 def _alike_but_for_a_value(rules: Iterable[Rule]) -> list[list[Rule]]:
@@ -128,23 +144,11 @@ def bound_in_words(rule: Rule) -> str:
     return f"{words} in all {rule.quantity.of}" if isinstance(rule.comparison, Always) else words
 
 
-def _texts(quantities: Sequence[Quantity]) -> list[tuple[str, str]]:
-    """Return the text of quantities with the same bound, with its verb; several if it is long."""
+def _texts(quantities: Sequence[Quantity]) -> list[str]:
+    """Return the texts of quantities with the same bound; one if they differ in one argument."""
     if text := _joined(quantities):
-        return [(text, "is")]
-    texts = list(dict.fromkeys(quantity.text for quantity in quantities))
-    if len(texts) == 1 or any("{}" in text for text in texts):
-        return [(text, "is") for text in texts]
-    return [(_factored(texts), "are")]
-
-
-def _factored(texts: Sequence[str]) -> str:
-    """Return texts as a list, after what they have in common: `at the largest depth, a, and b`."""
-    start = f"{texts[0].partition(', ')[0]}, "
-    if not all(text.startswith(start) for text in texts):
-        start = ""
-    *first, last = (text.removeprefix(start) for text in texts)
-    return f"{start}{', '.join(first)}, and {last}"
+        return [text]
+    return list(dict.fromkeys(quantity.text for quantity in quantities))
 
 
 def _joined(quantities: Sequence[Quantity]) -> str:
@@ -209,8 +213,9 @@ def in_words(evidence: Evidence, case: str = "") -> str:
         return f"{noun}: no finite number{_bracketed([f'{n} {counted}', evidence.point])}"
     met = round(evidence.estimate * n)
     if extreme:
-        meeting = f"all {n} {counted}" if met == n else f"{met} of {n} {counted}"
-        details = [bound, f"{'true' if bound else 'met'} in {meeting}", evidence.point]
+        meeting = f"all {n}" if met == n else f"only {met} of {n}" if met else f"none of {n}"
+        meeting = f"{'true' if bound else 'met'} in {meeting} {counted}"
+        details = [bound, meeting, evidence.point]
         return _said(evidence.quantity, extreme, case) + _bracketed(details)
     three = np.array([evidence.estimate, evidence.low, evidence.high])
     three = np.exp2(three) if evidence.is_log2 else three

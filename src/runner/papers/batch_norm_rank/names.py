@@ -188,8 +188,9 @@ SYMBOLS = {
 """What the symbols of rules are."""
 
 CONDITIONS = {
-    "d >= N": "d is at least the batch size",
-    "d == N": "d is the batch size",
+    "d >= N": "the width d is at least the batch size",
+    "d == N": "the width d is the batch size",
+    "L == L.max()": "the depth L is the largest",
     "depth > 10": "the depth is above 10",
     "law == 'gaussian'": "the weights are Gaussian",
     "depth == depth.min()": "the depth is the smallest",

@@ -14,8 +14,8 @@ from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty
 
 SIDES = (
-    "tested at {points.sum:,} points of {points.count} networks; the ratio of the smaller"
-    " side to the larger one is {tightness.median:.3g} (median)"
+    "tested at {points.sum:,} points of {points.count} networks; the side that should be smaller is"
+    " {tightness.median:.3g} times the other (median)"
 )
 ROOM = (
     "tested at {points.sum:,} points of {points.count} networks; the difference of the sides is at"

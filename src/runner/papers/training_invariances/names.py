@@ -100,13 +100,13 @@ CONDITIONS = {
     " layers",
     "pair == 'full' and not linear and not promised": "the quantity that drifts is D of two"
     " adjacent ReLU layers",
-    "pair == 'diagonal' and promised": "the quantity that drifts is the difference of the norms of"
-    " a neuron",
-    "pair == 'layer' and promised": "the quantity that drifts is the difference of the norms of two"
-    " layers or two cuts",
+    "pair == 'diagonal' and promised": "the quantity that drifts is the difference between the"
+    " squared norms of a neuron's outgoing and incoming weights",
+    "pair == 'layer' and promised": "the quantity that drifts is the difference between the squared"
+    " norms of two layers, or of two cuts",
     "(pair in ('active', 'mixed') and not linear or pair == 'full' and linear and item == 0)"
-    " and promised": "the quantity that drifts is the difference of the inner products of two"
-    " neurons",
+    " and promised": "the quantity that drifts is the difference between the inner products of two"
+    " neurons' outgoing and incoming weights",
     ("invariances", "separates"): "the network classifies every training example correctly",
     ("low_rank_training", "not diverged"): "training did not diverge",
     "not control": "gradient flow conserves the quantity",

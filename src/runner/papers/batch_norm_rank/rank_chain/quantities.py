@@ -162,7 +162,8 @@ def ratio_behind(tables: Tables, γ: str, where: str = "L > 0") -> pd.DataFrame:
 
 
 @quantity(
-    "the mean of ‖M‖² is {} its upper bound d^1.5 / √(1 − α) (α: regularity constant)",
+    "the mean of ‖M‖² is {} its upper bound d^1.5 / √(1 − α) (M: second moments of the"
+    " activations, α: regularity constant)",
     each=("γ", "d"),
     unit="ratio",
     numbers="estimates",
@@ -288,7 +289,12 @@ def _falls(tables: Tables) -> Iterator[pd.DataFrame]:
         yield pd.DataFrame(falls).assign(**about).reset_index()
 
 
-@quantity("fall of log(σ₂ / σ₁) per layer", each=("law", "γ"), unit="slope", needs=LAYERS)
+@quantity(
+    "fall of log(σ₂ / σ₁) per layer (σ₁, σ₂: largest singular values)",
+    each=("law", "γ"),
+    unit="slope",
+    needs=LAYERS,
+)
 def fall_a_layer(tables: Tables) -> pd.DataFrame:
     """Return the fall of log(σ₂ / σ₁) per layer, without normalization.
 
@@ -319,7 +325,7 @@ def fall_beyond_half(tables: Tables, one: str, other: str) -> pd.DataFrame:
 
 @quantity(
     "with {law} weights, the fall of log(σ₂ / σ₁) per layer is {} the gap between the two"
-    " largest Lyapunov exponents",
+    " largest Lyapunov exponents (σ₁, σ₂: largest singular values)",
     each=("γ",),
     unit="ratio",
     numbers="estimates",
@@ -363,8 +369,8 @@ def step_late_over_early(tables: Tables, law: str) -> pd.Series:
 
 
 @quantity(
-    "change of ‖M‖² in a layer, divided by γ², minus its prediction δ_F(M), in units of 2 d², at"
-    " the smallest residual weight γ,",
+    "((change of ‖M‖² in a layer) / γ² − prediction δ_F(M)) / (2 d²) (M: second moments of the"
+    " activations) at the smallest residual weight γ",
     each=("d", "law"),
     unit="difference",
     needs={"width": 3},

@@ -100,6 +100,8 @@ NORMS = [
             *(q.learned(name, SIXTEEN).above(LEARNED) for name in ("layer norm", "RMS norm")),
             q.learned("vanilla", SIXTEEN).below(LITTLE),
         ],
+        note="the rule also asks that the learned fraction with layer norm and with RMS norm be"
+        " above 0.5",
     ),
 ]
 

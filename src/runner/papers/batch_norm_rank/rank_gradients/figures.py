@@ -122,10 +122,10 @@ FIGURES = [
             )
         ],
         marks="lines: medians, bands: range, r: lower bound of the rank",
-        caption="(a) shows the gradient norm of the first hidden layer, divided by that of the"
-        " last; the dotted line grows by √(π / (π − 1)) per layer. (b) shows r, a lower bound of"
-        " the rank, of the last layer. In both, the width is the number of samples. (c) shows the"
-        " orthogonality gap of the last layer at the largest depth, which is 0 for orthogonal"
-        " samples. Lines are medians, bands the range.",
+        caption="(a) shows the gradient norm of the first hidden layer, divided by the norm of the"
+        " last. The dotted line grows by a factor of √(π / (π − 1)) for each layer. (b) shows r, a"
+        " lower bound of the rank, of the last layer. In both, the width is the number of samples."
+        " (c) shows the orthogonality gap of the last layer at the largest depth, which is 0 for"
+        " orthogonal samples. Lines are medians, bands the range.",
     ),
 ]

@@ -202,8 +202,8 @@ def spectra_as_trained(end: str) -> list[Claim]:
 
 
 BELOW = (
-    "{value.sum} of the {fits.sum} networks that fit have a rank below the task's; of the"
-    f" {{strict.sum}} with a training error below {STRICT}, {{strict_below.sum}} have one"
+    "{value.sum} of the {fits.sum} networks that fit have a rank below the task's, and so have"
+    f" {{strict_below.sum}} of the {{strict.sum}} with a training error below {STRICT}"
 )
 """Printed numbers of networks below the rank of the task, for two thresholds of a fit."""
 

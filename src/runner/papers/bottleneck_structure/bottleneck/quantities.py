@@ -57,8 +57,8 @@ def _with_fit(tables: Tables, measured: pd.DataFrame | pd.Series, what: str) -> 
 
 
 @quantity(
-    "slope of the squared parameter norm in the depth, moved away from the rank by its error and"
-    " divided by the rank, over three or more depths of equal rank,",
+    "slope of the squared parameter norm in the depth, divided by the rank and moved by its error"
+    " away from 1, over three or more depths of equal rank,",
     unit="ratio",
     needs=DEPTHS,
 )
@@ -106,7 +106,7 @@ def _longest_range(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "rank minus the slope of the squared parameter norm in the depth from 14 on, divided by its"
+    "fall of ‖θ‖² − k L from depth 14 on (θ: parameters, k: rank, L: depth), divided by its"
     " prediction from the depths up to 14, in the longest range of depths of equal rank,",
     unit="ratio",
     needs={"depth": 2 * t.ENOUGH},
@@ -218,7 +218,7 @@ def correlation_with_depth(tables: Tables, recipe: str) -> pd.Series:
     return by.apply(lambda group: group.corr(method="spearman").iloc[0, 1]).fillna(0)
 
 
-@quantity("number of {recipe} with a training error below 0.1 and a rank below {k}")
+@quantity("a training error below 0.1 together with a rank below {k}, in {recipe} (1: yes, 0: no),")
 def fits_below(tables: Tables, k: int, recipe: str) -> pd.DataFrame:
     """Return whether each network fits its data with a rank below k, a row for each network.
 
@@ -373,7 +373,7 @@ def trained_slope_over_rank(tables: Tables, recipe: str) -> pd.DataFrame:
 
 @quantity(
     "largest distance of the squared parameter norm of {recipe} from a straight line in the depth,"
-    " divided by the range of this norm, over a range of depths of equal rank,",
+    " divided by the largest difference of these norms, over a range of depths of equal rank,",
     needs=DEPTHS,
 )
 def off_the_line(tables: Tables, recipe: str) -> pd.DataFrame:

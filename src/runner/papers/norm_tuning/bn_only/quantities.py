@@ -116,8 +116,8 @@ def narrow_over_wide(tables: Tables, series: str) -> pd.DataFrame:
 
 
 @quantity(
-    "distance between the test errors of {one} and of {other} at the smallest target width minus"
-    " that at the largest",
+    "fall of |test error of {one} − test error of {other}| from the smallest to the largest target"
+    " width d",
     unit="difference",
     needs={"target_width": 3},
 )

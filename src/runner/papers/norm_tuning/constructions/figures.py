@@ -216,9 +216,10 @@ FIGURES = [
         ],
         marks="lines: medians",
         caption="The error is the largest difference between network and target on the unit sphere"
-        " (≈ 0: below 1e-16). (a) shows it in networks whose linear system has full rank,"
-        " against an estimate of the rounding error (equations × machine precision × condition"
-        " number). (b) shows its median against the block size of Theorem 2.",
+        " (≈ 0: below 1e-16). (a) shows this error in networks whose linear equations for γ have"
+        " full rank, against an estimate of the rounding error: number of equations × machine"
+        " precision × condition number. (b) shows the median error against the block size of"
+        " Theorem 2.",
         shows={"theorem": ["wide", "low_rank", "deep"]},
     ),
     Drawing(

@@ -54,8 +54,8 @@ CLAIMS = {
             "axes-decide",
             "at width d² (d: target width), Adam in random coordinates finds the exact solution in"
             " more than half of the networks if the linear system has condition number 1, but in"
-            " fewer than a quarter if it has that of its matrix K; in coordinates along K's"
-            " singular vectors, it does so in more than a quarter",
+            " fewer than a quarter if it has the condition number of its matrix K; in coordinates"
+            " along K's singular vectors, Adam does so in more than a quarter",
             QUESTION,
             [
                 found("rotated_weights", SQUARE).above(0.5),

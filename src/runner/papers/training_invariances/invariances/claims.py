@@ -30,7 +30,7 @@ GROWTH = 0.1
 """Margin of (exponent of log t) / (1/L). At six layers 1/5 and 1/7 differ from 1/6 by ≥ 14 %."""
 
 ORDERS = (
-    "p is {value.mean:.3f} in the mean ({value.min:.3f} to {value.max:.3f};"
+    "without its error, p is {value.mean:.3f} in the mean ({value.min:.3f} to {value.max:.3f};"
     " {value.count:,} quantities)"
 )
 
@@ -90,8 +90,8 @@ CONSERVED = [
     ),
     Claim(
         "decomposition",
-        "a network equals a tree network with weights +1 and −1, applied to the products of"
-        " weights along the paths of the network",
+        "a network equals a tree network with weights +1 and −1, whose inputs are, for each path"
+        " through the network, the product of the input and the weights along the path",
         "paper C, Lemma 1",
         distance_of_tree().always("<=", ROUNDING),
         note="the networks have {paths.min:,} to {paths.max:,} paths",

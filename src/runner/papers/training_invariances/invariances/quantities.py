@@ -56,8 +56,8 @@ def _orders(rows: pd.DataFrame, column: str) -> pd.DataFrame:
 
 
 @quantity(
-    "exponent p of the fit (largest drift) ∝ (learning rate)ᵖ, extrapolated to learning rate zero,"
-    " plus the error of this extrapolation,",
+    "convergence order p plus its error (largest drift ∝ (learning rate)ᵖ as the learning rate goes"
+    " to zero)",
     each=("graph",),
     unit="exponent",
     numbers="estimates",
@@ -77,9 +77,8 @@ def order(tables: Tables, where: str) -> pd.DataFrame:
 
 
 @quantity(
-    "exponent p of the fit (largest drift of D) ∝ (learning rate)ᵖ, extrapolated to learning rate"
-    " zero, plus the error of this extrapolation, for linear neurons, or ReLU neurons that are"
-    " active for every example,",
+    "convergence order p plus its error (largest drift of D ∝ (learning rate)ᵖ as the learning rate"
+    " goes to zero), for linear neurons, or ReLU neurons that are active for every example,",
     each=("item",),
     unit="exponent",
     numbers="estimates",
@@ -99,8 +98,8 @@ def order_of_items(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "exponent p of the fit (largest drift) ∝ (learning rate)ᵖ, extrapolated to learning rate zero,"
-    " median over all quantities,",
+    "median convergence order p (largest drift ∝ (learning rate)ᵖ as the learning rate goes to"
+    " zero)",
     unit="exponent",
     needs={"learning_rate": 3},
 )
@@ -143,8 +142,8 @@ def limit_over_error(tables: Tables, where: str) -> pd.DataFrame:
 
 
 @quantity(
-    "largest distance of the network's output from the tree network's, divided by the output,"
-    " before and after training,"
+    "largest difference between the outputs of the network and of the tree network, divided by the"
+    " network's output, before and after training,"
 )
 def distance_of_tree(tables: Tables) -> pd.DataFrame:
     """Return the relative distance of a network's output f from the tree network μ of Lemma 1.
@@ -168,8 +167,9 @@ def _last_dense(tables: Tables) -> pd.DataFrame:
 
 
 @quantity(
-    "exponent p of the fit ‖W‖ ∝ (log t)ᵖ (W: any layer, t: time) times the number of layers, in"
-    " the second half of the longest training, in networks without skip connections,",
+    "L p, where L is the number of layers and p the exponent of the fit ‖W‖ ∝ (log t)ᵖ (W: any"
+    " layer, t: time), in the second half of the longest training, in networks without skip"
+    " connections,",
     unit="ratio",
     needs={"time": 5},
 )

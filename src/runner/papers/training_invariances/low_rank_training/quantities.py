@@ -15,8 +15,8 @@ from runner.results.rows import nonempty
 
 
 @quantity(
-    "distance of the sum of the non-leading squared singular values from the range between its"
-    " bounds, divided by this sum, at all times (optimizers: {methods}),"
+    "with the optimizers {methods}, the distance at all times from the sum of the squared singular"
+    " values without the leading ones to the range between its bounds, divided by this sum,"
 )
 def outside(tables: Tables, methods: tuple[str, ...]) -> pd.DataFrame:
     """Return how far the remainder of each layer is outside its bounds, divided by the remainder.
@@ -35,9 +35,9 @@ def outside(tables: Tables, methods: tuple[str, ...]) -> pd.DataFrame:
 
 
 @quantity(
-    "relative difference between the sum of the non-leading squared singular values after training"
-    " and exp(−2λT) times the sum without weight decay, in units of {margin} (two classes) or"
-    " {of_many} (more classes; optimizers: {methods}),",
+    "with the optimizers {methods}, the relative difference after training between the sum of the"
+    " squared singular values without the leading ones and exp(−2λT) times this sum in training"
+    " without weight decay, divided by {margin} (two classes) or {of_many} (more classes),",
     needs={"weight_decay": 2},
 )
 def off_the_law(

@@ -30,7 +30,7 @@ def exact_rate(tables: Tables, where: str) -> pd.DataFrame:
 
 
 @quantity(
-    "exponent p of the fit drift ∝ (learning rate)ᵖ to the two smallest learning rates",
+    "convergence order p (drift ∝ (learning rate)ᵖ at the two smallest learning rates)",
     each=("method",),
     unit="exponent",
     needs={"learning_rate": 3},

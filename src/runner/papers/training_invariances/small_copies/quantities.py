@@ -6,8 +6,8 @@ from runner.results.quantities import Tables, quantity
 
 
 @quantity(
-    "the effective rank of the trained last hidden layer is {} that of the untrained one, at"
-    " the depth with the smallest ratio",
+    "at the depth where training raises it least, the effective rank of the last hidden layer after"
+    " training is {} that before training",
     unit="ratio",
     needs={"depth": 2},
 )
@@ -21,8 +21,8 @@ def raised_by_training(tables: Tables) -> pd.Series:
 
 
 @quantity(
-    "the effective rank of the untrained last hidden layer is {} that of the next shallower"
-    " network, at the depth with the largest ratio",
+    "at the two successive depths between which it falls least, the effective rank of the last"
+    " hidden layer of the deeper untrained network is {} that of the shallower one",
     unit="ratio",
     needs={"depth": 2},
 )

@@ -136,10 +136,10 @@ def caption_by_depth(tables: Tables) -> str:
     """Return the caption of figures 4, 11 and 12: panels, lines, bands, learning rates."""
     return (
         "Each row shows one measure by epoch, with the deepest networks in the first panel. Lines"
-        " are medians, the band is the range. The written numbers are medians over the networks: of"
-        " the measure at the last epoch (end), and of its mean over all epochs, which is a stroke"
-        " in (a). The first epochs may be outside the panels. The figure's tables have the ranks"
-        " before training, and the differences between networks of equal random draws."
+        " are medians, the band is the range. The written numbers are medians over the networks:"
+        " end is the measure at the last epoch, and mean is its mean over all epochs, which a"
+        " stroke marks in (a). The first epochs may be outside the panels. The figure's tables have"
+        " the ranks before training, and the differences between networks of equal random draws."
         f" Learning rate: {say_rates(tables)}."
     )
 

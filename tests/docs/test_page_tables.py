@@ -32,7 +32,10 @@ STATEMENTS = {
 
 NO_NUMBERS = {
     "paper-a.md": {"question": "questions and short answers", "place": "errors in the paper"},
-    "paper-b.md": {"place": "errors in the paper, which tests/theory checks; see also ERRORS"},
+    "paper-b.md": {
+        "question": "questions and short answers",
+        "place": "errors in the paper, which tests/theory checks; see also ERRORS",
+    },
     "paper-c.md": {"layer": "layers and their invariants", "place": "errors in the paper"},
     "paper-d.md": {"place": "errors in the paper"},
 }

@@ -74,7 +74,7 @@ def answers() -> Rows:
     from_here_on = near[::-1].cummin()[::-1]  # the smallest fraction at this or a larger depth
     first = from_here_on.index[from_here_on > 0.995].min()
     numbers = {1: [best["rank"].median()], 2: [first], 3: [max(losses()[0])]}
-    return [numbers.get(row, []) for row in range(10)]
+    return [numbers.get(row, []) for row in range(11)]
 
 
 def ranks() -> Rows:
@@ -279,7 +279,7 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "question": answers,
     "ranks of 8 tasks": ranks,
     "after ordinary training": thresholds,
-    "‖θ‖² added by a layer / rank": norms,
+    "quantity (in parentheses: where the statement puts it)": norms,
     "fraction near 1": singular_values,
     "loss above the best solution found": losses,
     "networks of depth 26 (8 tasks)": annealing,

@@ -178,7 +178,7 @@ def test_the_list_tells_the_living_from_the_dead_and_other_code(runs, two, outpu
         ("list --where depth==3 --study bn_only", "there is no depth"),
         ("list --where seconds", "is no condition (a comparison is needed): write it as"),
         ("list --status complet", "did you mean 'complete'"),
-        ("list -n -3", "-n -3: at least 1"),
+        ("list -n -3", "-n -3: give a number of at least 1"),
         ("list --study bn_only --sort -test_mes --method sgd", "did you mean 'test_mse'"),
         ("list --study bn_only --sort -test_mse --method sdg", "no run has it: choose from"),
         ("list --study bn_only --method sgd", "choose a number, too, as --sort"),

@@ -47,7 +47,7 @@ def test_a_name_is_a_choice_in_checks_and_help_and_its_code_counts(monkeypatch, 
     assert functions_of(config) == (place_of(halved),)
     assert lookup("normalization", "halved", {}) is halved
     assert run(["study=rank_collapse", "--help"], monkeypatch) == 0
-    assert "one of none, batch, batch_no_mean, layer, rms, halved" in capsys.readouterr().out
+    assert "from none, batch, batch_no_mean, layer, rms, halved" in capsys.readouterr().out
     assert functions_of(composed("study=rank_collapse")[1]) == ()
 
 
@@ -79,7 +79,7 @@ def test_worker_processes_register_the_same():
     [
         (("norm", "halved", halved), "norm cannot be registered: did you mean 'normalization'?"),
         (("normalization", "batch", halved), "batch is one of the program's: choose another name"),
-        (("normalization", "a b", halved), "'a b' is no name"),
+        (("normalization", "a b", halved), "'a b' cannot be a name"),
         (("optimizer", "halved", halved), r"halved must be a class with step\(gradients, rates\)"),
         (("normalization", "halved", lambda Z: Z), "in a separate file"),
         (("normalization", "doubled", halved), r"doubled is \S+:doubled: choose another name"),

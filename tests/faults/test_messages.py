@@ -47,7 +47,7 @@ def test_a_wrong_argument_is_one_line(words, said, monkeypatch, capsys):
 def test_a_study_that_is_no_name_lists_the_names(study, monkeypatch, capsys):
     assert check_only([f"study={study}"], monkeypatch) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "is unknown: choose from bn_only, " in line
+    assert "is unknown: choose from annealing, bn_only, " in line
 
 
 def test_a_file_with_a_byte_order_mark_is_named(tmp_path, monkeypatch, capsys):

@@ -161,7 +161,7 @@ def test_a_variant_stands_beside_its_figure_and_counts_nowhere(made, tmp_path):
     assert counts(with_variant) == counts(without)
     assert sum(counts(with_variant)["paper"].values()) == 3
     for what in (keep, compare):
-        with pytest.raises(InputError, match="YAML files: omit depths"):
+        with pytest.raises(InputError, match="cannot be changed: omit depths"):
             what(NAME, [*made[:2], OVERRIDE], tmp_path / "reference")
 
 

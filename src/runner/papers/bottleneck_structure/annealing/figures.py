@@ -3,6 +3,7 @@
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -128,7 +129,9 @@ def draw_annealing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         for axes, column in ((b, "loss"), (c, "test_cost")):
             axes.set_yscale("log")
             ends = curves(axes, metrics, "depth", column, ARM, arm, replicates="dots")
-            axes.set_ylim(0.75 * metrics[column].min(), 1.5 * metrics[column].max())
+            drawn = metrics[column][np.isfinite(metrics[column])]
+            if len(drawn):
+                axes.set_ylim(0.75 * drawn.min(), 1.5 * drawn.max())
             ticks(axes.yaxis, HEIGHTS, [f"{height:g}" for height in HEIGHTS])
         name_ends(c, ends)
         _number_losses(b, metrics)

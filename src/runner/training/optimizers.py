@@ -154,8 +154,8 @@ class OwnOptimizer(Optimizer):
         for name, value in self.state.items():
             if value is not before.get(name, value):
                 raise InputError(
-                    f"{self.name} replaces state[{name!r}]: a GPU repeats recorded steps, so make"
-                    " it a tensor and change it in place"
+                    f"{self.name} replaces state[{name!r}]: make it a tensor and change it"
+                    " in place, because a GPU repeats recorded steps"
                 )
 
     def stored(self) -> dict[str, Tensor]:

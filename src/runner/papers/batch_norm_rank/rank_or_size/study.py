@@ -145,7 +145,7 @@ class Task:
         return network
 
     def drawn(self, purpose: str, *shape: int) -> Float[Tensor, "R *shape"]:
-        """Return numbers that are uniform on [0, 1], of a shape, for each replicate."""
+        """Return for each replicate a tensor of a shape with uniform numbers in [0, 1]."""
         streams = self.streams(purpose)
         drawn = [torch.rand(shape, generator=s, dtype=torch.float64) for s in streams]
         return torch.stack(drawn).to(self.context.device)

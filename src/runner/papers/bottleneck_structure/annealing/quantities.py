@@ -49,7 +49,7 @@ def more_depths_by_gain(tables: Tables, recipe: str, gain: float, than: float) -
 
 
 @quantity(
-    "the median loss of {recipe} is {} that of {than}, over the depths at which both fit,",
+    "the loss of {recipe} is {} that of {than} (median of the ratio over depths where both fit)",
     each=("gain",),
     unit="ratio",
 )

@@ -424,9 +424,9 @@ FIGURES = [
         caption=over_layers(
             "(a) shows the mean soft rank and the bound of Theorem 14 against the width d. (b)"
             " shows the soft rank divided by the soft rank of Gaussian weights without skip"
-            " connections. Means are over {layers}; bands are ± two standard errors. Dark networks"
-            " have no skip connections. Light networks have the small residual weights of Lemma"
-            " 5, and are means over γ = 1/(8d) and 1/(16d)."
+            " connections. Means are over {layers}; bands are ± two standard errors. Dark marks are"
+            " networks without skip connections. Light marks are networks with the small residual"
+            " weights of Lemma 5, a mean over γ = 1/(8d) and 1/(16d)."
         ),
         shows={"law": choices.LAWS.only("gaussian", "uniform", "rademacher")},
     ),

@@ -288,9 +288,10 @@ def read_config(folder: Path) -> StudyConfig:
     """Return the parameters in a run's `config.yaml`.
 
     A parameter that the file lacks, because it was added to the study later, has its default. One
-    that no longer exists is ignored if it had its default, so that the folder's hash is that of
-    the others. Raises InputError if the file is damaged, has another value of such a parameter, or
-    is of another version of the study. Raises UnknownName if it has an unknown name of the user.
+    that no longer exists is ignored in a run of other code, if it had its default, so that the
+    folder's hash is that of the others. Raises InputError if the file is damaged, has a parameter
+    that is not ignored, or is of another version of the study. Raises UnknownName if it has an
+    unknown name of the user.
     """
     path = folder / "config.yaml"
     values = read_values(path)
@@ -323,9 +324,15 @@ def read_config(folder: Path) -> StudyConfig:
         raise UnknownName(f"{path}: {error}; {hint}") from error
     except Exception as error:  # the checks of a study may raise anything
         raise InputError(f"{path}: a value is of the wrong type ({error})") from error
-    if gone and not is_named_for(folder.with_name(folder.name.removesuffix(BEFORE)), config):
+    if gone and not _is_of_other_code(folder, config):
         raise unknown
     return config
+
+
+def _is_of_other_code(folder: Path, config: StudyConfig) -> bool:
+    """Return whether a folder is named for a run, which other code than today's computed."""
+    named = folder.with_name(folder.name.removesuffix(BEFORE))
+    return is_named_for(named, config) and whose_code(read_provenance(folder), config) == "other"
 
 
 def read_values(path: Path) -> dict[Any, Any]:

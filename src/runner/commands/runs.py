@@ -275,6 +275,10 @@ def _late(module: str, name: str) -> Action:
     return carry_out
 
 
+diff = _late("run_diff", "diff")
+export, plot = _late("run_tables", "export"), _late("run_tables", "plot")
+
+
 def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
     """Return the parser of the command, for its help, and the parser of each action by name."""
     parser = argparse.ArgumentParser(prog="runner runs", description="Without an action: list.")
@@ -308,19 +312,9 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
 
     add("show", show, "show one run: numbers, files, its command, a command with a change", "RUN")
     add("check", check, "verify every file of every run, and list the damaged ones")
-    add(
-        "diff",
-        _late("run_diff", "diff"),
-        "compare two runs side by side: parameters, code, numbers",
-        "A B",
-    )
+    add("diff", diff, "compare two runs side by side: parameters, code, numbers", "A B")
 
-    option = add(
-        "export",
-        _late("run_tables", "export"),
-        "write the tables of runs as one table: CSV or LaTeX",
-        "[FILE]",
-    )
+    option = add("export", export, "write the tables of runs as one table: CSV or LaTeX", "[FILE]")
     choose(option)
     option("--table", help="name of the table (default: metrics)")
     option("--columns", **several, metavar="NAME", help="only these columns, as width,test_mse")
@@ -333,9 +327,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     tex = "a LaTeX table, without columns that are equal in all rows"
     option("--latex", action="store_true", help=tex)
 
-    option = add(
-        "plot", _late("run_tables", "plot"), "draw numbers against parameters, layers or epochs"
-    )
+    option = add("plot", plot, "draw numbers against parameters, layers or epochs")
     choose(option)
     option("--x", help="a parameter, or a column such as layer or epoch")
     option("--y", **several, help="a number of any table")

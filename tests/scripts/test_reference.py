@@ -256,6 +256,16 @@ def standings(path):
     return list(pd.read_csv(path)["standing"])
 
 
+def test_a_caption_names_the_commits_of_runs_of_earlier_code(judged):
+    figure = KeptFigure.of(judged[0].parent)
+    assert "earlier code" not in figure.caption()
+    path = figure.folder / "provenance.json"
+    about = json.loads(path.read_text())
+    about["runs"][0] |= {"code": "0" * 16, "commit": "abcdef01" * 5}
+    path.write_text(json.dumps(about))
+    assert figure.caption().endswith("Computed by earlier code, at commit abcdef01.\n")
+
+
 @pytest.mark.parametrize(("factor", "standing"), [(1 + 1e-13, "pre-registered"), (1.01, "expl")])
 def test_numbers_that_differ_by_rounding_stay_as_they_are_stored(judged, factor, standing):
     path, numbers = judged

@@ -22,7 +22,7 @@ from runner.results.finishing import save
 from runner.results.rows import Tables
 from runner.results.verdicts import KINDS, MARKS, STANDINGS
 from runner.runs.files import read, require_replaceable, write_atomically
-from runner.runs.provenance import REFERENCE
+from runner.runs.provenance import REFERENCE, code_of
 
 FROM_REFERENCE = "figures-from-reference"
 """The folder for pictures of the reference, within the folder of outputs."""
@@ -81,6 +81,17 @@ class KeptFigure(Figure):
     def caption(self, tables: Tables | None = None, judged: pd.DataFrame | None = None) -> str:
         """Return the caption. judged: the judged claims; None: the stored claims."""
         return super().caption(tables, self.claims() if judged is None else judged)
+
+    def other_code(self) -> str:
+        """Return a phrase with the commits of runs that today's code does not compute, or ""."""
+        about, today = read_json(self.folder / "provenance.json"), code_of(self.study)
+        with damage_named(self.folder / "provenance.json"):
+            runs = [run for run in about["runs"] if run["code"] != today]
+            commits = sorted({run["commit"][:8] for run in runs})
+        if not commits:
+            return ""
+        noun = "commit" if len(commits) == 1 else "commits"
+        return f"computed by earlier code, at {noun} {' and '.join(commits)}"
 
     def picture(self, end: str = "png") -> Path:
         """Draw the picture unless there is an up-to-date one; return its path.

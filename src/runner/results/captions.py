@@ -48,6 +48,7 @@ def caption(
     overrides: Sequence[str] = (),
     drawn: Tables | None = None,
     verdicts: str = "",
+    code: str = "",
 ) -> str:
     """Return the caption of a figure: two paragraphs, in lines of at most 100 characters.
 
@@ -61,7 +62,8 @@ def caption(
     - scale: the scale of the runs, such as `quick`; None: it is not mentioned;
     - overrides: the parameters `key=value` that the user typed;
     - drawn: the tables with only the drawn rows, whose data and sizes are named; None: `tables`;
-    - verdicts: a phrase with the numbers of claims that hold, fail and are undecided.
+    - verdicts: a phrase with the numbers of claims that hold, fail and are undecided;
+    - code: a phrase with the commit that computed the runs, if today's code is another.
     """
     try:
         words = description if isinstance(description, str) else description(Present(tables))
@@ -71,7 +73,7 @@ def caption(
     shown = tables if drawn is None else drawn
     data = "; ".join([*facts(study, shown), *([f"scale: {scale}"] if scale else [])])
     explained = (title, changed, words)
-    settings = (columns_named(words, tables, study), data, verdicts)
+    settings = (columns_named(words, tables, study), data, verdicts, code)
     texts = [" ".join(filter(None, map(_sentence, some))) for some in (explained, settings)]
     lines = [fill(text, 100, break_on_hyphens=False) for text in texts if text]
     return "\n\n".join(lines).replace(" %", "\u00a0%") + "\n"

@@ -173,7 +173,12 @@ class Figure:
         read = {name: rows for name, rows in tables.items() if name not in drawing.unread}
         about = (self.study, read, self.scale, self.overrides, drawing.shown(read))
         words = partial(drawing.description, study=self.study)
-        return caption(self.title or self.name, words, *about, verdicts=counted(judged))
+        verdicts, code = counted(judged), self.other_code()
+        return caption(self.title or self.name, words, *about, verdicts=verdicts, code=code)
+
+    def other_code(self) -> str:
+        """Return a phrase with the commits of runs that today's code does not compute, or ""."""
+        return ""
 
     def draw(
         self,

@@ -28,8 +28,8 @@ HEAD = """# All statements
 from the largest scale that we computed, which the command in the last column names. A range in
 parentheses is the interval of the test: each of its ends is wrong with a probability of at most
 5 %. *Additional* statements are ours. `runner claims FIGURE` prints the rules of a figure.
-If the last column names a test, `.venv/bin/python -m pytest -k 'NAME'` runs it, after `make test`
-once."""
+Some laws appear twice, because two figures judge them. If the last column names a test,
+`.venv/bin/python -m pytest -k 'NAME'` runs it, after `make test` once."""
 
 KINDS = {"paper": "", "ours": "*Additional:* ", "illustration": "*Loose bound:* "}
 

@@ -105,7 +105,9 @@ def measured(figure: Figure, tables: dict) -> dict:
 
 def numbers_in(rows: pd.DataFrame, each: tuple[str, ...]) -> list[str]:
     """Return the sorted numbers with their points, as text with nine digits."""
-    return sorted(rows[[*each, "value"]].to_csv(index=False, float_format="%.9g").split()[1:])
+    values = rows["value"] + 0.0  # -0 is 0: its sign depends on the order of a sum
+    shown = rows[[*each]].assign(value=values)
+    return sorted(shown.to_csv(index=False, float_format="%.9g").split()[1:])
 
 
 def require_union(united: dict, parts: list[dict]) -> None:

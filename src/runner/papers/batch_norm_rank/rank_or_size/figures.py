@@ -128,8 +128,8 @@ def _by_size(axes: Axes, rows: pd.DataFrame) -> None:
     if falling.size:
         x, y = falling[["size", "train_accuracy"]].median()
         _look("unscaled").line(axes, [x], [y], linestyle="")
-        away: dict = {"textcoords": "offset points", "xytext": (9, 9)}
-        _look("unscaled").name(axes, x, y, f"{_name('unscaled').drawn}: {y:.2f}", ha="left", **away)
+        away: dict = {"textcoords": "offset points", "xytext": (9, 16)}
+        _look("unscaled").name(axes, x, y, f"{_name('unscaled').drawn}:\n{y:.2f}", ha="left", **away)
     nonempty(pd.Series(ends, dtype=object), "networks of several sizes")
     low, high = axes.get_xlim()
     axes.set_xlim(low / 2, 2 * high)
@@ -144,9 +144,9 @@ def draw_rank_or_size(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """
     rows = networks(tables)
     picture, ((left, right),) = sheet(1, 2, height=4.8, gap=1.6, right=1.3)
-    for axes, draw in ((left, _by_rank), (right, _by_size)):
+    for axes, draw, at in ((left, _by_rank, 0.15), (right, _by_size, 0.5)):
         axes.set(xscale="log", ylim=(0, 1.03))
-        level(axes, chance_level(tables), "chance", at=0.5, above=False)
+        level(axes, chance_level(tables), "chance", at=at, above=False)
         with or_empty(axes):
             draw(axes, rows)
     panel(left, "a", "training accuracy, size 1", "rank k of the last weights")

@@ -129,7 +129,8 @@ def _by_size(axes: Axes, rows: pd.DataFrame) -> None:
         x, y = falling[["size", "train_accuracy"]].median()
         _look("unscaled").line(axes, [x], [y], linestyle="")
         away: dict = {"textcoords": "offset points", "xytext": (9, 16)}
-        _look("unscaled").name(axes, x, y, f"{_name('unscaled').drawn}:\n{y:.2f}", ha="left", **away)
+        text = f"{_name('unscaled').drawn}:\n{y:.2f}"
+        _look("unscaled").name(axes, x, y, text, ha="left", **away)
     nonempty(pd.Series(ends, dtype=object), "networks of several sizes")
     low, high = axes.get_xlim()
     axes.set_xlim(low / 2, 2 * high)

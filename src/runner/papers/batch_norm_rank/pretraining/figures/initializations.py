@@ -231,7 +231,8 @@ FIGURES = [
         " of this rank. Networks with hollow marks have random or orthogonalized weights."
         " Networks are pre-trained by 5 or 75 steps as in the authors' code, as Section 4"
         " describes, or by rotations. Random networks of pre-trained size have the size of the"
-        " pre-trained ones in each layer. Diverged networks count as chance level.",
+        " pre-trained ones in each layer. Networks that diverged are drawn at chance level"
+        " and count as the slowest.",
         shows={"method": [*NAMES_OF]},
     ),
 ]

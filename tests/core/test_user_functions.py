@@ -82,6 +82,8 @@ def test_worker_processes_register_the_same():
         (("normalization", "a b", halved), "'a b' cannot be a name"),
         (("optimizer", "halved", halved), r"halved must be a class with step\(gradients, rates\)"),
         (("normalization", "halved", lambda Z: Z), "in a separate file"),
+        (("activation", "still", Still), r"a function is needed, not a class \(\S+Still\)"),
+        (("activation", "tanh2", torch.nn.Tanh()), r"not an object \(torch\S*Tanh\)"),
         (("normalization", "doubled", halved), r"doubled is \S+:doubled: choose another name"),
     ],
 )

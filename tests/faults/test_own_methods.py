@@ -1,5 +1,6 @@
 """Methods of users: what they draw, what they return, and what an interruption would lose."""
 
+import inspect
 import random
 
 import numpy as np
@@ -9,7 +10,7 @@ import torch
 from stopped import compute_with_stops
 
 from runner.core import choices
-from runner.core.errors import InputError
+from runner.core.errors import InputError, RunFailed
 from runner.core.settings import Settings
 from runner.core.user_functions import register
 from runner.networks import own_calls
@@ -192,6 +193,18 @@ def test_a_measure_returns_numbers(tmp_path, monkeypatch):
     run = Run(CONFIGS["collapse"](), tmp_path)
     with pytest.raises(InputError, match=r"measure=\S* returned \[1\] as a: a number"):
         execute(run, Settings(outputs=str(tmp_path), device="cpu"))
+
+
+@pytest.mark.parametrize("init", ["pytorch", "gain"])
+def test_the_message_of_a_failed_run_ends_with_the_line_of_the_users_code(init, tmp_path):
+    choices.REGISTERED["activation"]["broken"] = mine.broken
+    config = RankCollapse(**SMALL, depth=1, samples=4, activation="broken", init=init)
+    with pytest.raises((RunFailed, InputError)) as caught:
+        execute(Run(config, tmp_path), Settings(outputs=str(tmp_path), device="cpu"))
+    (line,) = [n for n, text in enumerate(inspect.getsourcelines(mine)[0], 1) if "None +" in text]
+    said = str(caught.value).splitlines()[0]
+    assert "TypeError: unsupported operand" in said
+    assert said.endswith(f"(own_methods.py, line {line}, in broken)")
 
 
 def test_torchs_global_state_changes_no_number(tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from runner.results.curves import curves
+from runner.results.curves import curves, diverged_apart
 from runner.results.looks import Look, Name
 from runner.results.rows import spread
 from runner.results.style import sheet
@@ -69,3 +69,22 @@ def test_a_series_of_several_columns_has_tuples_and_heights_are_changed():
     axes, ends = drawn(ROWS, ["series", "replicate"], named, height=lambda values: 2 * values)
     assert keys == [(s, r) for s in "abc" for r in (0, 1, 3)]
     assert [height for height, *_ in ends][:3] == [40, 42, 58]
+
+
+def test_numbers_that_are_nan_are_in_a_strip_above_the_axis_and_are_named():
+    _, ((axes,),) = sheet(1, 1)
+    rows = ROWS.assign(y=ROWS["y"].mask(ROWS["series"] == "b"))
+    height = diverged_apart(axes, rows["y"])
+    ends = curves(axes, rows, "x", "y", "series", NAMES.__getitem__, height=height)
+    top = rows["y"].max()
+    heights = {text: height for height, text, _ in ends}
+    assert heights["second"] > top >= max(heights["first"], heights["third"])
+    assert max(axes.get_yticks()) <= top
+    assert "NaN" in [text.get_text() for text in axes.texts]
+
+
+def test_finite_numbers_need_no_strip():
+    _, ((axes,),) = sheet(1, 1)
+    limits = axes.get_ylim()
+    assert diverged_apart(axes, ROWS["y"])(5.0) == 5
+    assert axes.get_ylim() == limits

@@ -14,6 +14,7 @@ from runner.compose.launching import announced, launch, plan
 from runner.core.errors import InputError, RunFailed, show_traceback
 from runner.core.progress import log_to_terminal
 from runner.core.shell import command
+from runner.core.user_functions import described
 from runner.results.reported import report
 
 log = logging.getLogger("runner")
@@ -95,7 +96,7 @@ def carry_out(order: orders.Order, redraw: bool = True) -> int:
             if len(figures) == 1 and isinstance(error, InputError):
                 raise
             show_traceback()
-            text = f"{type(error).__name__}: {error} (its traceback: hydra.verbose=true)"
+            text = f"{described(error)} (its traceback: hydra.verbose=true)"
             failures.append(f"{figure.name} is not drawn: {text}")
             continue
         drawn.append(figure)

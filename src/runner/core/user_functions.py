@@ -4,8 +4,10 @@ import importlib
 import inspect
 import json
 import os
+import traceback
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 from runner.core.choices import KINDS, REGISTERED
@@ -25,12 +27,34 @@ def function_at(path: str) -> Callable[..., Any]:
         module = importlib.import_module(module_name)
     except (Exception, SystemExit) as error:  # the user's code may raise anything
         why = f"{type(error).__name__}: {error}"
+        if module_name.endswith(".py"):
+            right = f"{module_name.removesuffix('.py')}:{name}"
+            raise InputError(f"{path} is module:function: drop .py, {right}") from error
         raise InputError(f"{path}: {module_name} cannot be imported ({why})") from error
     function = getattr(module, name, None)
     if not callable(function):
         hint = nearest(name, vars(module))
         raise InputError(f"{path}: {module_name} has no function {name}: {hint}")
     return function
+
+
+def described(error: BaseException) -> str:
+    """Return an error in words, and where it arose: `ValueError: ... (methods.py, line 7, in mad)`.
+
+    The place is the last line of the traceback that is the user's code, not the program's or an
+    installed package's. If there is none, it is left out.
+    """
+    text = f"{type(error).__name__}: {error}"
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        is_own = path.is_file() and not {"site-packages", "dist-packages"} & {*path.parts}
+        if is_own and not any(path.is_relative_to(folder) for folder in NOT_OWN):
+            return f"{text} ({path.name}, line {frame.lineno}, in {frame.name})"
+    return text
+
+
+NOT_OWN = (Path(__file__).parents[1], Path(os.__file__).parent)
+"""The folders of the program's code, and of Python's."""
 
 
 def place_of(function: Callable[..., Any]) -> str:
@@ -49,11 +73,14 @@ def register(kind: str, name: str, function: Callable[..., Any]) -> None:
     """Register a user's function under a name, which parameters of this kind then accept.
 
     kind: one of `core.choices.KINDS`. Raises InputError for another kind, for a name that is not an
-    identifier or is taken, for an optimizer without a method `step`, for an architecture that is no
-    class with `hidden` and the arguments NETWORK, and as `place_of` does.
+    identifier or is taken, for a class or an object where a function is needed, for an optimizer
+    without a method `step`, for an architecture that is no class with `hidden` and the arguments
+    NETWORK, and as `place_of` does.
     """
     if kind not in KINDS:
         raise InputError(f"{kind} cannot be registered: {nearest(kind, KINDS)}")
+    if kind not in ("optimizer", "architecture"):
+        _require_function(f"{kind}={name}", function)
     place, own = place_of(function), REGISTERED.setdefault(kind, {})
     if not name.isidentifier():
         raise InputError(f"{name!r} cannot be a name: use letters, digits and underscores")
@@ -72,6 +99,17 @@ def register(kind: str, name: str, function: Callable[..., Any]) -> None:
         for kind, own in REGISTERED.items()
     }
     os.environ[NAMED] = json.dumps(places)
+
+
+def _require_function(what: str, function: Any) -> None:
+    """Raise InputError for a class or an object, such as a torch module."""
+    if inspect.isclass(function) or not hasattr(function, "__qualname__"):
+        found = function if inspect.isclass(function) else type(function)
+        kind = "a class" if found is function else "an object"
+        raise InputError(
+            f"{what}: a function is needed, not {kind} ({found.__module__}.{found.__qualname__})."
+            " Register a function that calls it, or does what its method `forward` does"
+        )
 
 
 NETWORK = ("channels", "classes", "norm", "multiplier")

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from runner.results.drawing import or_empty
 from runner.results.looks import PLAIN, Look, Name
 from runner.results.rows import Tables
-from runner.results.style import Picture, panel, sheet
+from runner.results.style import Picture, panel, rail, sheet
 
 End = tuple[float, str, Look]
 """The height of the last point of a line, the line's name, and its look, for `style.name_ends`."""
@@ -53,6 +53,23 @@ def curves(axes: Axes, rows: pd.DataFrame, x: str, y: str, series: str | list[st
     return ends
 
 
+def diverged_apart(axes: Axes, values: Iterable[float]) -> Callable:
+    """Set the limits of an axis from zero on; return the option `height` of `curves`.
+
+    Numbers of diverged networks, which are not finite, are drawn in a strip above the axis. Without
+    such numbers nothing changes. values: all values of the panel, and other heights that it must
+    show.
+    """
+    heights = np.asarray(list(values), dtype=float)
+    finite = heights[np.isfinite(heights)]
+    if len(finite) == len(heights):
+        return np.asarray
+    top = max(finite, default=1.0) or 1.0
+    height = rail(axes, top, 0, "NaN", log=False)
+    axes.set_yticks([at for at in axes.get_yticks() if at <= top])  # none in the strip
+    return height
+
+
 def with_heights(ends: Sequence[End], digits: int = 2) -> list[End]:
     """Return the ends of lines, each name with the height of its end below it."""
     return [(y, f"{name}:\n{y:.{digits}f}", look) for y, name, look in ends]
@@ -76,7 +93,8 @@ def draw_panels(tables: Tables, panels: Sequence[Panel], series: str, named: Cal
                 ) -> tuple[Picture, list[tuple[Axes, list[End]]]]:  # fmt: skip
     """Draw panels next to each other; return the picture, and axes and ends of lines of each panel.
 
-    series, named: as in `curves`. room: for `style.sheet`. A panel without rows says so.
+    Diverged networks are drawn in a strip above the others. series, named: as in `curves`. room:
+    for `style.sheet`. A panel without rows says so.
     """
     picture, (row,) = sheet(1, len(panels), **room)
     drawn = []
@@ -84,7 +102,8 @@ def draw_panels(tables: Tables, panels: Sequence[Panel], series: str, named: Cal
         panel(axes, letter, shown.title, shown.x)
         drawn.append((axes, list[End]()))
         with or_empty(axes):
-            columns = (shown.x, shown.y, series)
-            drawn[-1][1].extend(curves(axes, tables[shown.table], *columns, named, **shown.options))
+            rows, columns = tables[shown.table], (shown.x, shown.y, series)
+            apart: dict[str, Any] = {"height": diverged_apart(axes, rows[shown.y])}
+            drawn[-1][1].extend(curves(axes, rows, *columns, named, **apart | shown.options))
             axes.set_ylim(0, None)
     return picture, drawn

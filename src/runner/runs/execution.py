@@ -28,7 +28,7 @@ from runner.core.progress import Progress
 from runner.core.settings import Settings
 from runner.core.shell import command
 from runner.core.studies import Context, Measured, TrainingConfig
-from runner.core.user_functions import function_at
+from runner.core.user_functions import described, function_at
 from runner.data.datasets import Dataset, load
 from runner.networks import own_calls
 from runner.runs import files, lock, longer, machine, provenance
@@ -205,8 +205,7 @@ class _Attempt:
             with suppress(OSError):  # a full disk may be what went wrong
                 self._fail(traceback.format_exc())
             raise RunFailed(
-                f"{run} failed: {type(error).__name__}: {error}\n"
-                f"  traceback: {self.folder / 'error.txt'}"
+                f"{run} failed: {described(error)}\n  traceback: {self.folder / 'error.txt'}"
             ) from error
         finally:
             if self.tracking:

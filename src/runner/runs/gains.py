@@ -6,6 +6,7 @@ import torch
 
 from runner.core.errors import InputError
 from runner.core.studies import StudyConfig
+from runner.core.user_functions import described
 from runner.networks import own_calls
 from runner.networks.activations import ACTIVATIONS, Activation, activation_of
 
@@ -22,14 +23,19 @@ def require_gain(config: StudyConfig) -> None:
     The second grid is wider, and its points lie between those of the first. The gains differ if the
     activation is infinite somewhere, if its second moment is infinite, or if it grows so fast that
     the first grid is too narrow. The gain of a function that draws random numbers is not checked.
-    Raises InputError if the gains differ.
+    Raises InputError if the gains differ, or the function raises an error.
     """
     name = getattr(config, "activation", "")
     if getattr(config, "init", "") != "gain" or name in ACTIVATIONS:
         return
-    with own_calls.run_of(config.seed):  # the calls of the run itself are counted anew
-        gain, again = (activation_of(name).gain for _ in range(2))
-        other = second_gain(activation_of(name))
+    try:
+        with own_calls.run_of(config.seed):  # the calls of the run itself are counted anew
+            gain, again = (activation_of(name).gain for _ in range(2))
+            other = second_gain(activation_of(name))
+    except InputError:
+        raise
+    except Exception as error:  # the user's code may raise anything
+        raise InputError(f"activation={name} failed: {described(error)}") from error
     is_random = gain == gain and again != gain  # nan does not equal itself
     if is_random or (gain and abs(other / gain - 1) <= ACCURACY):
         return

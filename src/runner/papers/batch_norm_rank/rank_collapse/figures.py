@@ -11,8 +11,15 @@ from runner.papers.batch_norm_rank.learning import DEEP, chance_level
 from runner.papers.batch_norm_rank.looks import NORMALIZATIONS, look_of, normalization
 from runner.papers.batch_norm_rank.names import NAMES
 from runner.papers.batch_norm_rank.rank_collapse.config import AUTHORS_RATES
-from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_layer, trained
-from runner.results.curves import End, Panel, curves, draw_panels, with_heights
+from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_layer
+from runner.results.curves import (
+    End,
+    Panel,
+    curves,
+    diverged_apart,
+    draw_panels,
+    with_heights,
+)
 from runner.results.drawing import Drawing, Finding
 from runner.results.labels import names_in
 from runner.results.looks import Name, name_of, own_look
@@ -45,7 +52,7 @@ def by_depth(tables: Tables) -> pd.DataFrame:
     """
     keys = ["depth", "normalization"]
     rank = rank_of_last_layer(tables["metrics"]).groupby(keys)[["matrix_rank", "rank_bound"]]
-    ends = trained(tables).groupby([*keys, "learning_rate"], sort=False)
+    ends = last_epoch(tables["training"]).groupby([*keys, "learning_rate"], sort=False)
     columns = ["train_accuracy", "test_accuracy", "train_loss"]
     return ends[columns].mean().reset_index().merge(rank.mean(), on=keys)
 
@@ -63,10 +70,12 @@ def say_rates(tables: Tables) -> str:
         f"{name_of(KINDS, normalization).drawn} {_by_stretch(rows)}"
         for normalization, rows in by_depth(tables).groupby("normalization", sort=False)
     ]
+    measured = last_epoch(tables["training"])["train_accuracy"]
+    lost = " Networks in the strip at the top (NaN) diverged." if measured.isna().any() else ""
     return (
         "(a) shows the rank of the last hidden layer before training, (b) its lower bound r and"
         " (c) the training accuracy, by depth. Lines are means, dots networks. Depths"
-        f" above {DEEP} are shaded. Learning rates ({how}): {'; '.join(chosen)}."
+        f" above {DEEP} are shaded.{lost} Learning rates ({how}): {'; '.join(chosen)}."
     )
 
 
@@ -97,13 +106,16 @@ def say_collapse(tables: Tables) -> str:
 
 
 def _by_depth(axes: Axes, rows: pd.DataFrame, column: str, reference: float, text: str,
-              statistic: str = "mean", above: bool = True) -> list[End]:  # fmt: skip
+              statistic: str = "mean", above: bool = True, top: float = 0
+              ) -> list[End]:  # fmt: skip
     """Draw every replicate as a dot and a statistic as a line, by depth; shade depths above ten.
 
     reference, text: height and label of a horizontal line. above: whether the label is above it.
+    top: the highest tick. Diverged networks are in a strip above it.
     """
+    height = diverged_apart(axes, [*rows[column], reference, top])
     ends = curves(axes, rows, "depth", column, "normalization", normalization,
-                  statistic=statistic, replicates="dots")  # fmt: skip
+                  statistic=statistic, replicates="dots", height=height)  # fmt: skip
     depths = sorted(rows["depth"].unique())
     level(axes, reference, text, above=above)
     last = 1.12 * depths[-1]
@@ -120,10 +132,10 @@ def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     training accuracy. Lines are means over replicates, dots are single networks. Returns the
     picture and the table of `by_depth`.
     """
-    start, ends = rank_of_last_layer(tables["metrics"]), trained(tables)
+    start, ends = rank_of_last_layer(tables["metrics"]), last_epoch(tables["training"])
     width, epochs = start["width"].iloc[0], ends["epoch"].max()
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.6, right=1.05)
-    _by_depth(left, start, "matrix_rank", width**0.5, f"√d (d = {width})")
+    _by_depth(left, start, "matrix_rank", width**0.5, f"√d (d = {width})", top=width)
     _by_depth(middle, start, "rank_bound", 1, "smallest r: 1", above=False)
     name_ends(right, _by_depth(right, ends, "train_accuracy", chance_level(tables), "chance"))
     ticks(left.yaxis, [1, width / 4, width / 2, 3 * width / 4, width])
@@ -237,7 +249,7 @@ def draw_norms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     looks = {KINDS[kind].drawn: replace(look_of(kind), marker="") for kind in known}
     looks |= {name: RMS for name in looks if name == KINDS["rms"].drawn}
     key(left, looks, loc="upper right", bbox_to_anchor=(1.08, 1.03))
-    ends, chance = trained(tables), chance_level(tables)
+    ends, chance = last_epoch(tables["training"]), chance_level(tables)
     is_rms = ends["normalization"] == "rms"
     below = curves(
         right, ends[is_rms], "depth", "train_accuracy", "normalization", _rms, replicates="dots",
@@ -277,7 +289,9 @@ def say_norms(tables: Tables) -> str:
 
     Raises NoRows if there are none.
     """
-    accuracy = select(trained(tables), normalization="layer", depth=16)["train_accuracy"]
+    accuracy = select(last_epoch(tables["training"]), normalization="layer", depth=16)[
+        "train_accuracy"
+    ]
     return (
         "With layer or RMS norm r falls to 1, but networks learn: at depth 16 layer norm reaches"
         f" accuracy {accuracy.median():.2f}"
@@ -317,7 +331,7 @@ def draw_starts(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 def say_starts(tables: Tables) -> str:
     """Return the headline: median last ranks and median accuracies of two initializations."""
     rank = rank_of_last_layer(tables["metrics"]).groupby("init")["matrix_rank"].median()
-    ends = trained(tables).groupby("init")["train_accuracy"].median()
+    ends = last_epoch(tables["training"]).groupby("init")["train_accuracy"].median()
     return (
         f"With batch norm, positive weights lower the rank from {rank['pytorch']:.0f} to"
         f" {rank['asymmetric']:.0f}, and the training accuracy from {ends['pytorch']:.2f} to"

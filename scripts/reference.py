@@ -275,7 +275,8 @@ def numbers_judged(folder: Path, tables: Tables) -> pd.DataFrame:
         about = {"scale": folder.parent.name, "figure": folder.name, "claim": claim.name}
         for number, rule in enumerate(claim.rules):
             try:
-                rows = rule.quantity.assuming(rule.quantity.measure(Present(tables)))
+                with np.errstate(all="ignore"):  # a diverged run is data
+                    rows = rule.quantity.assuming(rule.quantity.measure(Present(tables)))
             except NoRows:
                 continue
             point = rows[list(rule.quantity.each)].astype(str).agg(" ".join, axis=1)

@@ -83,6 +83,13 @@ def test_changed_code_makes_runs_stale_and_claims_may_be_absent(place, monkeypat
     path.write_text(path.read_text().replace('"he"', '"pytorch"'))
     done = python(place, "runner", *command)
     assert "computed by other code and kept" in done.stderr, done.stderr
+    for name in ("rows", "figures"):  # a column gets another name
+        path = place / "walks" / "distance" / f"{name}.py"
+        path.write_text(path.read_text().replace("loss", "risk"))
+    done = python(place, "runner", *command)
+    assert done.returncode == 2 and "their tables lack risk\n" in done.stderr, done.stderr
+    assert "stale=recompute" in done.stderr.splitlines()[-1]
+    assert python(place, "runner", *command, "stale=recompute").returncode == 0
 
 
 def test_rows_may_be_in_the_module_of_the_study(place, monkeypatch, capsys):
@@ -109,7 +116,18 @@ BROKEN = [
     ("config.py", None, "study=distance", "conf/study/distance.yaml has no study"),
     ("study.py", None, "study=distance", "walks/distance/study.py is missing"),
     ("../conf/study/distance.yaml", None, "study=distance", "has no conf/study/distance.yaml"),
-    ("../conf/size/distance.yaml", None, "study=distance", "conf/size/distance.yaml has no scale"),
+    (
+        "../conf/size/distance.yaml",
+        None,
+        "study=distance",
+        "conf/size/distance.yaml is missing: it sets",
+    ),
+    (
+        "../conf/size/distance.yaml",
+        ("smoke:", "small:"),
+        "study=distance",
+        "conf/size/distance.yaml has no scale smoke",
+    ),
     ("../conf/figure/distance.yaml", None, "figure=distance", "figure=distance is unknown"),
     ("figures.py", None, "figure=distance", "FIGURES of walks/distance/figures.py"),
     ("study.py", ("def run(", "def go("), "study=distance", "no run(config, context)"),

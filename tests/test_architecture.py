@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 
@@ -55,6 +56,23 @@ def test_every_contract_is_kept_and_would_be_broken_by_an_arrow_that_goes_astray
         with (tmp_path / "src" / "runner" / module).open("a") as file:
             file.write(f"\n{line}\n")
     assert contracts(tmp_path) == dict.fromkeys(kept, "BROKEN")
+
+
+def test_the_contracts_see_every_study():
+    code = {path.parent for path in (REPOSITORY / "src" / "runner").rglob("*.py")}
+    unseen = sorted(str(folder) for folder in code if not (folder / "__init__.py").exists())
+    assert not unseen, f"needed for the contracts: an __init__.py in {', '.join(unseen)}"
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+    listed = [
+        {*contract.get("modules", ())} for contract in project["tool"]["importlinter"]["contracts"]
+    ]
+    papers: dict[str, set[str]] = {}
+    for package in studies().values():
+        papers.setdefault(package.rpartition(".")[0], set()).add(package)
+    for paper, own in papers.items():
+        if paper.startswith("runner.papers."):
+            listing = f"the contract of {paper} in pyproject.toml must list exactly"
+            assert own in listed, f"{listing} {', '.join(sorted(own))}"
 
 
 def ordered(graph: grimp.ImportGraph) -> list[str]:

@@ -234,6 +234,11 @@ def test_a_name_that_is_known_to_a_list_alone_is_an_error_where_it_is_used(study
     object.__setattr__(config, name, unknown)  # as if it were one of the choices
     with pytest.raises(InputError, match="=unheard_of .*: choose from "):
         numbers(config)
+        pytest.fail(
+            f"{study} takes any text for {name}: its study.py must look names up, by"
+            f' core.choices.lookup("{name}", name, table) where it uses them, or list in USED with'
+            " which other parameters it uses them"
+        )
 
 
 @pytest.mark.parametrize(("study", "name"), CHOSEN)

@@ -34,8 +34,12 @@ def names_of(figure: str) -> list[str]:
 def test_a_figure_has_the_runs_that_it_had(figure, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     kept = [line for line in TABLE.read_text().splitlines() if line.startswith(f"{figure} ")]
-    assert names_of(figure) == kept
-    assert set(SCALES) - {line.split()[1] for line in kept} <= {"quick"}
+    assert names_of(figure) == kept, (
+        "a run has another name, and stored runs would be lost; if the figure or the run is new,"
+        " write the table anew by python tests/test_run_names.py"
+    )
+    absent = set(SCALES) - {line.split()[1] for line in kept} - {"quick"}
+    assert not absent, f"conf/figure/{figure}.yaml needs grids for {' and '.join(sorted(absent))}"
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from in_process import run as run_here
 
 from runner.compose.hydra_errors import _explain_option
 from runner.compose.hydra_main import require_objective
+from runner.core.catalogue import configs
 from runner.core.errors import InputError
 
 SMOKE = ("study=example20", "scale=smoke", "device=cpu")
@@ -55,8 +56,8 @@ def place(tmp_path):
 def seeds(place):
     tables = map(pd.read_csv, place.glob("outputs/runs/example20/*/metrics.csv"))
     assert all(len(table) for table in tables)
-    configs = place.glob("outputs/runs/example20/*/config.yaml")
-    return sorted(int(path.read_text().partition("seed: ")[2].split()[0]) for path in configs)
+    paths = place.glob("outputs/runs/example20/*/config.yaml")
+    return sorted(int(path.read_text().partition("seed: ")[2].split()[0]) for path in paths)
 
 
 @pytest.mark.parametrize(
@@ -121,10 +122,8 @@ def test_the_shell_completes(place, monkeypatch, capsys):
     monkeypatch.setenv("COMP_LINE", "runner study=ra")
     monkeypatch.delenv("COMP_POINT", raising=False)
     assert run_here(["-sc", "query=bash"], monkeypatch) == 0
-    assert capsys.readouterr().out.split() == [
-        "study=rank_chain", "study=rank_collapse", "study=rank_gradients", "study=rank_one",
-        "study=rank_or_size"
-    ]  # fmt: skip
+    begun = [f"study={study}" for study in sorted(configs()) if study.startswith("ra")]
+    assert capsys.readouterr().out.split() == begun and "study=rank_chain" in begun
 
 
 IN_A_PROGRAM = """\

@@ -63,6 +63,12 @@ def test_rules_that_stood_before_the_runs_are_pre_registered(figure, tmp_path, m
     changed = with_other_rule(monkeypatch, figure)
     found = kept(figure, tmp_path / "other")
     assert found[changed] == "exploratory" and (found.drop(changed) == "pre-registered").all()
+    assert "exploratory" not in figure.make(), "at smoke nothing is judged"
+    monkeypatch.setattr("runner.results.figure.judges", lambda scale: True)
+    note = "note: exploratory, as no rule was stored before the numbers: "
+    assert f"{note}{changed}\n" in figure.make()
+    figure.path("rules.json").unlink()
+    assert f"{note}all verdicts\n" in figure.make()
 
 
 def test_rules_that_were_written_down_after_the_first_run_was_begun_are_none(figure, monkeypatch):

@@ -44,6 +44,7 @@ def check_bound(printed: str, comparison) -> None:
     words, *found = SAID.search(printed).groups()
     first, second = (float(each.replace("−", "-")) if each else 0.0 for each in found)
     step = 1e-3 * max(abs(first), 1e-6)
+    step = min(step, (second - first) / 4) if words == "between" else step
     inside, outside = {
         "above": ([first + step], [first - step]),
         "more than": ([first + step], [first - step]),
@@ -66,6 +67,10 @@ def check_bound(printed: str, comparison) -> None:
         (Above(0.25), "above 0.25"),
         (Below(-3.0), "below −3"),
         (Within(0.5, of=2.0), "between 1.5 and 2.5"),
+        (Within(1e-9, of=1), "between 0.999999999 and 1.000000001"),
+        (Within(1.4e-6, of=-1), "between −1.0000014 and −0.9999986"),
+        (Above(1 + 1e-9), "above 1.000000001"),
+        (Below(1 / 3), "below 0.333333"),
         (Always("<", 3), "below 3"),
         (Always("<=", 1e-8), "at most 1e-8"),
         (Always("=", 0), "exactly 0"),

@@ -2,7 +2,7 @@
 
 from dataclasses import fields
 
-from runner.core.catalogue import configs
+from runner.core.catalogue import configs, sizes
 from runner.core.studies import StudyConfig
 from runner.papers.norm_tuning.norm_active.config import OF_SCALES, OF_WEIGHTS, WITH_HIDDEN
 
@@ -37,7 +37,8 @@ TINY = {
     "symmetry": {"depth": 4, "width": 6, "dimension": 4, "horizon": 3}
     | {"starts": 20, "steps": 8, "ridge": 0.05},
 }
-"""Small parameters by study. The next lines add parameters that several studies share."""
+"""Small parameters by study; a study that is not here has its sizes of scale smoke. The next lines
+add parameters that several studies share."""
 SHARED = {"points": 3, "replicates": 2, "epochs": 1, "batch_size": 32, "records": 2, "time": 1.0}
 SHARED |= {"train_images": 64}
 MORE = {
@@ -51,7 +52,8 @@ def tiny(study: str, **changes: object) -> StudyConfig:
     """Return a configuration of a study that takes a moment. changes: values of parameters."""
     known = {field.name for field in fields(configs()[study])}
     shared = {name: value for name, value in SHARED.items() if name in known}
-    return configs()[study](**{**shared, **TINY.get(study, {}), **MORE.get(study, {}), **changes})
+    own = TINY[study] if study in TINY else sizes(study).get("smoke", {})
+    return configs()[study](**{**shared, **own, **MORE.get(study, {}), **changes})
 
 
 def choices(study: str, name: str) -> list[str]:

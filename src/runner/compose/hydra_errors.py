@@ -22,6 +22,7 @@ from runner.core.catalogue import (
     own_conf_folders,
     studies,
 )
+from runner.core.catalogue import options as conf_files
 from runner.core.errors import InputError, nearest
 from runner.core.settings import Settings
 from runner.core.shell import command
@@ -292,6 +293,8 @@ def _explain_option(group: str, name: str, text: str) -> str:
     if group == "study" and name in studies():
         return f"study={name} has no conf/study/{name}.yaml"
     if group.startswith("size/") and name in SCALES:
+        if group.removeprefix("size/") not in conf_files("size"):
+            return f"conf/{group}.yaml is missing: it sets the parameters at each scale"
         return f"conf/{group}.yaml has no scale {name}"
     if f"{group}={name}" == "hydra/launcher=joblib":
         return "hydra/launcher=joblib needs pip install 'theory-runner[scale-out]'"

@@ -168,7 +168,8 @@ class Within:
     of: float = 0.0
 
     def __str__(self) -> str:
-        return f"between {number(self.of - self.margin)} and {number(self.of + self.margin)}"
+        low, high = self.of - self.margin, self.of + self.margin
+        return f"between {_bound(low, self.margin)} and {_bound(high, self.margin)}"
 
     def evidence(self, rows: pd.DataFrame) -> Evidence:
         """Test the comparison on the rows of one point; return estimate, limits and p-values.
@@ -214,7 +215,7 @@ class Always:
     }
 
     def __str__(self) -> str:
-        return f"{self.WORDS[self.relation]} {number(self.bound)}"
+        return f"{self.WORDS[self.relation]} {_bound(self.bound)}"
 
     def evidence(self, rows: pd.DataFrame) -> Evidence:
         """Test the relation on the rows of one point; return estimate, limits and p-values.
@@ -280,7 +281,18 @@ def _worst(rows: pd.DataFrame, badness: pd.Series) -> pd.DataFrame:
 def _in_words(bound: float | str) -> str:
     if isinstance(bound, str):
         return bound.replace(" / ", "/").replace("-", "−")
-    return number(bound)
+    return _bound(bound)
+
+
+def _bound(value: float, margin: float = np.inf) -> str:
+    """Return a bound as text, with further digits beside a rounder number: `1.000000001`.
+
+    margin: half the distance to another bound, from which the text must differ, too.
+    """
+    rounder = abs(value - float(f"{value:.3g}"))
+    error = max(min(rounder, margin) / 10, ROUNDING * abs(value))
+    texts = {digits: float(f"{value:.{digits}g}") for digits in range(6, 18)}
+    return number(value, next((d for d in texts if abs(texts[d] - value) <= error), 6))
 
 
 def number(value: float, digits: int = 6) -> str:

@@ -8,7 +8,8 @@ overwrites another.
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from importlib.util import find_spec
@@ -40,7 +41,7 @@ from runner.results.united import unite, united_seeds
 from runner.results.verdicts import lines as verdict_lines
 from runner.runs.files import read, require_replaceable, write_atomically
 from runner.runs.provenance import REFERENCE, fingerprint
-from runner.runs.run import Run, load, stale_note
+from runner.runs.run import Run, absent_in_stale, load, stale_note
 from runner.runs.tables import sha256_of
 
 FILES = ("png", "pdf", "svg", "body.png", "header.json", "csv", "claims.csv", "caption.txt")
@@ -149,7 +150,9 @@ class Figure:
         `smoke` no claim fails, since the experiments are too small to refute a statement.
         """
         listed = claims.claims_of(self.figure, self.study)
-        judged = claims.judge(self.name, listed, self.tables() if tables is None else tables)
+        tables = self.tables() if tables is None else tables
+        with self._of_todays_columns():
+            judged = claims.judge(self.name, listed, tables)
         too_small = {} if judges(self.scale) else {"fails": "undecided"}
         return judged.replace({"verdict": too_small})
 
@@ -245,7 +248,7 @@ class Figure:
         """
         tables, form = self.tables() if tables is None else tables, form or Format(self.style)
         tables, changed = self.part(tables, series, where), self.changed(series, where)
-        with drawn_in(form, self.looks(tables)):
+        with drawn_in(form, self.looks(tables)), self._of_todays_columns():
             try:
                 header = header or changed.header(tables)
                 picture, numbers = draw(self.drawing, tables)
@@ -265,6 +268,21 @@ class Figure:
                     fit(picture)
                 shrink(picture)
         return picture, numbers
+
+    @contextmanager
+    def _of_todays_columns(self) -> Iterator[None]:
+        """Raise InputError in place of an error about a table or column that stale runs lack."""
+        try:
+            yield
+        except (LookupError, AttributeError, NameError) as error:
+            absent = absent_in_stale(self.runs) & {*re.findall(r"\w+", str(error))}
+            if not absent:
+                raise
+            anew = command(*self.arguments, "stale=recompute", outputs=self.outputs)
+            raise InputError(
+                f"{self.name} cannot be drawn: its runs are of other code, and their tables lack"
+                f" {', '.join(sorted(absent))}\nThis computes them anew: {anew}"
+            ) from error
 
     def require_style(self) -> None:
         """Raise InputError if the style is unknown, or its file cannot be used."""
@@ -303,7 +321,8 @@ class Figure:
         require_replaceable(*map(self.path, (*FILES, "sums.json", "provenance.json")))
         tables = self.tables() if tables is None else tables
         judged = self.judge(tables)
-        header, caption = self.header(tables, judged), self.caption(tables, judged)
+        with self._of_todays_columns():
+            header, caption = self.header(tables, judged), self.caption(tables, judged)
         folder = self.stem.parent
         try:
             picture, numbers = self.drawn(tables, header)
@@ -343,9 +362,18 @@ class Figure:
             lines.append(f"compare with the reference: {compare}")
         if seeds := united_seeds(self.runs):
             lines.append(f"note: {len(seeds)} seeds: all verdicts are exploratory")
+        elif late := self._with_late_rules(judged):
+            lines.append(f"note: exploratory, as no rule was stored before the numbers: {late}")
         if provenance["stale"]:
             lines.append(f"note: {provenance['stale']}")
         return "\n".join([*lines, str(self.path("png"))])
+
+    def _with_late_rules(self, judged: pd.DataFrame) -> str:
+        """Return the claims whose rules were not registered before the runs; "" at scale smoke."""
+        rules = self.registered_rules
+        late = [row.claim for row in judged.itertuples() if rules.get(row.claim) != row.digest]
+        named = "all verdicts" if len(late) == len(judged) > 1 else ", ".join(late)
+        return named if judges(self.scale) else ""
 
     def register_rules(self) -> None:
         """Write the digests of the claims' rules into a file, before the runs are computed.

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import yaml
 
-from runner.core.catalogue import config_of, module_of, studies
+from runner.core.catalogue import config_of, module_of, rows_of, studies
 from runner.core.choices import REGISTERED, kind_of
 from runner.core.errors import InputError
 from runner.core.settings import Settings
-from runner.core.studies import StudyConfig, TrainingConfig
+from runner.core.studies import StudyConfig, TrainingConfig, column_types
 from runner.core.user_functions import place_of
 from runner.runs import files
 from runner.runs.files import write_atomically
@@ -496,6 +496,17 @@ def stale_note(runs: Iterable[Run]) -> str | None:
         text = f"computed by {code} and kept: stale=recompute computes again"
         notes.append(_note(stale, runs, text))
     return "\n".join(filter(None, notes)) or None
+
+
+def absent_in_stale(runs: Iterable[Run]) -> set[str]:
+    """Return the names of tables and columns of today's studies that tables of stale runs lack."""
+    absent: set[str] = set()
+    for run in filter(Run.is_stale, runs):
+        tables = run.tables()
+        for name, row_class in rows_of(run.config.study).items():
+            columns = {*column_types(row_class)}
+            absent |= columns - {*tables[name].columns} if name in tables else {name}
+    return absent
 
 
 def kept_notes(runs: Iterable[Run], settings: Settings) -> list[str]:

@@ -92,6 +92,9 @@ def test_the_list_is_sorted_by_a_number_and_shows_it(runs):
     one = ("--study", "bn_only", "--where", "methods=sgd")
     both = runs("list", *one, "--columns", "test_mse,max_abs_error")[1]
     assert both.split("\n")[0].split()[-2:] == ["test_mse", "max_abs_error"]
+    mixed = runs("list", *one, "--columns", "test_mse,target_width")[1]
+    assert mixed.split("\n")[0].split()[-2:] == ["test_mse", "target_width"]
+    assert "did you mean 'target_width'" in runs("list", "--columns", "targetwidth")[2]
     assert "numbers" not in json.loads(runs("list", "--json")[1])[0]
 
 

@@ -6,7 +6,8 @@ import sys
 
 import pytest
 import torch
-from in_process import composed, run
+from in_process import composed
+from in_process import run as run_here
 
 from runner.core import catalogue, choices
 from runner.core.choices import lookup
@@ -46,7 +47,7 @@ def test_a_name_is_a_choice_in_checks_and_help_and_its_code_counts(monkeypatch, 
     config = composed(*words)[1]
     assert functions_of(config) == (place_of(halved),)
     assert lookup("normalization", "halved", {}) is halved
-    assert run(["study=rank_collapse", "--help"], monkeypatch) == 0
+    assert run_here(["study=rank_collapse", "--help"], monkeypatch) == 0
     assert "from none, batch, batch_no_mean, layer, rms, halved" in capsys.readouterr().out
     assert functions_of(composed("study=rank_collapse")[1]) == ()
 
@@ -122,12 +123,25 @@ def test_a_broken_file_of_methods_breaks_nothing_else(tmp_path, monkeypatch, cap
     monkeypatch.setenv(catalogue.FOLDERS, "")
     monkeypatch.setattr(sys, "path", [*sys.path])
     words = ["--config-dir", "broken_methods", "study=rank_collapse", "scale=smoke", "--dry-run"]
-    assert run(words, monkeypatch) == 0
+    assert run_here(words, monkeypatch) == 0
     catalogue.forget()
     assert "methods.py cannot be imported (ZeroDivisionError" in capsys.readouterr().err
 
 
-def test_a_stored_run_of_a_name_that_is_not_registered_says_where_names_come_from(tmp_path):
+def test_a_name_that_is_typed_wrong_or_not_registered_is_hinted_at():
+    words = "study=rank_collapse", "normalizations=[none,hlaved]"
+    with pytest.raises(InputError, match=r"choose from .*\(a name of your own needs --config-dir"):
+        composed(*words)
+    register("normalization", "halved", halved)
+    with pytest.raises(InputError, match="did you mean 'halved'"):
+        composed(*words)
+    with pytest.raises(InputError, match="drop .py, test_user_functions:halved"):
+        composed("study=rank_collapse", "activation=test_user_functions.py:halved")
+
+
+def test_a_stored_run_of_a_name_that_is_not_registered_says_where_names_come_from(
+    tmp_path, monkeypatch, capsys
+):
     register("normalization", "halved", halved)
     run = Run(composed("study=rank_collapse", "normalizations=[halved]")[1], tmp_path)
     run.folder.mkdir(parents=True)
@@ -136,3 +150,7 @@ def test_a_stored_run_of_a_name_that_is_not_registered_says_where_names_come_fro
     choices.REGISTERED.clear()
     with pytest.raises(InputError, match="config.yaml: .*halved is unknown.*--config-dir"):
         read_config(run.folder)
+    for action, code in (("list", 0), ("plot", 2), ("export", 2)):
+        words = ["runs", action, "--where", "study=rank_collapse", f"outputs={tmp_path}"]
+        assert run_here(words, monkeypatch) == code
+        assert "unknown here are in 1 of 1 run: a name of your own" in capsys.readouterr().err

@@ -18,6 +18,7 @@ from runner.commands.export import (
     mean_in_tex,
     means,
     means_in_tex,
+    means_of,
     number_in_tex,
 )
 from runner.core.settings import Settings
@@ -88,7 +89,7 @@ def test_a_rate_that_is_given_is_a_parameter(rates, export):
 def test_one_number_has_no_deviation_in_latex(rates):
     name, rows = joined(rates[:1])
     found = means(rows[rows["replicate"] == 0], rates[:1], name)
-    shown = means_in_tex(found)
+    shown = means_in_tex(found, rates[0])
     assert "pm" not in shown and "nan" not in shown and found["test_mse_std"].isna().all()
 
 
@@ -146,9 +147,10 @@ def test_a_column_that_a_run_does_not_keep_is_empty(rates, export, tmp_path):
         (4.4e-16, np.nan, "$4.4 \\times 10^{-16}$"), (13.6, np.nan, "13.6"),
         (0.0, 0.0, "$0 \\pm 0$"), (0.0, 2e-7, "$(0 \\pm 2) \\times 10^{-7}$"),
         (1.0, 4e-16, "$1 \\pm 0$"), (0.1235, 1e-8, "$0.123500000 \\pm 0.000000010$"),
-        (12345.0, 0.0, "$12345 \\pm 0$"), (0.12345678, 0.0, "$0.12345678 \\pm 0$"),
+        (12345.0, 0.0, "$12345 \\pm 0$"), (0.352112676056, 0.0, "$0.3521 \\pm 0$"),
         (-2.5e22, 3e21, "$(-2.5 \\pm 0.3) \\times 10^{22}$"),
-        (9.97, 0.96, "$10.0 \\pm 1.0$"),
+        (9.97, 0.96, "$10.0 \\pm 1.0$"), (12345.678, 0.0, "$12346 \\pm 0$"),
+        (1.234567e-9, 0.0, "$(1.235 \\pm 0) \\times 10^{-9}$"),
     ],
 )  # fmt: skip
 def test_a_mean_has_the_digits_of_its_deviation(mean, deviation, shown):
@@ -200,9 +202,29 @@ def test_a_diverged_replicate_is_counted_and_named(chosen):
     assert sorted(found["train_loss_n"]) == [3, 3, 4, 4] and set(found["test_loss_n"]) == {4}
     assert set(found["train_loss_diverged"]) == {"", f"1 of {short}"}
     assert np.isfinite(found["train_loss_mean"]).all() and "test_loss_diverged" not in found
-    shown = means_in_tex(found)
+    shown = means_in_tex(found, chosen[0])
     assert shown.count("(3 of 4)") == 2
     assert f"% train_loss: diverged and left out: replicate 1 of {short}\n" in shown
+
+
+def test_what_a_file_of_images_has_is_no_measurement(chosen):
+    name, rows = joined(chosen, "training")
+    rows = rows.assign(classes=3, image_pixels="144 pixels")
+    found = means(rows, chosen, name)
+    assert not [column for column in found if "classes" in column or "pixels" in column]
+    is_other = rows["run"].isin([run.key for run in chosen[:2]])
+    found = means(rows.assign(classes=rows["classes"].mask(is_other, 4)), chosen, name)
+    assert "classes" in found and "classes_mean" not in found, "it tells the rows apart"
+
+
+def test_a_latex_table_of_means_has_no_equal_column_unless_it_is_named(chosen):
+    name, rows = joined(chosen, "training")
+    found = means(rows.assign(test_loss=2.0), chosen, name)
+    shown = means_in_tex(found, chosen[0])
+    assert "test\\_loss" not in shown and "test_loss = $2 \\pm 0$" in shown
+    names = ["test_loss", "depth"]
+    shown = means_in_tex(means_of(found, names), chosen[0], names)
+    assert "epoch & test\\_loss & depth & n \\\\\n" in shown
 
 
 def test_configurations_are_never_averaged(tmp_path):
@@ -233,8 +255,9 @@ def test_a_latex_table_fits_a_page_or_asks_for_columns(rates, export, monkeypatc
     means = pd.read_csv(io.StringIO(export(rates, "--mean", "--columns", "train_mse")))
     assert {"train_mse_mean", "train_mse_std", "train_mse_n"} < {*means}
     assert not [name for name in means if name.endswith("_mean") and name != "train_mse_mean"]
-    code, said = export_code(["--mean", "--columns", "tran_mse"], outputs, monkeypatch, capsys)
-    assert code == 2 and "did you mean 'train_mse'" in said.err
+    for typed, meant in (("tran_mse", "train_mse"), ("learning_rte", "learning_rate")):
+        code, said = export_code(["--mean", "--columns", typed], outputs, monkeypatch, capsys)
+        assert code == 2 and f"did you mean '{meant}'" in said.err
 
 
 def test_columns_that_are_equal_are_told_above_a_latex_table(rates, chains):

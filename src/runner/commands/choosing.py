@@ -1,11 +1,14 @@
 """Which runs the options of `runner runs` choose, and how they are counted and printed."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from runner.core.errors import OWN_NAME, InputError
 from runner.runs.inventory import RunInfo
 from runner.runs.query import chosen
+from runner.runs.run import UnknownName, read_config
 
 
 def chosen_runs(
@@ -13,10 +16,28 @@ def chosen_runs(
 ) -> list[RunInfo]:
     """Return the runs that the options choose, in the order given.
 
+    If conditions choose, a note says how many runs have names that are unknown here, since their
+    parameters are not known.
+
     options: the parsed arguments of an action. others: a list to which conditions of `--where` on
     columns of tables are added; None: they are refused. Raises InputError if a condition is wrong.
     """
+    if options.where and (unknown := [info for info in infos if _has_unknown_name(info)]):
+        note = f"names unknown here are in {len(unknown)} of {counted(infos)}: {OWN_NAME}"
+        print(note, file=sys.stderr)
     return chosen(infos, options.study, options.status, options.where, options.stale, others)
+
+
+def _has_unknown_name(info: RunInfo) -> bool:
+    """Return whether a run is of a study, or has a method, that only the user's folder knows."""
+    try:
+        if info.config is None:
+            read_config(info.folder)
+    except UnknownName:
+        return True
+    except InputError:  # damaged, or of another version
+        pass
+    return False
 
 
 def separated(lists: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ from runner.core.studies import column_types
 from runner.runs.folder_names import shown
 from runner.runs.inventory import short_hash
 from runner.runs.query import differing
-from runner.runs.run import Run, load
+from runner.runs.run import OF_IMAGES, Run, load
 
 MOST_DECIMALS = 12
 """How many decimals a mean has in LaTeX at most. A smaller deviation is rounding."""
@@ -96,16 +96,17 @@ def fitting(rows: pd.DataFrame, run: Run, columns: Sequence[str]) -> tuple[pd.Da
 
     Columns that are equal in all rows are left out, unless the user has named the columns. run: any
     of the runs; only the names of its parameters are used. columns: the names that the user gave.
-    Raises InputError if more columns remain than a page holds.
+    Raises InputError if more columns remain than a page holds; means may have more.
     """
     if columns:
         return rows, []
-    rows, parameters = rows.drop(columns="run"), vars(run.config)
+    has_means, parameters = "run" not in rows, vars(run.config)
+    rows = rows.drop(columns="run", errors="ignore")
     equal = {name: rows[name].iloc[0] for name in rows if rows[name].nunique(dropna=False) < 2}
     if len(rows) == 1:
         equal = {name: value for name, value in equal.items() if name in parameters}
     rows = rows.drop(columns=[*equal])
-    if rows.shape[1] > MOST_COLUMNS:
+    if rows.shape[1] > MOST_COLUMNS and not has_means:
         few = ",".join(list(rows)[:3])
         raise InputError(
             f"{rows.shape[1]} columns are too many for a page: name some, --columns {few},"
@@ -116,18 +117,27 @@ def fitting(rows: pd.DataFrame, run: Run, columns: Sequence[str]) -> tuple[pd.Da
 
 
 def means_of(found: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Return means of only these measurements; of all if there are none.
+    """Return means of only these measurements, in this order; of all if there are none.
 
-    found: the result of `means`. Columns that tell the rows apart stay. Raises InputError for an
-    unknown measurement.
+    found: the result of `means`. Columns that tell the rows apart stay; those that are not named
+    come first. Raises InputError for an unknown measurement.
     """
-    known = [name[:-5] for name in found if name.endswith("_mean")]
-    of = {f"{name}_{part}": name for name in known for part in PARTS}
+    of = _measured(found)
+    known, names = {*of.values()} | ({*found} - {*of}), [of.get(name, name) for name in found]
     for name in columns:
-        if name not in known and (name not in found or name in of):
+        if name not in known:
             raise InputError(f"no measured or varied column {name}: {nearest(name, known)}")
-    return found[[name for name in found if not columns or of.get(name, name) in columns
-                  or name not in of]]  # fmt: skip
+    order = {name: place for place, name in enumerate(columns)}
+    pairs = sorted(zip(names, found, strict=True), key=lambda pair: order.get(pair[0], -1))
+    return found[[c for name, c in pairs if not columns or name in order or c not in of]]
+
+
+def _measured(found: pd.DataFrame) -> dict[str, str]:
+    """Return the measurement of each column `<measurement>_<part>` in a result of `means`."""
+    stems = [column.removesuffix("_std") for column in found]
+    names = [name for name in stems if {f"{name}_mean", f"{name}_std"} <= {*found}]
+    parts = {f"{name}_{part}": name for name in names for part in PARTS}
+    return {column: name for column, name in parts.items() if column in found}
 
 
 def means(rows: pd.DataFrame, runs: Sequence[Run], table: str) -> pd.DataFrame:
@@ -157,7 +167,8 @@ def means(rows: pd.DataFrame, runs: Sequence[Run], table: str) -> pd.DataFrame:
     configurations = {run.key: _without_seed(run) for run in runs}
     rows = rows.assign(configuration=rows["run"].map(configurations))
     own = [key for key in row_keys if _is_outcome(rows, key, [*row_keys])]
-    keys = {*row_keys, *replaced, *vars(runs[0].config)} - ({*columns} - {*row_keys, *replaced})
+    others = {*vars(runs[0].config), *OF_IMAGES}
+    keys = {*row_keys, *replaced, *others} - ({*columns} - {*row_keys, *replaced})
     keys -= {*own}
     numbers = [name for name in rows.select_dtypes("number") if name not in keys]
     varied = [name for name in rows if name in keys and rows[name].nunique(dropna=False) > 1]
@@ -204,26 +215,26 @@ def _is_outcome(rows: pd.DataFrame, key: str, keys: Sequence[str]) -> bool:
     return bool(counts[0] == 1 < counts[1])
 
 
-def means_in_tex(found: pd.DataFrame) -> str:
+def means_in_tex(found: pd.DataFrame, run: Run, columns: Sequence[str] = ()) -> str:
     """Return means as a LaTeX table, with `$mean \\pm standard deviation$` in each cell.
 
-    found: the result of `means`. If some values are not finite, the cell says how many are, and
-    comments at the top name the replicates that diverged.
+    found: the result of `means_of`. run, columns: as in `fitting`. If some values are not finite,
+    the cell says how many are, and comments at the top name the replicates that diverged.
     """
-    averaged = [name for name in found if name.endswith("_mean")]
-    numbers = [name[:-5] for name in averaged if f"{name[:-5]}_std" in found]
-    measured = {f"{name}_{part}" for name in numbers for part in PARTS}
-    table = found[[name for name in found if name not in {"n", *measured}]].copy()
-    notes = []
-    for name in numbers:
+    of, cells, notes = _measured(found), dict[str, Any](), list[str]()
+    for name in dict.fromkeys(of.get(column, column) for column in found if column != "n"):
+        if name not in of.values():
+            cells[name] = found[name]
+            continue
         diverged = found.get(f"{name}_diverged", pd.Series("", found.index))
         parts = [found[f"{name}_{part}"] for part in ("mean", "std", "n")]
-        cells = zip(*parts, found["n"], diverged, strict=True)
-        table[name] = [_cell_in_tex(*cell) for cell in cells]
+        numbers = zip(*parts, found["n"], diverged, strict=True)
+        cells[name] = [_cell_in_tex(*cell) for cell in numbers]
         if any(diverged):
             lost = "; ".join(dict.fromkeys(filter(None, diverged)))
             notes.append(f"{name}: diverged and left out: replicate {lost}")
-    return latex(table.assign(n=found["n"]), notes)
+    table, equal = fitting(pd.DataFrame(cells), run, columns)
+    return latex(table.assign(n=found["n"]), [*notes, *equal])
 
 
 def _cell_in_tex(mean: float, deviation: float, n: int, total: int, diverged: str) -> str:
@@ -251,9 +262,9 @@ def latex(rows: pd.DataFrame, notes: Sequence[str] = ()) -> str:
 def mean_in_tex(mean: float, deviation: float) -> str:
     """Return a mean with as many digits as its standard deviation justifies: `$13.6 \\pm 0.2$`.
 
-    The deviation has one digit, or two if the first is 1. Without a deviation (nan), the mean has
-    four digits; with the deviation 0, or one below rounding, it has twelve. Large and small numbers
-    have a power of ten: `$(4.4 \\pm 0.3) \\times 10^{-16}$`.
+    The deviation has one digit, or two if the first is 1. Without a deviation (nan), or with the
+    deviation 0 or one below rounding, the mean has four digits, and a whole number all. Large and
+    small numbers have a power of ten: `$(4.4 \\pm 0.3) \\times 10^{-16}$`.
     """
     if math.isnan(deviation):
         return str(number_in_tex(float(mean)))
@@ -264,7 +275,7 @@ def mean_in_tex(mean: float, deviation: float) -> str:
     digits = f"{deviation:.1e}".partition("e")
     decimals = (digits[0][0] == "1") - int(digits[2])
     if not deviation or decimals > MOST_DECIMALS:
-        pair = f"{mean:.{MOST_DECIMALS}g} \\pm 0"
+        pair = f"{mean:.{max(4, len(f'{abs(mean):.0f}'))}g} \\pm 0"
     else:
         pair = f"{mean:.{max(decimals, 0)}f} \\pm {deviation:.{max(decimals, 0)}f}"
     return f"$({pair}) \\times 10^{{{power}}}$" if power else f"${pair}$"

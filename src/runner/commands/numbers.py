@@ -43,7 +43,7 @@ def numbers(name: str, infos: Sequence[RunInfo], methods: Sequence[str] = ()
                 of_line = {folder_of[key]: float(value) for key, value in medians.items()}
                 values[column] = values.get(column, {}) | of_line
     if known and not values:
-        raise InputError(f"no run measures {name}: {nearest(name, known)}")
+        raise InputError(f"no run measures {name}: {nearest(name, known.union(listing(infos)))}")
     return values, ", ".join([f"{name}: median over replicates", *parts])
 
 

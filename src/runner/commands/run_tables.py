@@ -44,7 +44,7 @@ def export(options: argparse.Namespace, outputs: Path) -> int:
     if options.mean:
         rows = exporting.means_of(exporting.means(rows, runs, name), columns)
         table = rows.drop(columns="n").to_csv(index=False)
-        text = exporting.means_in_tex(rows) if options.latex else table
+        text = exporting.means_in_tex(rows, runs[0], columns) if options.latex else table
     else:
         empty = exporting.with_empty_cells(rows, name, runs) if name else exporting.filled(rows)
         rows = exporting.only(empty, columns)

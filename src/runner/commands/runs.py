@@ -99,9 +99,18 @@ def list_runs(options: argparse.Namespace, outputs: Path) -> int:
             name: [f"{of[run.folder]:.4g}" if run.folder in of else "" for run in runs]
             for name, of in numbers.items()
         }
+        order = [
+            name for word in separated(options.columns) for name in texts if _is_of(word, name)
+        ]
+        texts = {name: texts[name] for name in [*order, *texts]}
         print(f"{_table(runs, **texts)}\n\n{counted(runs)}: {counts}{note}", *said, sep="\n")
         _print_old(runs)
     return 0
+
+
+def _is_of(word: str, column: str) -> bool:
+    """Return whether a column is what `--columns` names: `rank (plain)` is a column of `rank`."""
+    return column == word or column.startswith(f"{word} (")
 
 
 def _leading(

@@ -7,7 +7,7 @@ entry: `runner.register` puts their functions into `REGISTERED`, where `lookup` 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeGuard, TypeVar, cast
 
-from runner.core.errors import InputError, nearest
+from runner.core.errors import OWN_NAME, InputError, nearest
 from runner.core.torch_optimizers import PREFIX, optimizer_class
 
 T = TypeVar("T")
@@ -39,6 +39,7 @@ class Names(tuple[str, ...]):
     """
 
     kind: str
+    hint = f" ({OWN_NAME})"
 
     @classmethod
     def of(cls, kind: str, *names: str) -> "Names":

@@ -29,18 +29,23 @@ LIKE = 0.7
 """Smallest ratio of `difflib` for two similar words; at 0.6 `optimizer` resembles `time`."""
 
 
+OWN_NAME = "a name of your own needs --config-dir FOLDER"
+"""A hint for a name that the program does not know, where users can register names."""
+
+
 def nearest(word: str, options: Iterable[str]) -> str:
     """Return a hint for an error message about an unknown word, such as `did you mean 'seed'?`.
 
-    The hint names the option that is most similar to the word. If none is similar, the hint lists
-    all options.
+    The hint names the option that is most similar to the word, or has the same letters. If there is
+    none, the hint lists all options, and `options.hint`.
     """
-    options = sorted(options)
+    more, options = getattr(options, "hint", ""), sorted(options)
     begun = [option for option in options if len(word) > 2 and option.startswith(word)]
     close = difflib.get_close_matches(word, begun or options, n=1, cutoff=0.0 if begun else LIKE)
+    close = close or [option for option in options if sorted(option) == sorted(word)]
     if close:
         return f"did you mean {close[0]!r}?"
-    return f"choose from {', '.join(options)}"
+    return f"choose from {', '.join(options)}{more}"
 
 
 def show_traceback() -> None:

@@ -23,7 +23,7 @@ import yaml
 
 from runner.core.catalogue import config_of, module_of, rows_of, studies
 from runner.core.choices import REGISTERED, kind_of
-from runner.core.errors import InputError
+from runner.core.errors import OWN_NAME, InputError
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig, TrainingConfig, column_types
 from runner.core.user_functions import place_of
@@ -320,8 +320,8 @@ def read_config(folder: Path) -> StudyConfig:
             raise unknown from error
         if " is unknown: " not in str(error):
             raise InputError(f"{path}: {error}") from error
-        hint = "a name of your own needs --config-dir FOLDER"
-        raise UnknownName(f"{path}: {error}; {hint}") from error
+        hint = "" if OWN_NAME in str(error) else f"; {OWN_NAME}"
+        raise UnknownName(f"{path}: {error}{hint}") from error
     except Exception as error:  # the checks of a study may raise anything
         raise InputError(f"{path}: a value is of the wrong type ({error})") from error
     if gone and not _is_of_other_code(folder, config):
@@ -546,6 +546,10 @@ def _note(some: list[Run], runs: list[Run], text: str) -> str | None:
     return f"{who} {text}" if some else None
 
 
+OF_IMAGES = ("classes", "image_pixels")
+"""What the provenance says of a user's images."""
+
+
 def load(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
     """Return the tables of several complete runs by name, each joined over the runs.
 
@@ -565,7 +569,7 @@ def load(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
     for run in runs:
         scalars = {k: v for k, v in vars(run.config).items() if isinstance(v, int | float | str)}
         about = run.provenance()
-        for name in ("classes", "image_pixels"):
+        for name in OF_IMAGES:
             if about.get(name):
                 scalars.setdefault(name, about[name])
         for name, table in run.tables().items():

@@ -6,7 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import warm
+from PIL import Image
 from repository import REPOSITORY
+
+from runner.core.input_files import sha256_of
+from runner.data import own_images
 
 PAGE = (REPOSITORY / "docs" / "extend.md").read_text()
 DATA = (REPOSITORY / "docs" / "running.md").read_text().split("\n## ")[1]
@@ -81,3 +85,17 @@ def test_one_s_own_images_are_in_the_run_s_name_and_in_the_caption(tmp_path):
     assert list(tmp_path.glob("outputs/runs/rank_collapse/*data=stripes.npz*"))
     (caption,) = tmp_path.glob("outputs/figures/smoke/*.caption.txt")
     assert "Data: stripes.npz" in " ".join(caption.read_text().split())
+
+
+def test_the_lines_for_a_folder_of_png_files_write_images_of_all_classes(tmp_path, monkeypatch):
+    (script,) = re.findall(r"```python\n# pack\.py\n(.*?)```", DATA, re.S)
+    assert len(script.strip().splitlines()) <= 5
+    for index in range(20):
+        folder = tmp_path / "png" / ("circle", "square")[index % 2]
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (5, 4), (index, index, index)).save(folder / f"{index}.png")
+    monkeypatch.chdir(tmp_path)
+    exec(script, {})
+    data = own_images.load("png.npz", None, [sha256_of(tmp_path / "png.npz")])
+    assert data.classes == 2 and len(data.train) + len(data.test) == 20
+    assert data.train.pixels.shape[1:] == (1, 4, 5)

@@ -9,12 +9,13 @@ import argparse
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
 from runner.core.arguments import key_values
-from runner.core.catalogue import SCALES, figure_names, title_of
+from runner.core.catalogue import SCALES, config_of, figure_names, figure_study, title_of
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at, require_writable
 from runner.core.shell import command
@@ -143,6 +144,20 @@ def list_figures() -> str:
     return "\n".join([*lines, "To see one: runner show fig4"])
 
 
+def _refuse_parameters(figure: str | None, words: list[str]) -> None:
+    """Raise InputError if an argument is a parameter of the figure's study, such as `data`."""
+    if figure not in figure_names():
+        return
+    known = {item.name for item in fields(config_of(figure_study(str(figure))))}
+    for word in words:
+        if word.partition("=")[0] in known:
+            others = [each for each in words if each.partition("=")[0] in {"scale", "outputs"}]
+            raise InputError(
+                f"{word}: `runner show` draws figures of the reference and computes nothing. This"
+                f" computes the figure: {command(f'figure={figure}', *others, word)}"
+            )
+
+
 def main(arguments: list[str]) -> int:
     """Print the verdicts on a figure of the reference, or list all its figures; return 0.
 
@@ -158,6 +173,7 @@ def main(arguments: list[str]) -> int:
     words = f"{words} your own: {'; '.join(KEYS.values())}"
     parser.add_argument("words", nargs="*", metavar="key=value", help=words)
     options = parser.parse_args(arguments)
+    _refuse_parameters(options.figure, options.words)
     values = key_values(options.words, ["scale", "outputs", *KEYS])
     outputs = outputs_at(values.get("outputs", "outputs"))
     name, scale = options.figure, values.get("scale")

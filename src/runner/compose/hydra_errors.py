@@ -300,6 +300,9 @@ def _explain_option(group: str, name: str, text: str) -> str:
         return "hydra/launcher=joblib needs pip install 'theory-runner[scale-out]'"
     if group.startswith("data/"):  # a path, as in data=images/stripes
         group, name = "data", f"{group.removeprefix('data/')}/{name}"
+    if group == "data" and os.path.isdir(name):
+        hint = "write its images into an npz file (docs/running.md has the lines)"
+        return f"data={name} is a folder: {hint}"
     label = "scale" if group.startswith("size/") else group
     options = options or [*{"study": studies(), "figure": figure_names()}.get(group, ())]
     more = ", or your own images, as stripes.npz" if group == "data" else ""

@@ -24,7 +24,7 @@ def test_diverged_networks_are_in_a_strip_and_have_no_accuracy(tables):
     right = picture.axes[2]
     lines = [line for line in right.lines if line.get_label() == "batch norm"]
     assert len(lines) == 1 and min(lines[0].get_ydata()) > max(right.get_yticks())
-    assert "strip at the top (NaN) diverged" in say_rates(tables)
+    assert "Networks that diverged are drawn at the top (NaN)." in say_rates(tables)
     assert (
         (trained(tables).groupby("normalization")["train_accuracy"].max()["batch"]) == 0
     )  # claims

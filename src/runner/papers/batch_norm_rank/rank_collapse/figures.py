@@ -71,7 +71,7 @@ def say_rates(tables: Tables) -> str:
         for normalization, rows in by_depth(tables).groupby("normalization", sort=False)
     ]
     measured = last_epoch(tables["training"])["train_accuracy"]
-    lost = " Networks in the strip at the top (NaN) diverged." if measured.isna().any() else ""
+    lost = " Networks that diverged are drawn at the top (NaN)." if measured.isna().any() else ""
     return (
         "(a) shows the rank of the last hidden layer before training, (b) its lower bound r and"
         " (c) the training accuracy, by depth. Lines are means, dots networks. Depths"
@@ -111,7 +111,7 @@ def _by_depth(axes: Axes, rows: pd.DataFrame, column: str, reference: float, tex
     """Draw every replicate as a dot and a statistic as a line, by depth; shade depths above ten.
 
     reference, text: height and label of a horizontal line. above: whether the label is above it.
-    top: the highest tick. Diverged networks are in a strip above it.
+    top: the highest tick. Diverged networks are drawn above it.
     """
     height = diverged_apart(axes, [*rows[column], reference, top])
     ends = curves(axes, rows, "depth", column, "normalization", normalization,

@@ -23,6 +23,7 @@ from runner.compose.launching import launch
 from runner.compose.orders import Order, compose_order, paper_figure
 from runner.core import catalogue, user_functions
 from runner.core.errors import InputError, RunFailed
+from runner.core.settings import Settings
 from runner.results import figure as results
 from runner.results import sweep_plot
 from runner.results.style import drawn_in
@@ -107,14 +108,24 @@ def _require_one(study: str, keys: Mapping[str, Any]) -> None:
     """Raise InputError for several values of a parameter that has one, or for the key `figure`."""
     if "figure" in keys:
         raise InputError("runner.figure makes figures")
-    known = {item.name: item for item in fields(catalogue.config_of(study))}
+    known = {item.name for item in fields(catalogue.config_of(study))}
     for name, value in keys.items():
-        several = isinstance(value, list | tuple | range)
-        if several and name in known and "list" not in str(known[name].type):
+        if name in known and _is_several(study, name, value):
             raise InputError(
                 f"{name} has one value in a run; for a list, use a sweep:"
                 f' runner.sweep("{study}", {name}={list(value)})'
             )
+
+
+def _is_several(study: str, name: str, value: Any) -> bool:
+    """Return whether a value of a parameter or setting is a list of several values of it."""
+    kinds = [catalogue.config_of(study), Settings]
+    types = {item.name: str(item.type) for kind in kinds for item in fields(kind)}
+    value = value.tolist() if hasattr(value, "tolist") else value  # from numpy or torch
+    several = isinstance(value, list | tuple | range)
+    if several and "list" in types.get(name, ""):  # then a list of lists is several values
+        return len(value) > 0 and all(isinstance(each, list | tuple | range) for each in value)
+    return several
 
 
 def sweep(study: str, n_jobs: int = 1, **keys: Any) -> list[Run]:
@@ -186,10 +197,16 @@ def figure(name: str, **keys: Any) -> "Figure":
     """Return a figure of a paper with its runs, drawing and claims, without computing anything.
 
     name: the figure's name. keys: settings (`scale="smoke"`), and parameters that should differ
-    from the paper's figure. Raises InputError if there is no such figure, or a key or a value is
-    wrong.
+    from the paper's figure. A list for a parameter with one value in a run means several runs, as
+    in `sweep`: `depth=[8, 16]`. Raises InputError if there is no such figure, or a key or a value
+    is wrong.
     """
-    words = overrides_of(keys)
+    study = catalogue.figure_study(name)
+    words = [
+        word
+        for key, value in keys.items()
+        for word in overrides_of({key: value}, choices=_is_several(study, key, value))
+    ]
     made = paper_figure(name, words)
     known = {item.name: getattr(made, item.name) for item in fields(made)}
     return Figure(**known, words=(f"figure={name}", *words))
@@ -232,8 +249,15 @@ class Figure(results.Figure):
         """Return the stored tables of this figure in the reference, by name.
 
         An installed wheel has only the tables that pictures at scale `quick` need, with six digits.
-        Raises InputError if the reference does not have the figure at this scale.
+        Raises InputError if the reference does not have the figure at this scale, or if parameters
+        of the figure differ from the reference's.
         """
+        if not self.is_canonical:
+            changed = ", ".join(self.overrides)
+            raise InputError(
+                f"the reference does not have {self.figure} with {changed}: omit what you changed,"
+                " or call compute()"
+            )
         if not self._kept.folder.is_dir():
             raise InputError(f"the reference does not have {self.figure} at scale={self.scale}")
         return self._kept.tables()

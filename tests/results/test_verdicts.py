@@ -93,3 +93,18 @@ def test_every_kept_figure_has_few_lines_and_none_is_lost():
         others = table[table["verdict"] != "holds"]
         assert all(statement in said for statement in others["statement"])
         assert len(said.splitlines()) <= 2 * MOST_CLAIMS + 1, path  # a claim has two lines
+
+
+def test_smoke_is_not_blamed_for_what_a_changed_parameter_leaves_out():
+    """The reason is in the second line; the hint about the scale is for the others."""
+    notes = ["no rows: normalization=none", "no network of more than 10 layers"]
+    table = judged("undecided", "undecided", n=0, measured="", note=notes)
+    *said, end = lines(table, PATH, "smoke", ["normalizations"])
+    assert [text.splitlines()[1].strip() for text in said] == notes
+    assert end.startswith("2 claims are undecided. smoke is too small to judge the others: scale=")
+    (first, end) = lines(table.iloc[:1], PATH, "smoke", ["normalizations", "seed"])
+    assert notes[0] in first and end == "1 claim is undecided."
+    assert lines(table, PATH, "smoke", ["depth"])[-1].endswith(
+        "smoke is too small to judge: scale=quick is the first that can."
+    )
+    assert all("\n" not in text for text in lines(table, PATH, "smoke"))

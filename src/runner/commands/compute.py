@@ -56,12 +56,15 @@ def tell(order: orders.Order) -> int:
     """Print which runs a command would compute, and how long they would take; return 0.
 
     order: the jobs of the command. Raises InputError if the sweeper chooses jobs by the results of
-    earlier jobs.
+    earlier jobs, or if a figure has no drawing.
     """
     if order.searches:
         raise InputError(
             "--dry-run cannot list these runs: the sweeper chooses each run by earlier results"
         )
+    for figure in order.figures:
+        if left_out := figure.not_drawn():
+            log.info(left_out)
     jobs, note = plan(order)
     lines = [*map(str, (job.run for job in jobs)), note]
     if not jobs:

@@ -14,7 +14,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from runner.core.arguments import key_values
+from runner.core.arguments import PICTURE, key_values
 from runner.core.catalogue import SCALES, config_of, figure_names, figure_study, title_of
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at, require_writable
@@ -34,17 +34,6 @@ def kept_scales(figure: str) -> list[str]:
     ]
 
 
-KEYS = {
-    "style": "style=screen|paper|FILE",
-    "size": "size=column|page|WIDTHxHEIGHT in inches",
-    "series": "series=[sgd,dense]: only these curves",
-    "where": "where='width <= 200': only these rows",
-    "header": "header=false",
-    "out": "out=FILE.pdf, .png or .svg",
-}
-"""The arguments that change the picture, and how to type them."""
-
-
 def describe(
     figure: str, scale: str | None, outputs: Path, changes: Mapping[str, str] | None = None
 ) -> str:
@@ -55,7 +44,7 @@ def describe(
     - figure: the figure's name;
     - scale: None means the largest scale at which the reference has the figure;
     - outputs: the folder of outputs, for the picture;
-    - changes: values of arguments in KEYS, which change the picture.
+    - changes: values of arguments in PICTURE, which change the picture.
 
     Raises InputError if there is no such figure, or the reference does not have it at this scale.
     Raises it also if a value is wrong or a file is damaged.
@@ -96,7 +85,7 @@ def draw_changed(
 ) -> tuple[Path, str]:
     """Draw a changed picture of a figure of the reference; return its path and its caption.
 
-    The caption also says the picture's size. changes: values of arguments in KEYS. Without `out`
+    The caption also says the picture's size. changes: values of arguments in PICTURE. Without `out`
     the picture is written as PNG, PDF and SVG, and the path is of the PDF. The files' name has the
     values of the other arguments. Raises InputError if a value is wrong, or a file cannot be
     written.
@@ -170,13 +159,13 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("figure", nargs="?", help="fig4")
     words = "scale=... (default: the largest that the reference has), outputs=...; for a picture of"
-    words = f"{words} your own: {'; '.join(KEYS.values())}"
+    words = f"{words} your own: {'; '.join(PICTURE.values())}"
     parser.add_argument("words", nargs="*", metavar="key=value", help=words)
     options = parser.parse_args(arguments)
     _refuse_parameters(options.figure, options.words)
-    values = key_values(options.words, ["scale", "outputs", *KEYS])
+    values = key_values(options.words, ["scale", "outputs", *PICTURE])
     outputs = outputs_at(values.get("outputs", "outputs"))
     name, scale = options.figure, values.get("scale")
-    changes = {key: values[key] for key in KEYS if key in values}
+    changes = {key: values[key] for key in PICTURE if key in values}
     print(list_figures() if name is None else describe(name, scale, outputs, changes))
     return 0

@@ -14,6 +14,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, RangeSweep
 from hydra.errors import HydraException
 
+from runner.core.arguments import PICTURE
 from runner.core.catalogue import (
     SCALES,
     configs,
@@ -92,6 +93,9 @@ def _hint(key: str, equals: str, value: str) -> str:
     return f'a text with signs needs quotes, as in "{key}={quoted}"'
 
 
+GRIDS = "a figure has a list of grids for each scale, grids: {smoke: [{depth: [8, 16]}]}"
+"""How the grids of a figure are written."""
+
 EXAMPLES = {
     "int": "1", "float": "0.1", "bool": "true", "list[int]": "[8,16]", "list[float]": "[0.1,1]",
     "dict[str, Any]": "{key: value}",
@@ -134,6 +138,19 @@ def check_brackets(parsed: Iterable[Override], config: type) -> None:
                 f"{key}={typed}: a list needs brackets: {key}=[{typed}], or -m {key}={lists} for"
                 " a run of each"
             )
+
+
+def check_pictures(words: Iterable[str]) -> None:
+    """Raise InputError for an argument of `runner show`, which changes a picture and no run."""
+    given = dict(word.partition("=")[::2] for word in words)
+    for key in given.keys() & PICTURE.keys() - {item.name for k in _classes() for item in fields(k)}:
+        figure = given.get("figure", "fig4")
+        shown = command("show", figure, f"{key}={given[key]}")
+        call = f'().savefig("{given[key]}")' if key == "out" else f"({key}=...)"
+        raise InputError(
+            f"{key} changes a picture, not a run. A figure of the reference: {shown}. Yours, in"
+            f' Python: runner.figure("{figure}", ...).draw{call}'
+        )
 
 
 def check_flag(word: str) -> None:
@@ -267,6 +284,9 @@ def explain(error: Exception) -> str:
     if key := re.search(r"Key '([^']+)' (?:is )?not in '(\w+)'", text):
         file = re.search(r"In '(size/\w+|[\w/-]+)[^']*': ", text)
         return (f"conf/{file[1]}.yaml: " if file else "") + explain_key(key[1], key[2])
+    if "Cannot merge DictConfig with ListConfig" in text:  # the text names no key
+        file = re.search(r"In '([\w/.-]+)'", text)
+        return f"{file[1]}.yaml: {GRIDS}" if file else f"{GRIDS}; source is a mapping"
     where = re.search(r"full_key: (\S+)", text)
     if failed := re.search(r"(\w+) raised while resolving interpolation: (.*)", text):
         start = f"{where[1]}: " if where else ""

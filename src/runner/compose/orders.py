@@ -16,11 +16,13 @@ from omegaconf import DictConfig, OmegaConf
 
 from runner.compose.composing import Composer, choices_of, hydra_ready, with_quoted_paths
 from runner.compose.hydra_errors import (
+    GRIDS,
     check_brackets,
     check_choices,
     check_figure,
     check_files,
     check_once,
+    check_pictures,
     check_words,
 )
 from runner.core.catalogue import config_of
@@ -71,6 +73,7 @@ def compose_order(words: list[str], multirun: bool = False) -> Order:
     composer = Composer()
     typed = with_quoted_paths(words)
     check_once(words)
+    check_pictures(words)
     check_words(typed, composer.parser)
     parsed = composer.parse(typed)
     check_choices(parsed)
@@ -154,8 +157,10 @@ def _grids(composed: DictConfig, scale: str = "") -> list[dict[str, str]]:
             raise InputError(f"scale={scale}: this figure is drawn at {scales} only")
         grids = grids[scale]
     elif composed.figure is not None:
-        raise InputError(f"grids={composed.grids}: a figure has grids for each scale")
+        raise InputError(f"figure={composed.figure}: {GRIDS}")
     if not isinstance(grids, list) or not all(isinstance(grid, Mapping) for grid in grids):
+        if composed.figure is not None:
+            raise InputError(f"figure={composed.figure}, scale={scale}: {GRIDS}")
         raise InputError("grids are a list, as in [{depth: [8, 16]}, {depth: 32, width: 64}]")
     return [{key: choices_of(value) for key, value in grid.items()} for grid in grids]
 

@@ -6,6 +6,16 @@ from pathlib import Path
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at
 
+PICTURE = {
+    "style": "style=screen|paper|FILE",
+    "size": "size=column|page|WIDTHxHEIGHT in inches",
+    "series": "series=[sgd,dense]: only these curves",
+    "where": "where='width <= 200': only these rows",
+    "header": "header=false",
+    "out": "out=FILE.pdf, .png or .svg",
+}
+"""The arguments of `runner show` that change the picture, and how to type them."""
+
 
 def key_values(texts: Iterable[str], known: Iterable[str]) -> dict[str, str]:
     """Return the values of arguments `key=value`, by key.

@@ -36,6 +36,7 @@ from matplotlib.figure import Figure as MplFigure
 
 from runner.core.catalogue import judges, package_of, part_of
 from runner.core.errors import InputError
+from runner.core.shell import command
 from runner.results.captions import Caption, dataset_in, repeated
 from runner.results.labels import names_of, upper
 from runner.results.rows import NoRows, Present, Tables
@@ -244,11 +245,19 @@ def drawing_of(name: str, study: str) -> Drawing:
     name: the figure's name. study: the name of its study. Raises InputError if FIGURES in the
     study's `figures.py` does not list the figure.
     """
-    for drawing in getattr(part_of(study, "figures"), "FIGURES", []):
-        if drawing.figure == name:
-            return drawing
+    listed = {each.figure: each for each in getattr(part_of(study, "figures"), "FIGURES", [])}
+    if name in listed:
+        return listed[name]
     path = f"{package_of(study).replace('.', '/')}/figures.py"
-    raise InputError(f"figure={name} has no drawing: FIGURES of {path} does not list it")
+    text = f"figure={name} has no drawing: FIGURES of {path} does not list it"
+    if listed and package_of(study).startswith("runner."):  # the user has a YAML file alone
+        other = min(listed)
+        text += (
+            f".\nA drawing of your own needs a study of your own: runner new study NAME."
+            f" For other parameters in a figure of {study}, write them into experiment/NAME.yaml:"
+            f" {command(f'figure={other}', 'experiment=NAME')}"
+        )
+    raise InputError(text)
 
 
 def draw(drawing: Draw, tables: Tables) -> tuple[MplFigure, pd.DataFrame]:

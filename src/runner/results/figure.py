@@ -354,7 +354,8 @@ class Figure:
         write_atomically(self.path("provenance.json"), content)
         words = (self.figure, f"scale={self.scale}", *self.overrides)
         lines = [f"{', '.join(words)}: {self.title}".removesuffix(": ")]
-        lines += verdict_lines(judged, self.path("claims.csv"), self.scale)
+        keys = [word.lstrip("+").partition("=")[0] for word in self.overrides]
+        lines += verdict_lines(judged, self.path("claims.csv"), self.scale, keys)
         if len(judged):
             lines.append(f"rules and sources: {command('claims', *words)}")
         if self.is_canonical and (REFERENCE / self.scale / self.figure).is_dir():

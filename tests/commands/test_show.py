@@ -110,8 +110,8 @@ def test_no_text_of_a_narrow_picture_is_cut(name, size):
     [
         ("style=papr", "style=papr is unknown: did you mean 'paper'"),
         ("size=huge", "size=huge is not column, page or inches"),
-        ("series=[sgdd]", "series=sgdd is not in the tables: did you mean 'sgd'"),
-        ("series=[sgd,square]", "series=square is not in the tables"),
+        ("series=[sgdd]", "series=sgdd is no series of this figure: did you mean 'sgd'"),
+        ("series=[sgd,square]", "series=square is no series of this figure"),
         ("where=wdth>3", "there is no wdth: did you mean 'width'"),
         ("where=width <= 0", "no row meets this condition"),
         ("where=width", "a comparison is needed"),
@@ -146,3 +146,67 @@ def test_it_imports_no_torch(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == ""
+
+
+@pytest.mark.parametrize(
+    ("figure", "series", "message"),
+    [
+        ("bottleneck-example20", ["0.8", "0.6"], r"type where='exponent=\[0.8,0.6\]'"),
+        (
+            "bottleneck-example20",
+            ["0.8", "7"],
+            r"COLUMN=\[1,2\]', with a column of depth, exponent",
+        ),
+        ("bottleneck-example20", ["bold"], "with a column of depth, exponent"),
+        ("fig4", ["5", "10"], r"type where='target_width=\[5,10\]'"),
+        (
+            "rank-fig2",
+            ["batch_no_mean"],
+            "series=batch_no_mean is no series of this figure: choose from batch, none",
+        ),
+    ],
+)
+def test_series_that_no_name_chooses_are_chosen_by_a_condition(figure, series, message):
+    kept = KeptFigure.of(REFERENCE / "quick" / figure)
+    with pytest.raises(InputError, match=message) as error:
+        kept.part(kept.tables(), series)
+    assert "seed=" not in str(error.value)
+
+
+def of_part(name: str, series=(), where="") -> tuple[str, list[str]]:
+    """The caption of a part of a figure in one line, and the texts in its picture."""
+    kept = KeptFigure.of(REFERENCE / "quick" / name)
+    tables = kept.tables()
+    caption = kept.changed(series, where).caption(kept.part(tables, series, where))
+    picture = kept.draw(tables, series=series, where=where)
+    legends = [axes.get_legend() for axes in picture.axes if axes.get_legend()]
+    texts = [text for part in (*picture.axes, *legends) for text in (*part.texts,)]
+    titles = [axes.get_title(loc="left") for axes in picture.axes]
+    return " ".join(caption.split()), [*titles, *(text.get_text() for text in texts)]
+
+
+def test_a_part_of_a_figure_has_a_caption_and_notes_about_this_part():
+    """The whole figures say what the parts omit."""
+    rates = KeptFigure.of(REFERENCE / "quick" / "conserved").tables()["metrics"]["learning_rate"]
+    ends = {f"{rates.min():g}", f"{rates.max():g}"}
+    whole = of_part("conserved")[1]
+    texts = of_part("conserved", where=f"learning_rate <= {rates.min()}")[1]
+    assert any("both rates" in text for text in whole) and ends < {*whole}
+    assert not any("both rates" in text for text in texts)
+    assert ends & {*texts} == {f"{rates.min():g}"}
+    words, texts = of_part("conserved", ["linear"])
+    assert "orange" not in words and "architecture: linear; depth: 6" in words
+    assert not any("no rows" in text or "ReLU" in text or "two layers" in text for text in texts)
+    assert "dense network" in of_part("fig4")[0]
+    assert (
+        "error of constructions and of SGD on γ and β against"
+        in of_part("fig4", ["sgd", "teacher_construction"])[0]
+    )
+    assert "has 20 % nonzero weights, the lower row 5 %." in of_part("fig5")[0]
+    assert "The row has 5 % nonzero weights." in of_part("fig5", where="sparsity=0.05")[0]
+    assert "γ = 0.8 is bold" in of_part("bottleneck-example20")[0]
+    assert "bold" not in of_part("bottleneck-example20", where="exponent=0.6")[0]
+    assert "double" not in of_part("rank-fig2", where="dtype=float32")[0]
+    part = of_part("rank-norms", where="normalization != 'batch_no_mean'")
+    assert "without mean\nsubtraction" in of_part("rank-norms")[1]
+    assert "without mean\nsubtraction" not in part[1] and "Left out" not in part[0]

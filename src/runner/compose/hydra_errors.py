@@ -143,7 +143,9 @@ def check_brackets(parsed: Iterable[Override], config: type) -> None:
 def check_pictures(words: Iterable[str]) -> None:
     """Raise InputError for an argument of `runner show`, which changes a picture and no run."""
     given = dict(word.partition("=")[::2] for word in words)
-    for key in given.keys() & PICTURE.keys() - {item.name for k in _classes() for item in fields(k)}:
+    for key in given.keys() & PICTURE.keys() - {
+        item.name for k in _classes() for item in fields(k)
+    }:
         figure = given.get("figure", "fig4")
         shown = command("show", figure, f"{key}={given[key]}")
         call = f'().savefig("{given[key]}")' if key == "out" else f"({key}=...)"

@@ -70,13 +70,42 @@ def caption(
     except NoRows as absent:
         words = str(absent)
     changed = f"drawn with {', '.join(overrides)}" if overrides else ""
+    lacking = left_out(words, tables, study) if overrides else ""
     shown = tables if drawn is None else drawn
     data = "; ".join([*facts(study, shown), *([f"scale: {scale}"] if scale else [])])
-    explained = (title, changed, words)
+    explained = (title, changed, words, lacking)
     settings = (columns_named(words, tables, study), data, verdicts, code)
     texts = [" ".join(filter(None, map(_sentence, some))) for some in (explained, settings)]
     lines = [fill(text, 100, break_on_hyphens=False) for text in texts if text]
     return "\n\n".join(lines).replace(" %", "\u00a0%") + "\n"
+
+
+def left_out(words: str, tables: Tables, study: str) -> str:
+    """Return a phrase with the values that a caption names, but of which the tables have no rows.
+
+    It is for figures with changed parameters or chosen rows, whose captions were written for all
+    rows. An example is `left out: method dense network`. The phrase is empty if there are none.
+    Only names that a parameter of the study may have are searched. words: the text of the caption.
+    """
+    names, missing = names_of(study), list[str]()
+    allowed = {
+        column: item.metadata["choices"]
+        for item in fields(config_of(study))
+        for column in (item.name, re.sub("ies$", "y", item.name), item.name.removesuffix("s"))
+        if item.metadata.get("choices")
+    }
+    columns = {column for rows in tables.values() for column in rows if column in allowed}
+    present = {column: _values(tables, column) for column in columns}
+    shown = {names.value(column, value) for column in columns for value in present[column]}
+    for text in sorted(shown, key=len, reverse=True):
+        words = re.sub(rf"(?<!\w){re.escape(text)}(?!\w)", "", words, flags=re.I)
+    for column in sorted(columns):
+        known = [value for value in names.listed(column) if value in allowed[column]]
+        others = (names.value(column, value) for value in known)
+        for text in sorted({*others} - shown):
+            if re.search(rf"(?<!\w){re.escape(text)}s?(?!\w)", words, re.I):
+                missing.append(f"{names.column(column)} {text}")
+    return f"left out: {', '.join(missing)}" if missing else ""
 
 
 def columns_named(words: str, tables: Tables, study: str) -> str:

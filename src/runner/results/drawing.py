@@ -27,6 +27,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ from runner.core.shell import command
 from runner.results.captions import Caption, dataset_in, repeated
 from runner.results.labels import names_of, upper
 from runner.results.rows import NoRows, Present, Tables
-from runner.results.style import sheet
+from runner.results.style import SMALL, sheet
 from runner.results.verdicts import MARKS
 
 Draw = Callable[[Tables], tuple[MplFigure, pd.DataFrame]]
@@ -290,5 +291,8 @@ def or_empty(axes: Axes, *others: Axes) -> Iterator[None]:
 
 
 def _leave_empty(axes: Axes, absent: NoRows) -> None:
+    """Write into an empty panel which rows are absent, in lines that fit into the panel."""
     middle: Any = {"ha": "center", "va": "center", "transform": axes.transAxes}
-    axes.text(0.5, 0.5, str(absent), color="grey", fontsize="small", wrap=True, **middle)
+    inches = axes.get_window_extent().width / axes.figure.dpi
+    words = fill(" ".join(str(absent).split()), max(8, int(inches / 0.085)))
+    axes.text(0.5, 0.5, words, color="grey", fontsize=SMALL, **middle)

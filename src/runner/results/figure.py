@@ -24,6 +24,7 @@ from runner.core.catalogue import (
     judges,
     package_of,
     part_of,
+    rows_of,
     title_of,
 )
 from runner.core.errors import InputError
@@ -220,7 +221,9 @@ class Figure:
             return tables
         from runner.results.parts import meeting, of_series  # late: most figures are drawn whole
 
-        tables = of_series(tables, series, [*self.drawing.shows]) if series else tables
+        if series:
+            keys = {key for row_class in rows_of(self.study).values() for key in row_class.keys}
+            tables = of_series(tables, series, self.drawing.shows, keys)
         return meeting(tables, where) if where else tables
 
     def changed(self, series: Sequence[str] = (), where: str = "") -> "Figure":

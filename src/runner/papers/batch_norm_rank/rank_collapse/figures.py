@@ -147,6 +147,20 @@ def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, by_depth(tables)
 
 
+def caption_layers(tables: Tables) -> str:
+    """Return the caption of figure 2, about the normalizations and the precisions that are drawn."""
+    metrics = tables["metrics"]
+    kinds, both = {*metrics["normalization"]}, {*STROKES} == {*metrics["dtype"]}
+    batch = {("batch",): "with", ("none",): "without"}.get((*kinds,), "with and without (plain)")
+    lines = ": thick ones in single, dashed ones in double precision" if both else ""
+    single = " in single precision" if both else ""
+    bands = f" Bands are the range{single}." if "float32" in {*metrics["dtype"]} else ""
+    return (
+        f"(a) shows the rank by layer of linear networks before training, {batch} batch norm. (b)"
+        f" shows ReLU networks. Lines are medians{lines}.{bands}"
+    )
+
+
 def say_layers(tables: Tables) -> str:
     """Return the headline of figure 2: the rank of the last layer stays high only with batch norm.
 
@@ -244,7 +258,8 @@ def draw_norms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         _, root = _by_layer(axes, metrics[~is_rms], name.lower(), "rank_bound")
         level(axes, *root, at=0.3)
         panel(axes, letter, f"r, {name} networks", "layer")
-    NORMALIZATIONS["batch_no_mean"].note(middle, 0.46, 0.19, "without mean\nsubtraction")
+    if "batch_no_mean" in set(metrics["normalization"]):
+        NORMALIZATIONS["batch_no_mean"].note(middle, 0.46, 0.19, "without mean\nsubtraction")
     known = [kind for kind in KEY if kind in set(metrics["normalization"])]
     looks = {KINDS[kind].drawn: replace(look_of(kind), marker="") for kind in known}
     looks |= {name: RMS for name in looks if name == KINDS["rms"].drawn}
@@ -273,13 +288,16 @@ RATED = {"training", "selection"}
 
 def caption_norms(tables: Tables) -> str:
     """Return the caption of `draw_norms`: its panels and the learning rates that were tried."""
+    start, end = select(tables["metrics"], data="gaussian"), trained(tables)
+    widths, sizes = (" and ".join(map(str, sorted({*rows["width"]}))) for rows in (start, end))
+    data = ", ".join(names_in(__name__).value("data", name) for name in end["data"].unique())
     columns = [tables[name]["learning_rate"] for name in {*tables} & RATED]
     tried = sorted(pd.concat(columns).dropna().unique())
     rates = ", ".join(f"{rate:g}" for rate in tried)
     return (
-        "(a, b) show r, a lower bound of the rank, by layer before training (Gaussian inputs, width"
-        " 32). (c) shows the training accuracy of ReLU networks (digits, width 64). Normalization"
-        " precedes the activation."
+        "(a, b) show r, a lower bound of the rank, by layer before training (Gaussian inputs,"
+        f" width {widths}). (c) shows the training accuracy of ReLU networks ({data}, width"
+        f" {sizes}). Normalization precedes the activation."
         f" Learning rates: best of {rates}."
     )
 
@@ -405,9 +423,7 @@ FIGURES = [
             )
         ],
         marks="lines: medians, bands: range",
-        caption="(a) shows the rank by layer of linear networks before training, with and"
-        " without (plain) batch norm. (b) shows ReLU networks. Lines are medians: thick ones in"
-        " single, dashed ones in double precision. Bands are the range in single precision.",
+        caption=caption_layers,
         shows={"normalization": choices.NORMALIZATIONS.only("none", "batch")},
     ),
     Drawing(

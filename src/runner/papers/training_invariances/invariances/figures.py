@@ -22,7 +22,7 @@ from runner.papers.training_invariances.invariances.tables import (
 from runner.papers.training_invariances.looks import INVARIANT, KINDS, NOT_INVARIANT, SQUARES
 from runner.papers.training_invariances.names import NAMES
 from runner.papers.training_invariances.panels import panels_in_pairs, ticks_within
-from runner.results.drawing import Drawing, Finding, or_empty
+from runner.results.drawing import Drawing, Finding
 from runner.results.evidence import slopes
 from runner.results.rows import Tables, nonempty
 from runner.results.style import (
@@ -48,8 +48,11 @@ D = "D = W₂ᵀW₂ − W₁W₁ᵀ"
 MOVES = "ReLU layers: D\nLemma 4"
 """Title of the panel of `conserved` whose quantity is not an invariant."""
 
+LINEAR = "linear layers: D\nTheorem 1"
+"""Title of the panel about linear layers."""
+
 SHOWN = {
-    "linear layers: D\nTheorem 1": "promised and pair == 'full'",
+    LINEAR: "promised and pair == 'full'",
     "one ReLU neuron\nLemma 2, Eq. (4)": "promised and pair == 'diagonal' and not linear",
     "two ReLU neurons\nLemma 2, Eq. (5)": "promised and pair in ('active', 'mixed') and not linear",
     "norms of layers\nLemma 3": "pair == 'layer'",
@@ -78,7 +81,20 @@ def moved(tables: Tables) -> pd.DataFrame:
         drifts = rows.query(where).groupby(["learning_rate", "time"])["moved"]
         part = drifts.quantile(MIDDLE).unstack().reset_index()
         parts.append(part.assign(statement=statement))
-    return pd.concat(parts)
+    return nonempty(pd.concat(parts), "rows of a statement")
+
+
+def caption_drift(tables: Tables) -> str:
+    """Return the caption of figure `conserved`, about the panels that have rows."""
+    shown = {*moved(tables)["statement"]}
+    control = "; the orange one is a control" if MOVES in shown else ""
+    defined = f" {D} compares adjacent layers." if shown & {MOVES, LINEAR} else ""
+    unread = " Depth 4 is not drawn." if len(unrolled(tables)) else ""
+    return (
+        "Panels show the relative change of a quantity by time t of gradient flow. According to the"
+        f" paper, the blue quantities are constant{control}.{defined} Lines are medians, bands the"
+        f" middle 90 % of layers and networks.{unread}"
+    )
 
 
 def say_conserved(tables: Tables) -> str:
@@ -111,37 +127,37 @@ def _same(coarse_by_fine: pd.Series) -> str:
 def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw figure `conserved`: the change of conserved quantities against time.
 
-    There is a panel for each statement of the paper. The change is divided by the quantity's
-    initial size. A line is the median and a band the middle 90 % of quantities and networks, at the
-    smallest and the largest learning rate. Returns the picture and the drawn quantiles, one row for
+    There is a panel for each statement of the paper that has rows. The change is divided by the
+    quantity's initial size. A line is the median and a band the middle 90 % of quantities and
+    networks, at the smallest and the largest learning rate. Returns the picture and the drawn quantiles, one row for
     each statement, learning rate and time.
     """
     drawn = moved(tables)
     fine, coarse = drawn["learning_rate"].min(), drawn["learning_rate"].max()
     styles = {coarse: {"linewidth": 1.2, "linestyle": DASHED}, fine: {"linewidth": 2.4}}
     drawn = drawn[drawn["learning_rate"].isin(styles)]
+    statements = [statement for statement in SHOWN if statement in {*drawn["statement"]}]
     options = {"height": 3.95, "top": 0.85, "gap": 0.22, "left": 1.1}
-    picture, (panels,) = sheet(1, len(SHOWN), sharex=True, sharey=True, **options)
-    for axes, statement in zip(panels, SHOWN, strict=True):
+    picture, (panels,) = sheet(1, len(statements), sharex=True, sharey=True, **options)
+    for axes, statement in zip(panels, statements, strict=True):
         look = NOT_INVARIANT if statement == MOVES else INVARIANT
         title_ink = look.ink if statement == MOVES else INK
         axes.set_title(statement, loc="left", size=SMALL, color=title_ink)
         axes.spines["left"].set_visible(is_at_left(axes))
         axes.tick_params(left=is_at_left(axes))
-        with or_empty(axes):
-            of_statement = nonempty(drawn[drawn["statement"] == statement], f"rows of {statement}")
-            for rate, line in of_statement.groupby("learning_rate"):
-                look.band(axes, line["time"], line[MIDDLE[0]], line[MIDDLE[-1]])
-                look.line(axes, line["time"], line[0.5], marker="", **styles[rate])
-            ends = of_statement[of_statement["time"] == of_statement["time"].max()].set_index(
-                "learning_rate"
-            )[MIDDLE]
-            if statement == MOVES and (words := _same(ends.loc[coarse] / ends.loc[fine])):
-                look.note(axes, 0.02, 0.99, words, va="top")
-            if statement == MOVES:
-                low, high = ends.loc[fine, [MIDDLE[0], MIDDLE[-1]]]
-                text, end = f"{100 * low:.0f} to {100 * high:.0f} %", drawn["time"].max()
-                look.name(axes, end, low / 1.5, text, ha="right", va="top", size=SMALL)
+        of_statement = drawn[drawn["statement"] == statement]
+        for rate, line in of_statement.groupby("learning_rate"):
+            look.band(axes, line["time"], line[MIDDLE[0]], line[MIDDLE[-1]])
+            look.line(axes, line["time"], line[0.5], marker="", **styles[rate])
+        ends = of_statement[of_statement["time"] == of_statement["time"].max()].set_index(
+            "learning_rate"
+        )[MIDDLE]
+        if statement == MOVES and {fine, coarse} <= {*ends.index}:
+            words = _same(ends.loc[coarse] / ends.loc[fine]) if fine < coarse else ""
+            look.note(axes, 0.02, 0.99, words, va="top")
+            low, high = ends.loc[fine, [MIDDLE[0], MIDDLE[-1]]]
+            text, end = f"{100 * low:.0f} to {100 * high:.0f} %", drawn["time"].max()
+            look.name(axes, end, low / 1.5, text, ha="right", va="top", size=SMALL)
     low = max(1e-12, drawn.loc[drawn[MIDDLE[0]] > 0, MIDDLE[0]].min() / 2)
     panels[0].set(yscale="log", ylim=(low, 10), xlim=(0, drawn["time"].max()))
     powers = [10.0**power for power in range(-12, 1, 2)]
@@ -150,13 +166,15 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     ticks(panels[0].yaxis, [powers[k] for k in shown], [labels[k] for k in shown])
     above: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
     panels[0].annotate("change / initial size", (0, 1), (0, 40), annotation_clip=False, **above)
-    rates = {f"{fine:g}": Look(BLUE, ""), f"{coarse:g}": Look(BLUE, "", DASHED, 1.2)}
+    rates = {f"{coarse:g}": Look(BLUE, "", DASHED, 1.2)} | {f"{fine:g}": Look(BLUE, "")}
+    rates = dict(reversed(rates.items()))
     key(panels[0], rates, loc="upper left", title="learning rate")
-    words = f"{D.replace(' − ', chr(10) + '− ')}\nof two layers"
-    QUIET.note(panels[-1], 0.04, 0.5, words, va="top")
+    if statements[-1] == MOVES:
+        words = f"{D.replace(' − ', chr(10) + '− ')}\nof two layers"
+        QUIET.note(panels[-1], 0.04, 0.5, words, va="top")
     panels[0].xaxis.get_major_locator().set_params(nbins=2)
     panels[0].xaxis.set_major_formatter("{x:g}")
-    lowest = panels[-1] if is_at_left(panels[-1]) else panels[2]
+    lowest = panels[-1] if is_at_left(panels[-1]) else panels[len(panels) // 2]
     lowest.set_xlabel("time t of gradient flow")
     return picture, drawn.assign(statement=drawn["statement"].str.replace("\n", " "))
 
@@ -477,11 +495,7 @@ FIGURES = [
             )
         ],
         marks="lines: medians, bands: middle 90 %",
-        caption="Panels show the relative change of a quantity by time t of"
-        " gradient flow. According to the paper, the blue quantities are constant; the orange"
-        " one is a control."
-        f" {D} compares adjacent layers. Lines are medians, bands the middle 90 % of layers and"
-        " networks. Depth 4 is not drawn.",
+        caption=caption_drift,
         shows={
             "architecture": ["linear", "relu_then_linear", "random_graph"],
             "data": ["gaussian", "digits"],

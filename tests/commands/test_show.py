@@ -155,15 +155,11 @@ def test_it_imports_no_torch(tmp_path):
         (
             "bottleneck-example20",
             ["0.8", "7"],
-            r"COLUMN=\[1,2\]', with a column of depth, exponent",
+            r"COLUMN=\[1,2\]', with a column of depth, exp",
         ),
         ("bottleneck-example20", ["bold"], "with a column of depth, exponent"),
         ("fig4", ["5", "10"], r"type where='target_width=\[5,10\]'"),
-        (
-            "rank-fig2",
-            ["batch_no_mean"],
-            "series=batch_no_mean is no series of this figure: choose from batch, none",
-        ),
+        ("rank-fig2", ["batch_no_mean"], "is no series of this figure: choose from batch, none"),
     ],
 )
 def test_series_that_no_name_chooses_are_chosen_by_a_condition(figure, series, message):
@@ -203,7 +199,7 @@ def test_a_part_of_a_figure_has_a_caption_and_notes_about_this_part():
         in of_part("fig4", ["sgd", "teacher_construction"])[0]
     )
     assert "has 20 % nonzero weights, the lower row 5 %." in of_part("fig5")[0]
-    assert "The row has 5 % nonzero weights." in of_part("fig5", where="sparsity=0.05")[0]
+    assert "fraction of nonzero weights is 5 %." in of_part("fig5", where="sparsity=0.05")[0]
     assert "γ = 0.8 is bold" in of_part("bottleneck-example20")[0]
     assert "bold" not in of_part("bottleneck-example20", where="exponent=0.6")[0]
     assert "double" not in of_part("rank-fig2", where="dtype=float32")[0]

@@ -143,9 +143,8 @@ def check_brackets(parsed: Iterable[Override], config: type) -> None:
 def check_pictures(words: Iterable[str]) -> None:
     """Raise InputError for an argument of `runner show`, which changes a picture and no run."""
     given = dict(word.partition("=")[::2] for word in words)
-    for key in given.keys() & PICTURE.keys() - {
-        item.name for k in _classes() for item in fields(k)
-    }:
+    known = {item.name for keys in _classes() for item in fields(keys)}
+    for key in given.keys() & PICTURE.keys() - known:
         figure = given.get("figure", "fig4")
         shown = command("show", figure, f"{key}={given[key]}")
         call = f'().savefig("{given[key]}")' if key == "out" else f"({key}=...)"

@@ -148,7 +148,7 @@ def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def caption_layers(tables: Tables) -> str:
-    """Return the caption of figure 2, about the normalizations and the precisions that are drawn."""
+    """Return the caption of figure 2, about the normalizations and precisions that are drawn."""
     metrics = tables["metrics"]
     kinds, both = {*metrics["normalization"]}, {*STROKES} == {*metrics["dtype"]}
     batch = {("batch",): "with", ("none",): "without"}.get((*kinds,), "with and without (plain)")

@@ -129,8 +129,8 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
     There is a panel for each statement of the paper that has rows. The change is divided by the
     quantity's initial size. A line is the median and a band the middle 90 % of quantities and
-    networks, at the smallest and the largest learning rate. Returns the picture and the drawn quantiles, one row for
-    each statement, learning rate and time.
+    networks, at the smallest and the largest learning rate. Returns the picture and the drawn
+    quantiles, one row for each statement, learning rate and time.
     """
     drawn = moved(tables)
     fine, coarse = drawn["learning_rate"].min(), drawn["learning_rate"].max()
@@ -166,8 +166,8 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     ticks(panels[0].yaxis, [powers[k] for k in shown], [labels[k] for k in shown])
     above: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
     panels[0].annotate("change / initial size", (0, 1), (0, 40), annotation_clip=False, **above)
-    rates = {f"{coarse:g}": Look(BLUE, "", DASHED, 1.2)} | {f"{fine:g}": Look(BLUE, "")}
-    rates = dict(reversed(rates.items()))
+    rates = {f"{fine:g}": Look(BLUE, "")}
+    rates |= {f"{coarse:g}": Look(BLUE, "", DASHED, 1.2)} if fine < coarse else {}
     key(panels[0], rates, loc="upper left", title="learning rate")
     if statements[-1] == MOVES:
         words = f"{D.replace(' − ', chr(10) + '− ')}\nof two layers"

@@ -84,6 +84,34 @@ def test_a_figure_computes_draws_and_judges(keys):
     assert len(figure.judge(runner.figure("bottleneck-example20", scale="quick").reference())) > 0
 
 
+def test_a_list_for_a_parameter_of_a_figure_means_several_runs():
+    """A parameter that is a list itself takes the list as its value."""
+    figure = runner.figure("rank-fig1", depth=np.array([1, 4]), normalizations=["batch"], **SMOKE)
+    assert [run.config.depth for run in figure.runs] == [1, 4]
+    assert {(*run.config.normalizations,) for run in figure.runs} == {("batch",)}
+    assert figure.overrides == ("depth=1,4", "normalizations=[batch]")
+    whole = runner.figure("rank-fig1", depth=[4, 2, 1], **SMOKE)
+    assert whole.is_canonical
+    lists = runner.figure("bottleneck-example20", depths=[[12], [48]], **SMOKE)
+    assert [run.config.depths for run in lists.runs] == [[12], [48]]
+
+
+def test_the_reference_gives_no_tables_of_other_parameters(tmp_path):
+    """Style and outputs change no number."""
+    plain = runner.figure("rank-fig1", style="paper", outputs=str(tmp_path), seed=30)
+    assert {*plain.reference()["metrics"]["seed"]} == {30}
+    for name, keys in [
+        ("rank-fig1", {"seed": 3, "width": 32, "activation": "tanh"}),
+        ("bottleneck-example20", {"exponents": [0.5]}),
+    ]:
+        changed = runner.figure(name, **keys)
+        words = ", ".join(changed.overrides)
+        with pytest.raises(InputError, match="call compute") as error:
+            changed.reference()
+        assert f"does not have {name} with {words}:" in str(error.value)
+        assert changed._repr_png_() is None
+
+
 @pytest.mark.parametrize(
     ("attempt", "message"),
     [
@@ -98,6 +126,13 @@ def test_a_figure_computes_draws_and_judges(keys):
         (lambda: runner.sweep("example20", seed=[]), "gives no runs"),
         (lambda: runner.run("example20", figure="fig4"), "runner.figure makes figures"),
         (lambda: runner.figure("fig44"), "did you mean 'fig4'"),
+        (lambda: runner.figure("rank-fig1", dept=[1, 2]), "did you mean 'depth'"),
+        (lambda: runner.figure("rank-fig1", depth=[]), "gives no runs"),
+        (lambda: runner.figure("rank-fig1", width=[8, 16]), "one value of width"),
+        (
+            lambda: runner.figure("bottleneck-example20", depths=[[12, 48], [48]]),
+            "two lists of depths have 48",
+        ),
         (lambda: runner.load("/nowhere"), "cannot be read"),
         (lambda: runner.add_studies("/nowhere"), "there is no such folder"),
     ],

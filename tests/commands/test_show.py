@@ -116,13 +116,16 @@ def test_no_text_of_a_narrow_picture_is_cut(name, size):
         ("where=width <= 0", "no row meets this condition"),
         ("where=width", "a comparison is needed"),
         ("header=no", "header=no must be true or false"),
+        ("size=column header=true", "only style=screen without a size has a header"),
+        ("style=paper header=true", "only style=screen without a size has a header"),
         ("out=a.jpg", "must end in .png, .pdf or .svg"),
         ("sise=page", "did you mean 'size'"),
     ],
 )
 def test_a_wrong_word_for_a_picture_is_named_in_a_line(word, message, tmp_path):
     with pytest.raises(InputError, match=message) as error:
-        main(["fig4", word, "scale=quick", f"outputs={tmp_path}"])
+        words = [word] if "where" in word else word.split()
+        main(["fig4", *words, "scale=quick", f"outputs={tmp_path}"])
     assert "\n" not in str(error.value)
     assert not list(tmp_path.rglob("*.pdf"))
 
@@ -146,6 +149,16 @@ def test_it_imports_no_torch(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == ""
+
+
+def test_a_figure_that_is_made_and_not_kept_is_drawn_otherwise_in_python(tmp_path):
+    made = tmp_path / "figures" / "smoke" / "fig4.png"
+    made.parent.mkdir(parents=True)
+    with pytest.raises(InputError, match="To compute it: runner figure=fig4 scale=smoke"):
+        describe("fig4", "smoke", tmp_path)
+    made.write_bytes(b"")
+    with pytest.raises(InputError, match=r'fig4.png. To draw it.*"fig4", scale="smoke"\).draw\('):
+        describe("fig4", "smoke", tmp_path)
 
 
 @pytest.mark.parametrize(

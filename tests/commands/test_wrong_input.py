@@ -117,6 +117,32 @@ FILES = [
 ]
 
 
+GRID = b"defaults: [override /study: rank_collapse]\nfigure: mine\ngrids:"
+CHANGES = b"defaults: [override /figure: rank-fig1]\ngrids:"
+
+FIGURES = [
+    ("figure", GRID + b" [{depth: 4}]\n", "figure=mine: a figure has a list of grids for each"),
+    ("figure", GRID + b"\n  smoke: {depth: 4}\n", "scale=smoke: a figure has a list of grids"),
+    ("experiment", CHANGES + b" [{depth: 4}]\n", "experiment/mine.yaml: a figure has a list of gr"),
+    ("figure", GRID + b"\n  smoke: [{depth: 4}]\n", "runner new study NAME. For other parameters"),
+]
+
+
+@pytest.mark.parametrize(("group", "content", "message"), FIGURES)
+def test_a_figures_file_is_explained(group, content, message, monkeypatch, capsys, tmp_path):
+    folder = tmp_path / "mine"
+    (folder / group).mkdir(parents=True)
+    (folder / group / "mine.yaml").write_bytes(b"# @package _global_\n" + content)
+    monkeypatch.setenv(catalogue.FOLDERS, "")
+    catalogue.add_studies(folder)
+    try:
+        assert run_here([f"{group}=mine", "scale=smoke", "--dry-run"], monkeypatch) == 2
+    finally:
+        catalogue.forget()
+    errors = capsys.readouterr().err
+    assert message in errors and len(errors.splitlines()) < 3 and "DictConfig" not in errors
+
+
 @pytest.mark.parametrize(("content", "message"), FILES)
 def test_a_wrong_file_is_named_with_the_correction(content, message, monkeypatch, capsys, tmp_path):
     folder = tmp_path / "mine" / "experiment"

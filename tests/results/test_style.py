@@ -196,6 +196,7 @@ def test_a_color_of_a_style_file_reaches_line_marker_and_name(tmp_path, axes, ca
     ("text", "message"),
     [
         ("font.famly: serif", "did you mean 'font.family'"),
+        ("zzz.qqq: 3", r"zzz.qqq: the nearest of \d+ names are \S+, \S+, \S+$"),
         ("sgd: no-color", "no-color is no color"),
         ("axes.linewidth: wide", "axes.linewidth: wide"),
         ("just words", "just words: a line must be `key: value`"),

@@ -18,7 +18,7 @@ from runner.core.arguments import PICTURE, key_values
 from runner.core.catalogue import SCALES, config_of, figure_names, figure_study, title_of
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at, require_writable
-from runner.core.shell import command
+from runner.core.shell import command, near
 from runner.runs.provenance import INSTALLED, REFERENCE
 
 if TYPE_CHECKING:
@@ -59,10 +59,12 @@ def describe(
     if scale not in scales:
         hint = f"; there is: scale={', scale='.join(scales)}" if scales else ""
         hint += f" ({ELSEWHERE})" if INSTALLED else ""
-        raise InputError(
-            f"nothing is kept of {figure} at scale {scale}{hint}."
-            f" To compute it: {command(f'figure={figure}', f'scale={scale}', outputs=outputs)}"
-        )
+        made = outputs / "figures" / scale / f"{figure}.png"
+        what = f"To compute it: {command(f'figure={figure}', f'scale={scale}', outputs=outputs)}"
+        if made.exists():
+            call = f'runner.figure("{figure}", scale="{scale}").draw(size="column")'
+            what = f"Yours is {near(made)}. To draw it otherwise, in Python: {call}"
+        raise InputError(f"nothing is kept of {figure} at scale {scale}{hint}. {what}")
     require_writable(outputs, outputs / FROM_REFERENCE)
     kept = KeptFigure.of(REFERENCE / scale / figure, outputs)
     picture, caption = (
@@ -97,6 +99,8 @@ def draw_changed(
     if given["header"] not in ("true", "false"):
         raise InputError(f"header={given['header']} must be true or false")
     form = Format(given["style"], given["size"], given["header"] == "true")
+    if changes.get("header") == "true" and not form.has_header:
+        raise InputError("header=true: only style=screen without a size has a header: omit header")
     names = re.findall(r"[^\[\],]+", given["series"])
     series = [name.strip() for name in names if name.strip()]
     where = given["where"]

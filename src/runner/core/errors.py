@@ -32,12 +32,16 @@ LIKE = 0.7
 OWN_NAME = "a name of your own needs --config-dir FOLDER"
 """A hint for a name that the program does not know, where users can register names."""
 
+MOST_LISTED = 60
+"""The largest number of names that a message lists."""
+
 
 def nearest(word: str, options: Iterable[str]) -> str:
     """Return a hint for an error message about an unknown word, such as `did you mean 'seed'?`.
 
     The hint names the option that is most similar to the word, or has the same letters. If there is
-    none, the hint lists all options, and `options.hint`.
+    none, the hint lists all options, or the three most similar of more than MOST_LISTED, and
+    `options.hint`.
     """
     more, options = getattr(options, "hint", ""), sorted(options)
     begun = [option for option in options if len(word) > 2 and option.startswith(word)]
@@ -45,6 +49,9 @@ def nearest(word: str, options: Iterable[str]) -> str:
     close = close or [option for option in options if sorted(option) == sorted(word)]
     if close:
         return f"did you mean {close[0]!r}?"
+    if len(options) > MOST_LISTED:
+        some = difflib.get_close_matches(word, options, n=3, cutoff=0.0)
+        return f"the nearest of {len(options)} names are {', '.join(some)}{more}"
     return f"choose from {', '.join(options)}{more}"
 
 

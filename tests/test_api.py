@@ -92,8 +92,6 @@ def test_a_list_for_a_parameter_of_a_figure_means_several_runs():
     assert figure.overrides == ("depth=1,4", "normalizations=[batch]")
     whole = runner.figure("rank-fig1", depth=[4, 2, 1], **SMOKE)
     assert whole.is_canonical
-    lists = runner.figure("bottleneck-example20", depths=[[12], [48]], **SMOKE)
-    assert [run.config.depths for run in lists.runs] == [[12], [48]]
 
 
 def test_the_reference_gives_no_tables_of_other_parameters(tmp_path):
@@ -130,8 +128,8 @@ def test_the_reference_gives_no_tables_of_other_parameters(tmp_path):
         (lambda: runner.figure("rank-fig1", depth=[]), "gives no runs"),
         (lambda: runner.figure("rank-fig1", width=[8, 16]), "one value of width"),
         (
-            lambda: runner.figure("bottleneck-example20", depths=[[12, 48], [48]]),
-            "two lists of depths have 48",
+            lambda: runner.figure("bottleneck-example20", depths=[[12], [48]]),
+            r"give one list, depths=\[12,48\]",
         ),
         (lambda: runner.load("/nowhere"), "cannot be read"),
         (lambda: runner.add_studies("/nowhere"), "there is no such folder"),

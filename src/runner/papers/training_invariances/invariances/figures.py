@@ -153,8 +153,8 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             "learning_rate"
         )[MIDDLE]
         if statement == MOVES and {fine, coarse} <= {*ends.index}:
-            words = _same(ends.loc[coarse] / ends.loc[fine]) if fine < coarse else ""
-            look.note(axes, 0.02, 0.99, words, va="top")
+            if fine < coarse and (words := _same(ends.loc[coarse] / ends.loc[fine])):
+                look.note(axes, 0.02, 0.99, words, va="top")
             low, high = ends.loc[fine, [MIDDLE[0], MIDDLE[-1]]]
             text, end = f"{100 * low:.0f} to {100 * high:.0f} %", drawn["time"].max()
             look.name(axes, end, low / 1.5, text, ha="right", va="top", size=SMALL)

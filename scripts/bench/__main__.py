@@ -37,11 +37,11 @@ SLOWER = 1.2
 
 
 def sweep() -> Iterator[Comparison]:
-    """Yield comparisons: figure 4 on one core and on all cores, displays, and many runs.
+    """Yield comparisons: figure 4 on one core and on all cores, displays, columns, and many runs.
 
     They are measured once, at scale quick: shorter runs would measure the start of the program. The
     floor of displaying a figure is the import of pandas and matplotlib. The floor of the list of
-    figures is the start of Python.
+    figures and of columns is the start of Python. The baseline of columns imports the study.
     """
     cores = os.cpu_count() or 1
     side_by_side = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={cores}"]
@@ -52,17 +52,33 @@ def sweep() -> Iterator[Comparison]:
     imports = _seconds("-c", "import pandas, matplotlib.figure")
     yield Comparison("sweep", "fig4, shown", all_cores, shown, imports, dtype="")
     listed = _seconds("-c", "from runner.commands import show; show.main([])")
-    yield Comparison("sweep", "list of figures", imports, listed, _seconds("-c", ""), dtype="")
+    started = _seconds("-c", "")
+    yield Comparison("sweep", "list of figures", imports, listed, started, dtype="")
+    columns = _seconds("-m", "runner", "study=rank_collapse", "--columns")
+    study = _seconds("-c", "import runner.papers.batch_norm_rank.rank_collapse.study")
+    yield Comparison("sweep", "columns of a study", study, columns, started, dtype="")
+    yield Comparison("sweep", "a complete run again", *_again(), imports, dtype="")
     yield from many_runs.compare()
 
 
 def _seconds(*arguments: str) -> float:
     """Return the time of a Python command, from start to end, with an empty outputs folder."""
     with tempfile.TemporaryDirectory() as outputs:
-        where = [f"outputs={outputs}"] if "runner" in arguments else []
-        start = time.perf_counter()
-        subprocess.run([sys.executable, *arguments, *where], check=True, capture_output=True)
-        return time.perf_counter() - start
+        return _command(*arguments, *([f"outputs={outputs}"] if "runner" in arguments else []))
+
+
+def _command(*arguments: str) -> float:
+    """Return the time of a Python command, from start to end."""
+    start = time.perf_counter()
+    subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+    return time.perf_counter() - start
+
+
+def _again() -> tuple[float, float]:
+    """Return the times of a run of seconds, and of the same command when the run is complete."""
+    with tempfile.TemporaryDirectory() as outputs:
+        run = ("-m", "runner", "study=rank_collapse", "scale=smoke", f"outputs={outputs}")
+        return _command(*run), _command(*run)
 
 
 def module(study: str) -> ModuleType:

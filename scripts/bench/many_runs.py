@@ -1,4 +1,4 @@
-"""Benchmark of many runs: their jobs are composed and launched, and their files are checked.
+"""Benchmark of many runs: their jobs are composed and launched; they are checked and listed.
 
 The baseline composes each job with Hydra, and once more when it is launched, as Hydra's launchers
 do. It reads each run with PyYAML in Python and with pandas.
@@ -8,7 +8,9 @@ import dataclasses
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from functools import partial
+from io import StringIO
 from pathlib import Path
 
 import yaml
@@ -17,6 +19,7 @@ from hydra.core.global_hydra import GlobalHydra
 
 import runner
 from bench.timing import Comparison, median_seconds
+from runner.commands import runs
 from runner.compose.composing import Composer, hydra_ready
 from runner.compose.launching import Unchanged
 from runner.runs.inventory import folders, problem
@@ -24,13 +27,14 @@ from runner.runs.run import Run, read_config, read_result
 from runner.runs.tables import read_table
 
 RUNS = 100
+LISTED = 2000
 
 
-def make_runs(outputs: Path) -> list[Path]:
+def make_runs(outputs: Path, number: int = RUNS) -> list[Path]:
     """Write complete runs that differ in their seeds; return their folders."""
     runner.run("example20", scale="smoke", seed=0, outputs=outputs, device="cpu")
     (first,) = folders(outputs)
-    for seed in range(1, RUNS):
+    for seed in range(1, number):
         run = Run(dataclasses.replace(read_config(first), seed=seed), outputs)
         shutil.copytree(first, run.folder)
         (run.folder / "config.yaml").write_bytes(run.config_text())
@@ -50,10 +54,17 @@ def check_all(paths: list[Path]) -> None:
     assert not any(map(problem, paths))
 
 
-def compare() -> Iterator[Comparison]:
-    """Yield three comparisons: composing, launching and checking.
+def list_all(outputs: str) -> None:
+    """List all runs with their parameters and their numbers."""
+    with redirect_stdout(StringIO()):
+        runs.main(["list", f"outputs={outputs}"])
 
-    The floor of checking is reading the files' bytes.
+
+def compare() -> Iterator[Comparison]:
+    """Yield four comparisons: composing, launching, checking and listing.
+
+    The floor of checking is reading the files' bytes. The baseline of listing reads configuration
+    and tables of all runs.
     """
     jobs = [["study=example20", "scale=smoke", f"seed={seed}"] for seed in range(RUNS)]
     with hydra_ready(["study=example20"]):
@@ -79,3 +90,8 @@ def compare() -> Iterator[Comparison]:
             median_seconds(lambda: [file.read_bytes() for file in files]),
         )
         yield Comparison("sweep", f"checking {RUNS} runs", *times, dtype="")
+    with tempfile.TemporaryDirectory() as outputs:
+        paths = make_runs(Path(outputs), LISTED)
+        listed = median_seconds(partial(list_all, outputs), 3)
+        read = median_seconds(partial(read_all, paths), 1)
+        yield Comparison("sweep", f"list of {LISTED} runs", read, listed, 0.0, dtype="")

@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from in_process import run as run_here
-from some_runs import METHODS, one, say
+from some_runs import METHODS, TINY, one, say
 
 import runner
 from runner.core import catalogue
 from runner.core.catalogue import FOLDERS, Package, part_of, rows_of, studies
 from runner.core.errors import InputError
 from runner.core.settings import Settings
+from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.papers.norm_tuning.constructions import figures, study
 from runner.papers.norm_tuning.constructions.config import Constructions
 from runner.papers.norm_tuning.names import NAMES
@@ -269,6 +270,23 @@ def test_along_an_axis_within_the_runs_each_run_and_method_has_a_curve(computed,
     with pytest.raises(InputError, match="differ in no parameter: .* --x"):
         Sweep([example.run]).choose()
     assert "exponent" in Sweep([example.run]).choose("seed", ["excess"]).notes[1]
+
+
+def test_along_an_axis_within_the_runs_seeds_are_replicates(tmp_path):
+    sizes = {**TINY, "target_width": 2, "methods": ["sgd"]}
+    runs = [Run(BnOnly(**sizes, seed=seed), tmp_path) for seed in range(3)]
+    for run in runs:
+        execute(run, Settings(outputs=str(tmp_path), device="cpu"))
+    plot = Sweep(runs).choose("samples", ["mse"], band=True)
+    assert (plot.color, plot.panel) == ("line", "number")
+    (axes,) = [axes for axes in draw(plot).axes if axes.collections]
+    rows = pd.concat(run.tables()["curves"] for run in runs)
+    by_samples = rows.groupby("samples")["mse"]
+    assert (by_samples.size() == 6).all(), "3 seeds of 2 replicates"
+    assert lines(axes) == {tuple(by_samples.median())}
+    assert len(axes.collections) == 1
+    apart = Sweep(runs).choose("samples", ["mse"], "seed")
+    assert len(lines(draw(apart).axes[0])) == 3, "unless the color is to tell them apart"
 
 
 @pytest.mark.parametrize(

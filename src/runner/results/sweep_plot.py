@@ -71,7 +71,9 @@ class SweepPlot:
     - x, color, panel: the columns of `points` for the horizontal axis, the color and the panels.
       Without a parameter for them, the color is `line` and the panel is `number`.
     - points: a row for each dot. `line` is the method, in words, and `by` names the columns that
-      make it up; `number` is the name of the measurement, `value` its value, `run` the run.
+      make it up; `number` is the name of the measurement, `value` its value, `run` the run. If the
+      axis is within the runs, as a layer is, `curve` tells lines apart: it is the first of the runs
+      that differ only in their seed.
     - notes: phrases about the number of runs, missing runs, and the part of the tables that is
       drawn.
     """
@@ -195,6 +197,12 @@ class Sweep:
             raise InputError(f"--sort {sort}: {self.study} has no number {name}: {hint}")
         return table.sort_values(column, ascending=name == sort, kind="stable").head(n)
 
+    def _curves(self) -> dict[str, str]:
+        """Return for each complete run the first run that differs from it at most in the seed."""
+        firsts = dict[str, str]()
+        others = {run.key: repr({**vars(run.config), "seed": None}) for run in self.complete}
+        return {key: firsts.setdefault(text, key) for key, text in others.items()}
+
     def table(self, numbers: Sequence[str] = ()) -> pd.DataFrame:
         """Return a table with a row for each run and method.
 
@@ -246,6 +254,7 @@ class Sweep:
         numeric = [role for role in roles if _is_number(points[role])]
         groups = ["number", "line", *(role for role in roles if role not in numeric)]
         is_measured = points.groupby(groups)["value"].transform("count") > 0
+        points = points.assign(curve=points["run"].map(self._curves()))
         varies = points.groupby("number")["value"].transform("nunique", dropna=False) > 1
         points = points[is_measured & (varies | bool(y))].sort_values(numeric, kind="stable")
         if points.empty:
@@ -301,7 +310,7 @@ def _typed_keys(runs: Sequence[Run]) -> list[str]:
 
 def _roles(values: pd.DataFrame, x: str | None, color: str | None) -> list[str]:
     """Return the parameters of the horizontal axis, of the color and of the panels."""
-    swept = [name for name in values if name != "seed"] or [*values]
+    swept = [name for name in values if name != "seed"] or ([] if x else [*values])
     free = [name for name in swept if name not in (x, color)]
     free.sort(key=lambda name: (not _is_number(values[name]), -values[name].nunique()))
     if not (x or free):
@@ -441,7 +450,7 @@ def _draw_panel(
         _name_ticks(axes, plot, values, is_number)
     is_inside = points.groupby("run")[plot.x].nunique().max() > 1
     drawn = points if value is None else points[points[plot.panel] == value]
-    keys = [plot.color, "line", "run"] if is_inside else [plot.color, "line"]
+    keys = [plot.color, "line", "curve"] if is_inside else [plot.color, "line"]
     for key, part in drawn.groupby(keys, sort=False):
         aside = ([*series].index(key[:2]) - (len(series) - 1) / 2) * min(0.14, 0.7 / len(series))
         x = part[plot.x] if is_number else part[plot.x].map(values.index) + aside

@@ -216,6 +216,10 @@ def test_a_part_of_a_figure_has_a_caption_and_notes_about_this_part():
     assert "γ = 0.8 is bold" in of_part("bottleneck-example20")[0]
     assert "bold" not in of_part("bottleneck-example20", where="exponent=0.6")[0]
     assert "double" not in of_part("rank-fig2", where="dtype=float32")[0]
+    assert (
+        "Left out: kind of layer RMSNorm." in of_part("norm-layers", where="layer!='rms_norm'")[0]
+    )
+    assert "architecture: convolutions;" in of_part("what-grows", ["conv"])[0]
     part = of_part("rank-norms", where="normalization != 'batch_no_mean'")
     assert "without mean\nsubtraction" in of_part("rank-norms")[1]
     assert "without mean\nsubtraction" not in part[1] and "Left out" not in part[0]

@@ -94,9 +94,16 @@ def left_out(words: str, tables: Tables, study: str) -> str:
         for column in (item.name, re.sub("ies$", "y", item.name), item.name.removesuffix("s"))
         if item.metadata.get("choices")
     }
-    columns = {column for rows in tables.values() for column in rows if column in allowed}
-    present = {column: _values(tables, column) for column in columns}
-    shown = {names.value(column, value) for column in columns for value in present[column]}
+    texts = [
+        rows.select_dtypes(exclude="number") for rows in tables.values()
+    ]  # not a measured loss
+    columns = {column for rows in texts for column in rows if column in allowed}
+    shown = {
+        names.value(column, value)
+        for rows in texts
+        for column in columns & {*rows}
+        for value in rows[column].dropna().unique()
+    }
     for text in sorted(shown, key=len, reverse=True):
         words = re.sub(rf"(?<!\w){re.escape(text)}(?!\w)", "", words, flags=re.I)
     for column in sorted(columns):

@@ -288,7 +288,7 @@ RATED = {"training", "selection"}
 
 def caption_norms(tables: Tables) -> str:
     """Return the caption of `draw_norms`: its panels and the learning rates that were tried."""
-    start, end = select(tables["metrics"], data="gaussian"), trained(tables)
+    start, end = select(tables["metrics"], data="gaussian"), tables["training"]
     widths, sizes = (" and ".join(map(str, sorted({*rows["width"]}))) for rows in (start, end))
     data = ", ".join(names_in(__name__).value("data", name) for name in end["data"].unique())
     columns = [tables[name]["learning_rate"] for name in {*tables} & RATED]

@@ -154,3 +154,5 @@ def test_a_stored_run_of_a_name_that_is_not_registered_says_where_names_come_fro
         words = ["runs", action, "--where", "study=rank_collapse", f"outputs={tmp_path}"]
         assert run_here(words, monkeypatch) == code
         assert "unknown here are in 1 of 1 run: a name of your own" in capsys.readouterr().err
+    assert run_here(["runs", "show", run.folder.name, f"outputs={tmp_path}"], monkeypatch) == 2
+    assert "halved is unknown: choose from" in capsys.readouterr().err

@@ -27,7 +27,7 @@ from runner.runs import cleaning
 from runner.runs.folder_names import old_of, shown
 from runner.runs.inventory import AGAIN, STATUSES, RunInfo, about_old, find, folders, problem
 from runner.runs.query import facts, listing, named
-from runner.runs.run import CHECKPOINT, OF_CODE, RESULT, UnknownName
+from runner.runs.run import CHECKPOINT, OF_CODE, RESULT, UnknownName, read_config
 
 Action = Callable[[argparse.Namespace, Path], int]
 
@@ -149,17 +149,17 @@ def show(options: argparse.Namespace, outputs: Path) -> int:
     if len(options.words) != 1:
         raise InputError(f"runs show needs one run, not {len(options.words)}")
     info = named(options.words[0], outputs)
-    if info.config is None:
-        unread = f"{info.folder}: its config.yaml cannot be read"
-        raise InputError(about_old(info.folder) or unread)
+    if info.config is None and (old := about_old(info.folder)):
+        raise InputError(old)
+    config = info.config or read_config(info.folder)  # raises an error that says why it is unread
     from runner.compose.composing import hydra_ready, overrides_of  # late: Hydra takes a while
     from runner.compose.orders import compose_order
 
     with hydra_ready(typed := [f"study={info.study}"]):
         usual = vars(compose_order(typed).jobs[0].config)
     about, changed = info.run.provenance(), dict[str, Any]()
-    changed = {key: value for key, value in vars(info.config).items() if value != usual[key]}
-    if info.config.own_images():  # its folder is no parameter; the file has its checksum
+    changed = {key: value for key, value in vars(config).items() if value != usual[key]}
+    if config.own_images():  # its folder is no parameter; the file has its checksum
         changed |= {"data": next(iter(about.get("data") or {}), changed["data"])}
         del changed["checksums"]
     defaults = overrides_of({key: usual[key] for key in changed})

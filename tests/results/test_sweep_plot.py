@@ -4,6 +4,7 @@ import re
 import shlex
 from dataclasses import fields, replace
 from io import StringIO
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ from runner.papers.training_invariances.invariances.config import Invariances
 from runner.results import sweep_plot
 from runner.results.evidence import median_limits
 from runner.results.style import PALETTE
-from runner.results.sweep_plot import Sweep, draw, ending, write
+from runner.results.sweep_plot import Sweep, draw, ending, medians, write
 from runner.runs.execution import execute
 from runner.runs.inventory import find, run_in
 from runner.runs.run import Run
@@ -182,13 +183,21 @@ def test_what_does_not_vary_is_drawn_only_if_it_is_asked_for(constructed, monkey
 def test_a_band_is_the_exact_interval_of_the_median_over_replicates_and_seeds(constructed):
     runs = [constructed(seed=seed, depth=depth) for seed in range(3) for depth in (1, 2)]
     plot = Sweep(runs).choose("depth", ["max_abs_error"], band=True)
-    assert plot.notes[-1] == "bands: exact 90\u00a0% confidence interval of the median"
+    assert (
+        plot.notes[-2] == "lines: median of 6 networks (3 seeds × 2 replicates), dot: one of them"
+    )
+    assert plot.notes[-1] == "bands: exact 90\u00a0% confidence interval of the median (n = 6)"
+    table = medians(plot)
+    assert list(table["n"]) == [6, 6] and "curve" not in table
     (axes,) = [axes for axes in draw(plot).axes if axes.collections]
     (band,) = axes.collections
     drawn = {tuple(point) for point in band.get_paths()[0].vertices}
     for depth, rows in plot.points.groupby("depth"):
         assert len(rows) == 6
-        assert {(depth, limit) for limit in median_limits(rows["value"].to_numpy())} <= drawn
+        limits = median_limits(rows["value"].to_numpy())
+        assert {(depth, limit) for limit in limits} <= drawn
+        (point,) = table[table["depth"] == depth].itertuples()
+        assert (point.median, point.low, point.high) == (rows["value"].median(), *limits)
     with pytest.raises(
         InputError, match="needs 5 replicates or seeds at a point; these runs have 4"
     ):
@@ -216,7 +225,8 @@ def test_missing_runs_are_counted_and_the_same_runs_have_the_same_picture(output
     assert path.stem == Sweep(copied[::-1]).choose().name
     files = {file.name.removeprefix(path.stem) for file in path.parent.glob(f"{path.stem}*")}
     assert files == {".png", ".pdf", ".csv", ".caption.txt"}
-    assert len(pd.read_csv(path.with_suffix(".csv"))) == len(Sweep(copied).choose().points)
+    stored = pd.read_csv(path.with_suffix(".csv"))
+    pd.testing.assert_frame_equal(stored, medians(Sweep(copied).choose()), check_dtype=False)
     (outputs / "sweeps").rename(outputs / "others")
     (outputs / "sweeps").write_text("a file")
     assert "no picture: " in ending(copied).splitlines()[-1]
@@ -261,6 +271,8 @@ def test_along_an_axis_within_the_runs_each_run_and_method_has_a_curve(computed,
     plot = Sweep(runs).choose("samples", ["mse"])
     assert plot.color == "target_width"
     (axes,) = draw(plot).axes
+    assert plot.notes[1] == "lines: median of 2 replicates, dot: one of them"
+    assert {*sweep_plot.medians(plot)["curve"]} == {run.key for run in runs}
     curves = pd.concat([run.tables()["curves"].assign(run=str(run)) for run in runs])
     medians = curves.groupby(["run", "method", "samples"])["mse"].median()
     assert lines(axes) == {tuple(rows) for _, rows in medians.groupby(["run", "method"])}
@@ -324,10 +336,18 @@ def test_the_command_draws_and_prints_the_points(computed, runs, monkeypatch, ca
     assert run_here(["runs", "plot", *words, "--csv"], monkeypatch) == 0
     printed = pd.read_csv(StringIO(capsys.readouterr().out))
     plot = Sweep(runs).choose("target_width", ["test_mse"], "method")
-    assert list(printed["value"]) == list(plot.points["value"])
+    drawn = {*chain(*lines(draw(plot).axes[0]))}
+    assert {*printed["median"]} == drawn and {*printed["n"]} == {2}
+    assert list(printed) == ["number", "method", "target_width", "median", "n"], "no empty column"
     out = tmp_path / "plot.pdf"
     assert run_here(["runs", "plot", *words, "--out", str(out)], monkeypatch) == 0
     assert capsys.readouterr().out.splitlines()[-1] == str(out) and out.stat().st_size > 1000
+    assert not (table := out.with_suffix(".csv")).exists()
+    out.unlink()
+    assert run_here(["runs", "plot", *words, "--out", str(out), "--csv"], monkeypatch) == 0
+    assert capsys.readouterr().out.splitlines()[-2:] == [str(out), str(table)]
+    assert out.stat().st_size > 1000
+    pd.testing.assert_frame_equal(pd.read_csv(table), printed)
     picture = runner.plot(runs, x="target_width", y="test_mse", color="method")
     assert [axes.get_xlabel() for axes in picture.axes] == ["target width d"]
 

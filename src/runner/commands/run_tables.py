@@ -68,9 +68,10 @@ def export(options: argparse.Namespace, outputs: Path) -> int:
 def plot(options: argparse.Namespace, outputs: Path) -> int:
     """Draw measured numbers of complete runs of one study against their parameters; return 0.
 
-    Writes the picture, and prints its caption and path. With `--csv` the drawn points are printed
-    instead. Raises InputError if the file's ending is unknown, if it cannot be written, or if the
-    complete runs are of several studies or none.
+    Writes the picture, and prints its caption and path. With `--csv` the drawn medians are printed
+    instead; with `--out`, too, they are written next to the picture. Raises InputError if the
+    file's ending is unknown, if it cannot be written, or if the complete runs are of several
+    studies or none.
     """
     from runner.results import sweep_plot  # late: it imports matplotlib
 
@@ -90,16 +91,18 @@ def plot(options: argparse.Namespace, outputs: Path) -> int:
         drawn = replace(drawn, board=sweep.board(options.sort, options.n or 10))
     elif options.n:
         raise InputError(f"-n {options.n}: the table under the picture needs --sort, too")
-    if options.csv:
-        print(drawn.points.to_csv(index=False), end="")
+    if options.csv and not options.out:
+        print(sweep_plot.medians(drawn).to_csv(index=False), end="")
         return 0
     try:
-        path = sweep_plot.write(drawn, outputs, options.out)
+        path = sweep_plot.write(drawn, outputs, options.out, options.csv)
     except OSError as error:
         name = options.out or error.filename or outputs
         raise InputError(f"{name} cannot be written: {error.strerror}") from error
     board = "" if drawn.board is None else f"{sweep_plot.printed(drawn.board, study)}\n\n"
     print(f"{board}{drawn.caption}{path}")
+    if options.csv:
+        print(path.with_suffix(".csv"))
     return 0
 
 

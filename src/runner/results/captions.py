@@ -173,13 +173,13 @@ def facts(study: str, tables: Tables) -> Iterator[str]:
     for column, name in SIZES.items():
         if {column, f"{column}s"} & parameters and (values := _values(tables, column)):
             name = _of_what(helps["samples"]) if column == "samples" else name
-            yield f"{name}: {_span(values, column, study)}"
+            yield f"{name}: {span(values, column, study)}"
             if column == "data" and (pixels := _values(tables, "image_pixels")):  # a user's file
                 yield f"images: {' and '.join(pixels)}"
     if count := repeated(tables, parameters):
         yield count
     if (seeds := _values(tables, "seed")) and not _values(tables, SEEDS):
-        yield f"seed: {_span(seeds)}"
+        yield f"seed: {span(seeds)}"
 
 
 def _of_what(help_text: str) -> str:
@@ -197,7 +197,7 @@ def repeated(tables: Tables, among: Collection[str] = tuple(REPLICATES)) -> str:
     for column, name in REPLICATES.items():
         if column in among and (values := _values(tables, column)):
             of = [f" of each of the seeds {_listed(text)}" for text in _values(tables, SEEDS)]
-            return f"{_span(values)} {name}{' or'.join(of)}"
+            return f"{span(values)} {name}{' or'.join(of)}"
     return ""
 
 
@@ -213,7 +213,7 @@ def _values(tables: Tables, column: str) -> list:
     return sorted(pd.concat(columns).dropna().unique()) if columns else []
 
 
-def _span(values: list, column: str = "", study: str = "") -> str:
+def span(values: list, column: str = "", study: str = "") -> str:
     """Return values as text: names, or numbers, or the range of many numbers.
 
     column, study: where the printed names of texts belong.

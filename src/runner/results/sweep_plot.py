@@ -4,6 +4,7 @@
     plot = sweep.choose()                     # the headline numbers of the study
     plot = sweep.choose("depth", ["matrix_rank"], "normalization")
     plot.points                               # a row for each dot
+    medians(plot)                             # a row for each point of a line
     draw(plot)                                # the picture
 
 The parameter with the most values is on the horizontal axis. The next one is shown by color, and a
@@ -59,6 +60,9 @@ LINE = 0.18
 
 MARKERS, DASHES = "osD^vPXh", ("-", style.DASHED, style.DOTTED, (0, (6, 1.5, 1, 1.5)))
 
+ASIDE = {"by", "at", "run", "replicate", "value"}
+"""Columns of a picture's points that do not tell its lines apart."""
+
 Series = dict[tuple[Any, str], tuple[str, style.Look]]
 """The name and look of each pair of a color's value and a method."""
 
@@ -73,7 +77,7 @@ class SweepPlot:
     - points: a row for each dot. `line` is the method, in words, and `by` names the columns that
       make it up; `number` is the name of the measurement, `value` its value, `run` the run. If the
       axis is within the runs, as a layer is, `curve` tells lines apart: it is the first of the runs
-      that differ only in their seed.
+      that differ only in their seed. Otherwise it is empty.
     - notes: phrases about the number of runs, missing runs, and the part of the tables that is
       drawn.
     """
@@ -260,16 +264,20 @@ class Sweep:
         if points.empty:
             listed = ", ".join(chosen)
             raise InputError(f"no number of {self.study} varies with {roles[0]}: {listed}")
+        points["curve"] = points["curve"].where(_is_inside(points, roles[0]), "")
         missing, swept_words = len(self.runs) - len(self.complete), _join(map(_label, self.swept))
         notes = [f"{len(self.runs)} run{'s' * (len(self.runs) > 1)}"]
         notes[0] += f" by {swept_words}" if swept_words else ""
         notes[0] += f", {missing} missing" if missing else ""
         notes += filter(None, points["at"].unique())
-        notes += [f"lines: median of {self.repeated}, dot: one of them"] if self.repeated else []
+        at = ["number", "line", "curve", *roles]
+        if networks := self._networks(points, at):
+            notes.append(f"lines: median of {networks}, dot: one of them")
         if band:
-            _require_replicates(points, ["number", "line", *roles])
+            _require_replicates(points, at)
             sure = f"{100 - 200 * ERROR:.0f}\u00a0%"
-            notes.append(f"bands: exact {sure} confidence interval of the median")
+            n = captions.span(sorted({*_networks_at(points, at)}))
+            notes.append(f"bands: exact {sure} confidence interval of the median (n = {n})")
         keys = sorted(run.key for run in self.runs)
         identity = repr([wanted, y, keys, *["band"] * band]).encode()
         name = f"{self.study}-{roles[0]}-{hashlib.sha256(identity).hexdigest()[:8]}"
@@ -282,15 +290,43 @@ class Sweep:
         said = headline, notes, caption
         return SweepPlot(self.study, name, x_column, hue, panel, points, *said, band)
 
+    def _networks(self, points: pd.DataFrame, at: list[str]) -> str:
+        """Return over how many networks medians are: `9 networks (3 seeds × 3 replicates)`.
+
+        The text is empty if each point is a single number. points, at: as in `_networks_at`.
+        """
+        numbers = sorted({*_networks_at(points, at)})
+        runs = points.groupby(at, dropna=False)["run"].nunique().max()
+        if numbers[-1] == 1 or runs == 1:
+            return self.repeated if numbers[-1] > 1 else ""
+        if numbers[-1] == runs:
+            return f"{captions.span(numbers)} seeds"
+        of = f" × {self.repeated}" if self.repeated else ""
+        return f"{captions.span(numbers)} networks ({runs} seeds{of})"
+
+
+def _is_inside(points: pd.DataFrame, x: str) -> pd.Series:
+    """Return for each dot whether the axis x is within the runs, for the dot's measurement."""
+    of_run = points.groupby(["number", "run"])[x].transform("nunique")
+    return of_run.groupby(points["number"]).transform("max") > 1
+
+
+def _networks_at(points: pd.DataFrame, at: list[str]) -> pd.Series:
+    """Return the number of networks at each point of a picture.
+
+    at: the columns that tell the points apart.
+    """
+    of_each = [name for name in ("run", "replicate") if name in points]
+    networks = points[[*dict.fromkeys([*at, *of_each])]].drop_duplicates()
+    return networks.groupby(at, dropna=False).size()
+
 
 def _require_replicates(points: pd.DataFrame, at: list[str]) -> None:
     """Raise InputError if no point has enough replicates for an interval of the median.
 
-    at: the columns that tell points of the picture apart.
+    points, at: as in `_networks_at`.
     """
-    of_each = [name for name in ("run", "replicate") if name in points]
-    networks = points[[*dict.fromkeys([*at, *of_each])]].drop_duplicates()
-    there, needed = networks.groupby(at, dropna=False).size().max(), replicates_needed()
+    there, needed = _networks_at(points, at).max(), replicates_needed()
     if there < needed:
         raise InputError(
             f"--band: an interval of the median needs {needed} replicates or seeds at a point;"
@@ -448,36 +484,56 @@ def _draw_panel(
     axes.set_xscale(**(_scale(points[plot.x]) if is_number else {"value": "linear"}))
     if size or not is_number:
         _name_ticks(axes, plot, values, is_number)
-    is_inside = points.groupby("run")[plot.x].nunique().max() > 1
     drawn = points if value is None else points[points[plot.panel] == value]
-    keys = [plot.color, "line", "curve"] if is_inside else [plot.color, "line"]
-    for key, part in drawn.groupby(keys, sort=False):
+    for key, part in drawn.groupby([plot.color, "line", "curve"], sort=False):
         aside = ([*series].index(key[:2]) - (len(series) - 1) / 2) * min(0.14, 0.7 / len(series))
         x = part[plot.x] if is_number else part[plot.x].map(values.index) + aside
         _, look = series[key[:2]]
         heights = part["value"].where(np.isfinite(part["value"]), np.inf)
         look.each(axes, x, position(heights))
-        medians, dashes = heights.groupby(x).median(), look.dashes if is_number else ""
+        line, dashes = _line(part, x, plot.band), look.dashes if is_number else ""
         drawn_as: Any = {"markersize": size, "linestyle": dashes}
         drawn_as["zorder"] = 3 - look.width / 10  # a narrow line is seen on a wide one
-        look.line(axes, medians.index, position(medians), **drawn_as)
+        look.line(axes, line.index, position(line["median"]), **drawn_as)
         if plot.band:
-            limits = _limits(part, x)
-            edges = [limits[name].where(limits["low"] > -np.inf) for name in ("low", "high")]
+            edges = [line[name].where(line["low"] > -np.inf) for name in ("low", "high")]
             placed = [np.where(edge.isna(), np.nan, position(edge)) for edge in edges]
-            (look.band if is_number else look.bars)(axes, limits.index, *placed)
+            (look.band if is_number else look.bars)(axes, line.index, *placed)
 
 
-def _limits(part: pd.DataFrame, x: pd.Series) -> pd.DataFrame:
-    """Return `low` and `high`, the limits of the median at each x, as `median_limits` gives them.
+def _line(part: pd.DataFrame, x: pd.Series, band: bool) -> pd.DataFrame:
+    """Return the points of a line: `median`, and `n`, the number of networks, at each x.
 
-    A replicate with several numbers counts once, with their median.
+    A value that is not finite counts as infinity. With a band there are also `low` and `high`, as
+    `median_limits` gives them. There, a network with several numbers counts once, with their
+    median. part: the dots of the line.
     """
     values = part["value"].where(np.isfinite(part["value"]))
     by = [part[name] for name in ("run", "replicate") if name in part]
-    of_each = values.groupby([x.rename("x"), *by], dropna=False).median()
-    limits = {at: median_limits(group.to_numpy()) for at, group in of_each.groupby("x")}
-    return pd.DataFrame.from_dict(limits, "index", columns=["low", "high"])
+    of_each = values.groupby([x.rename("x"), *by], dropna=False).median().groupby("x")
+    line = pd.DataFrame({"median": values.fillna(np.inf).groupby(x).median(), "n": of_each.size()})
+    if band:
+        limits = of_each.agg(lambda group: median_limits(group.to_numpy()))
+        line = line.assign(low=limits.str[0], high=limits.str[1])
+    return line
+
+
+def medians(plot: SweepPlot) -> pd.DataFrame:
+    """Return the points of all lines: what tells them apart, and the columns of `_line`."""
+    points = plot.points
+    known = ["number", plot.panel, plot.color, "line", "curve"]
+    kinds = [name for name in points if name not in {*known, *ASIDE, plot.x}]
+    by = [name for name in dict.fromkeys([*known, *kinds]) if (points[name] != "").any()]
+    groups = points.groupby(by, sort=False, dropna=False)
+    lines = [
+        _line(part, part[plot.x], plot.band)
+        .rename_axis(plot.x)
+        .reset_index()
+        .assign(**dict(zip(by, key, strict=True)))
+        for key, part in groups
+    ]
+    table = pd.concat(lines, ignore_index=True)
+    return table[[*by, *(name for name in table if name not in by)]]
 
 
 def _name_ticks(axes: Axes, plot: SweepPlot, values: Sequence[Any], is_number: bool) -> None:
@@ -531,18 +587,22 @@ def _scale(values: pd.Series) -> dict[str, Any]:
     return {"value": "log"} if (values > 0).all() else {"value": "symlog", "linthresh": decade}
 
 
-def write(plot: SweepPlot, outputs: Path, out: Path | None = None) -> Path:
+def write(
+    plot: SweepPlot, outputs: Path, out: Path | None = None, with_numbers: bool = False
+) -> Path:
     """Write the picture of a sweep; return its path.
 
-    out: the path of the picture. By default, the picture (PNG and PDF), the drawn numbers and the
-    caption are written into `<outputs>/sweeps/`. Raises OSError if a file cannot be written.
+    out: the path of the picture. with_numbers: whether `medians` are written next to it, as CSV.
+    Without `out`, the picture (PNG and PDF), the medians and the caption are written into
+    `<outputs>/sweeps/`. Raises OSError if a file cannot be written.
     """
     path = out or outputs / "sweeps" / f"{plot.name}.png"
     path.parent.mkdir(parents=True, exist_ok=True)
     with style.drawn_in("screen"):
         save(draw(plot), path.with_suffix(""), [path.suffix[1:]] if out else ["png", "pdf"])
+    if with_numbers or not out:
+        write_atomically(path.with_suffix(".csv"), medians(plot).to_csv(index=False).encode())
     if not out:
-        write_atomically(path.with_suffix(".csv"), plot.points.to_csv(index=False).encode())
         write_atomically(path.with_suffix(".caption.txt"), plot.caption.encode())
     return path
 

@@ -146,6 +146,11 @@ def test_a_failed_run_is_shown_with_its_error(runs, two):
     say(two[0], "failed")
     (two[0] / "error.txt").write_text("Traceback\n  line\nValueError: the disk is full\n")
     assert "error: ValueError: the disk is full\n" in runs("show", two[0].name[-8:])[1]
+    header, line, *_ = runs("list", "--status", "failed")[1].splitlines()
+    assert header.split()[-1] == "failure" and line.endswith(" ValueError: the disk is full")
+    (found,) = json.loads(runs("list", "--json", "--where", "failure.notnull()")[1])
+    assert found["failure"] == "ValueError: the disk is full"
+    assert "failure" not in runs("list", "--status", "complete")[1]
 
 
 @pytest.mark.parametrize(("columns", "room"), [(30, 20), (100, 30)])
@@ -213,7 +218,9 @@ def test_wrong_words_are_explained(runs, words, message):
 @pytest.mark.parametrize("action", ["", "list", "check", "diff", "export", "plot", "clean"])
 def test_every_action_has_help(action, monkeypatch, capsys):
     assert run_here(["runs", *action.split(), "--help"], monkeypatch) == 0
-    assert f"usage: runner runs {action}".strip() in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert f"usage: runner runs {action}".strip() in shown
+    assert not action or "[outputs=FOLDER]\n" in shown, "one folder"
 
 
 def test_two_runs_are_shown_side_by_side(runs, two):
@@ -290,6 +297,10 @@ def test_means_of_five_or_more_have_the_exact_interval_of_the_median(two):
     assert (found.mse_median, found.mse_low, found.mse_high) == (4.0, 1.0, 7.0)
     (found,) = export.means(rows[:6], [run], "other").itertuples()
     assert (found.mse_low, found.mse_high) == (-math.inf, math.inf), "one of six has diverged"
+    rows["target_width"] = [2] * 5 + [3] * 3
+    of_five, of_three = export.means(rows, [run], "other").itertuples()
+    assert of_five.mse_low == -math.inf and of_three.mse_median == 6.0
+    assert math.isnan(of_three.mse_low) and math.isnan(of_three.mse_high), "three are too few"
 
 
 def test_what_is_printed_of_a_run_is_what_was_typed(tmp_path, monkeypatch, capsys):

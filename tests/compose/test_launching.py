@@ -1,6 +1,7 @@
 """A sweep whatever happens to its jobs: each incomplete run once, one failure stops no other."""
 
 import json
+import logging
 import os
 import signal
 from concurrent.futures.process import BrokenProcessPool
@@ -15,6 +16,7 @@ from some_runs import described
 from runner.compose import launching
 from runner.compose.composing import hydra_ready
 from runner.compose.orders import Order, compose_order
+from runner.core import progress
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only.config import BnOnly
@@ -118,6 +120,16 @@ def test_a_failure_leaves_the_others_and_fail_fast_stops(sweep, tmp_path):
     failed = sweep(FakeLauncher(error=ValueError("no")), tmp_path / "fast", fail_fast=True)
     assert failed[0] == "1 of 4 runs failed:" and failed[1].endswith("failed: no")
     assert len(complete(tmp_path / "fast")) <= 3
+
+
+def test_a_failure_that_leaves_no_file_is_counted_and_names_its_run_once(
+    sweep, tmp_path, monkeypatch, caplog
+):
+    monkeypatch.setattr(logging.getLogger("runner"), "propagate", True)
+    caplog.set_level(logging.INFO, progress.SWEEP_LOG)
+    told = f"{tiny_run(tmp_path, 4)} ran out of memory"
+    assert sweep(FakeLauncher(error=InputError(told))) == ["1 of 4 runs failed:", told]
+    assert caplog.messages[-1].startswith("3 of 4 runs, 1 failed in ")
 
 
 def test_a_complete_run_is_computed_again_where_asked(sweep, tmp_path):

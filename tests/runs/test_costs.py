@@ -1,10 +1,13 @@
 """What is said of the time of a command before it computes, and of the choice of learning rates."""
 
+import json
+
 import pytest
 from in_process import order_of
 
 from runner.core.catalogue import configs
 from runner.runs import costs
+from runner.runs.jobs import complete
 
 
 @pytest.fixture
@@ -40,6 +43,20 @@ def test_no_time_is_said_without_a_similar_run(stored):
     assert costs.similar(job.config) == {"device": ""}
     (job,) = order_of("study=example20").jobs
     assert costs.similar(job.config) == {"device": ""}
+
+
+def test_a_time_that_the_reference_lacks_is_that_of_the_users_similar_runs(monkeypatch, tmp_path):
+    monkeypatch.setattr(costs, "of_reference", dict)
+    words = ["study=example20", "scale=smoke", "depths=[4]", "device=cpu", f"outputs={tmp_path}"]
+    jobs = order_of(*words, "seed=0,1,2", multirun=True).jobs
+    assert costs.announcement(jobs, abreast=1) == ""
+    complete(jobs[0])
+    path = jobs[0].run.folder / "provenance.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"seconds": 300.0}))
+    told = "about 15 min (from times of similar runs)"
+    assert costs.announcement(jobs, abreast=1) == told
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"device": "cuda"}))
+    assert costs.announcement(jobs, abreast=1) == "", "a GPU took this time"
 
 
 @pytest.mark.parametrize("words", [["scale=smoke"], ["width=512", "samples=8192"]])

@@ -1,5 +1,7 @@
 """What a run's folder shows of its status, and which runs a condition or a name means."""
 
+import json
+import os
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -11,6 +13,7 @@ from some_runs import METHODS, one, say
 
 from runner.core.errors import InputError
 from runner.runs import lock
+from runner.runs.folder_names import LONGEST_NAME
 from runner.runs.inventory import describe, find
 from runner.runs.jobs import complete
 from runner.runs.query import chosen, conditions_for, fits, named
@@ -49,6 +52,54 @@ def test_an_empty_folder_is_absent(folder):
     info = describe(folder)
     assert (info.status, info.config, info.ended) == ("absent", None, None)
     assert info.seconds != info.seconds and info.knobs == folder.name.rpartition("-")[0]
+
+
+def test_the_time_of_a_running_run_goes_on(folder):
+    provenance = say(folder, "running") / "provenance.json"
+    before = json.loads(provenance.read_text())["seconds"]
+    os.utime(provenance, (time.time() - 500,) * 2)
+    with lock.held(folder, wait=False, what="this"):
+        assert describe(folder).seconds - before == pytest.approx(500, abs=60)
+    assert describe(folder).seconds == before, "it is dead"
+
+
+@pytest.mark.parametrize("typed", [["scale=smoke", "target_width=2", "methods=[sgd,dense]"], None])
+@pytest.mark.parametrize("damage", ["", "study: [", None])
+def test_a_condition_chooses_an_unreadable_run_by_what_the_list_shows(folder, typed, damage):
+    (folder / "config.yaml").unlink()
+    if damage is not None:
+        (folder / "config.yaml").write_text(damage)
+    about = json.loads((folder / "provenance.json").read_text())
+    (folder / "provenance.json").write_text(json.dumps(about | {"typed": typed}))
+    info = describe(folder)
+    assert info.config is None and "target_width=2" in info.knobs
+    infos = find(folder.parents[2])
+    conditions = ["target_width=2", "target_width < 3"]
+    conditions += (
+        ["methods == 'sgd+dense'"] if typed else ["target_width == 2 and train_samples == 640"]
+    )
+    for condition in conditions:
+        assert [found.folder for found in chosen(infos, where=[condition])] == [folder]
+    assert folder not in [found.folder for found in chosen(infos, where=["target_width > 2"])]
+    assert "scale" not in info.parameters, "it is no parameter"
+
+
+def test_the_cut_end_of_a_name_is_no_value(folder):
+    name = f"target_width=2,{'x' * 80}=1,train_samples=640"[: LONGEST_NAME - 1] + "6"
+    folder = folder.rename(folder.with_name(f"{name.ljust(LONGEST_NAME, '0')}-01234567"))
+    for path in folder.iterdir():
+        path.unlink()
+    assert describe(folder).parameters == {"target_width": 2}
+
+
+def test_runs_are_ordered_by_values(tmp_path):
+    typed = ["depths=[4]", "seed=2,0,10", "scale=smoke", f"outputs={tmp_path}"]
+    for job in order_of("study=example20", "grid=7,5", *typed, multirun=True).jobs:
+        job.run.folder.mkdir(parents=True)
+        (job.run.folder / "config.yaml").write_bytes(job.run.config_text())
+    (tmp_path / "runs" / "example20" / "grid=1-01234567").mkdir()
+    found = [(info.parameters["grid"], info.parameters.get("seed")) for info in find(tmp_path)]
+    assert found == sorted(found[:-1]) + [(1, None)] and len(found) == 7
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs import lock
 from runner.runs.execution import execute
+from runner.runs.inventory import find
 from runner.runs.run import Run
 
 TINY = {"target_width": 2, "train_samples": 640, "test_samples": 100, "batch_size": 32}
@@ -99,6 +100,31 @@ def test_a_joblib_worker_killed_by_the_system_is_replaced(tmp_path):
     logs = [path.read_text() for path in tmp_path.glob("runs/bn_only/*/run.log")]
     assert "a process was killed" in errors and any("goes on:" in log for log in logs)
     assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 3
+
+
+def is_alive(process: int) -> bool:
+    """Return whether a process computes. One that has ended may wait for its parent to notice."""
+    with suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def test_the_workers_of_a_killed_command_end(tmp_path):
+    """SIGKILL for the command: a joblib worker interrupts its run, and gives its memory back."""
+    launcher = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "checkpoint_seconds=0")
+    words = command(tmp_path, "target_width=6,7", "train_samples=1000000", *launcher)
+    process = warm.Process(*words, env=ENVIRONMENT)
+    deadline = time.monotonic() + 240
+    while not (worker := owner_of_a_begun_run(tmp_path)):
+        assert process.poll() is None and time.monotonic() < deadline, process.texts()
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGKILL)
+    assert worker != process.pid and is_alive(worker)
+    while is_alive(worker):
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    statuses = {info.status for info in find(tmp_path)}
+    assert "interrupted" in statuses and statuses <= {"interrupted", "running", "dead"}
 
 
 LIMITED = """

@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ from runner.core.settings import Settings
 from runner.papers.bottleneck_structure.example20.config import Example20
 from runner.papers.norm_tuning.bn_only import study as bn_only
 from runner.papers.norm_tuning.bn_only.config import BnOnly
+from runner.runs import execution
 from runner.runs.execution import execute
 from runner.runs.inventory import describe
 from runner.runs.jobs import Attempt, Job
@@ -81,7 +83,7 @@ def test_a_process_that_is_terminated_is_resumed(tmp_path):
     ("error", "told"),
     [
         (InputError("no such\n  thing"), "no such thing"),
-        (MemoryError(), "ran out of memory on cpu: smaller sizes take less"),
+        (MemoryError(), "ran out of memory on cpu: choose smaller sizes"),
         (ZeroDivisionError("no luck"), "ZeroDivisionError: no luck"),
     ],
 )
@@ -95,12 +97,81 @@ def test_an_attempt_tells_the_error_of_its_run_alone(tmp_path, monkeypatch, erro
     with pytest.raises((InputError, RunFailed)):
         execute(attempt.job.run, settings(tmp_path))
     run = attempt.job.run
-    assert attempt.error() == told and not run.is_complete()
+    assert attempt.error().startswith(told) and not run.is_complete()
+    assert "Traceback (most recent call last)" in (run.folder / "error.txt").read_text()
+    assert (run.folder / "run.log").read_text().endswith(f" failed: {attempt.error()}\n")
     os.utime(run.folder / "error.txt", (0, 0))
     assert attempt.error() == "", "it is of an attempt before"
     monkeypatch.undo()
     execute(run, settings(tmp_path))
     assert run.is_complete() and not (run.folder / "error.txt").exists()
+
+
+FULL = OSError(errno.ENOSPC, "No space left on device")
+REFUSED = PermissionError(errno.EACCES, "Permission denied")
+
+
+@pytest.mark.parametrize(
+    ("error", "problem", "told"),
+    [
+        (ValueError("no luck"), None, "traceback: {folder}/error.txt"),
+        (
+            ValueError("no luck"),
+            REFUSED,
+            "{folder}/error.txt cannot be written (Permission denied)",
+        ),
+        (ValueError("no luck"), FULL, "the disk of {outputs} is full: free space, and give the"),
+        (FULL, FULL, "the disk of {outputs} is full: free space, and give the command again"),
+        (
+            RuntimeError(f"I/O error: {FULL.strerror} (os error 28)"),
+            None,
+            "the disk of {outputs} is",
+        ),
+    ],
+)
+def test_a_traceback_is_named_only_if_it_was_written(tmp_path, monkeypatch, error, problem, told):
+    def broken(config, context):
+        if problem:
+            monkeypatch.setattr(execution, "write_atomically", refuse)
+        raise error
+        yield
+
+    def refuse(path, content):
+        raise problem
+
+    run = Run(tiny(), tmp_path)
+    monkeypatch.setattr(bn_only, "run", broken)
+    with pytest.raises(RunFailed) as raised:
+        execute(run, settings(tmp_path))
+    first, second = str(raised.value).splitlines()
+    assert f" failed: {type(error).__name__}: {error} (test_runs.py, line " in first
+    assert second.strip().startswith(told.format(folder=run.folder, outputs=tmp_path))
+    info = describe(run.folder)
+    assert info.status == "failed"
+    assert info.failure == (
+        "unknown: the disk was too full for error.txt"
+        if problem
+        else first.partition(" failed: ")[2]
+    )
+    monkeypatch.undo()
+    execute(run, settings(tmp_path))
+    assert describe(run.folder).status == "complete" and not (run.folder / "error.txt").exists()
+
+
+def test_an_interruption_on_a_full_disk_is_an_interruption(tmp_path, monkeypatch):
+    def interrupted(config, context):
+        monkeypatch.setattr(execution, "write_atomically", refuse)
+        raise KeyboardInterrupt
+        yield
+
+    def refuse(path, content):
+        raise FULL
+
+    run = Run(tiny(), tmp_path)
+    monkeypatch.setattr(bn_only, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        execute(run, settings(tmp_path))
+    assert (run.folder / "run.log").read_text().endswith(" interrupted\n")
 
 
 def test_what_a_study_should_not_do_fails_its_run_alone(tmp_path):

@@ -148,7 +148,7 @@ def means(rows: pd.DataFrame, runs: Sequence[Run], table: str) -> pd.DataFrame:
     value) and `x_n`, the number of its finite values. If some values are not finite, the column
     `x_diverged` lists their replicates. With enough replicates for an interval there are also
     `x_median`, `x_low` and `x_high`, the exact confidence limits of the median, for which a value
-    that is not finite is beyond either limit.
+    that is not finite is beyond either limit. Rows with too few replicates have nan for the limits.
 
     A parameter that differs between runs replaces a measured column of the same name, for example
     the learning rate. A key may be the outcome of a replicate, such as a learning rate that was
@@ -186,7 +186,11 @@ def means(rows: pd.DataFrame, runs: Sequence[Run], table: str) -> pd.DataFrame:
         if found["n"].max() >= replicates_needed():
             there = finite.loc[~empty[name], name]
             limits = there.groupby([g[there.index] for g in groups], dropna=False).agg(
-                lambda values: median_limits(values.to_numpy(float))
+                lambda values: (
+                    median_limits(values.to_numpy(float))
+                    if len(values) >= replicates_needed()
+                    else (math.nan, math.nan)
+                )
             )
             found[f"{name}_median"] = of_group[name].median()
             for i, part in enumerate(("low", "high")):

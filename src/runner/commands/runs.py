@@ -171,8 +171,8 @@ def show(options: argparse.Namespace, outputs: Path) -> int:
     print(f"{info.study} {info.hash8}: {', '.join(others) or 'all parameters at their defaults'}")
     print(f"status: {info.status}{took}{ended}{stale}")
     _print_old([info])
-    if (error := info.folder / "error.txt").is_file():
-        print(f"error: {error.read_text(errors='replace').strip().splitlines()[-1]}")
+    if info.failure:
+        print(f"error: {printable(info.failure)}")
     print(f"folder: {info.folder}")
     if info.status == "complete":
         report(info.run)  # draws the picture again if it is not up to date
@@ -220,15 +220,19 @@ def clean(options: argparse.Namespace, outputs: Path) -> int:
     if "running" in options.status:
         raise InputError("--status running: a run that is being computed is never removed")
     asked_for = options.status or (["complete"] if options.stale else [])
-    options.status = asked_for or cleaning.LEFT_OVER
-    runs = []
-    for info in chosen_runs(options, find(outputs)):
+    chosen, runs = chosen_runs(options, find(outputs)), []
+    for info in chosen:
+        if info.status not in (asked_for or cleaning.LEFT_OVER):
+            continue
         if reason := cleaning.reason_to_leave(info, info.status in asked_for):
             print(printable(f"left, for {reason}: {info.folder}"))
         else:
             runs.append(info)
     if not runs:
         print(f"nothing to remove under {outputs}")
+        complete = [info for info in chosen if info.status == "complete"]
+        if complete and not asked_for and (options.study or options.where):
+            print(f"complete runs that match: {len(complete)} (add --status complete)")
     elif options.yes:
         for info in runs:
             done = "removed"
@@ -264,10 +268,11 @@ def _table(runs: Sequence[RunInfo], **more: list[str]) -> str:
     table["code"] = [words.get(info.code, "") for info in runs]
     table["seconds"] = ["" if math.isnan(i.seconds) else f"{i.seconds:.1f}" for i in runs]
     table["ended"] = [f"{info.ended:%Y-%m-%d %H:%M}" if info.ended else "" for info in runs]
-    table = table.assign(**more)
+    table = table.assign(**more, failure=[printable(info.failure or "") for info in runs])
     if sys.stdout.isatty():
         room = max(20, shutil.get_terminal_size().columns - 70)
-        table["knobs"] = [k if len(k) <= room else f"{k[: room - 1]}…" for k in table["knobs"]]
+        for name in ("knobs", "failure"):
+            table[name] = [t if len(t) <= room else f"{t[: room - 1]}…" for t in table[name]]
     table = table.loc[:, (table != "").any()]
     for name in set(table) - {"seconds", "size"}:
         table[name] = table[name].str.ljust(max(table[name].str.len().max(), len(name)))
@@ -288,6 +293,14 @@ diff = _late("run_diff", "diff")
 export, plot = _late("run_tables", "export"), _late("run_tables", "plot")
 
 
+class _Help(argparse.HelpFormatter):
+    """Shows the words of an action as they are named. argparse would add `...` to them."""
+
+    def _format_args(self, action: argparse.Action, default_metavar: Any) -> str:
+        is_words = action.nargs == "*" and isinstance(action.metavar, str)
+        return str(action.metavar) if is_words else super()._format_args(action, default_metavar)
+
+
 def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
     """Return the parser of the command, for its help, and the parser of each action by name."""
     parser = argparse.ArgumentParser(prog="runner runs", description="Without an action: list.")
@@ -295,8 +308,9 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     several: dict[str, Any] = {"action": "append", "default": []}
 
     def add(name: str, carry_out: Action, about: str, takes: str = "") -> Callable[..., object]:
-        action = actions.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
-        action.add_argument("words", nargs="*", metavar=f"{takes} [outputs=...]".strip())
+        text = f"{about[0].upper()}{about[1:]}."
+        action = actions.add_parser(name, help=about, description=text, formatter_class=_Help)
+        action.add_argument("words", nargs="*", metavar=f"{takes} [outputs=FOLDER]".strip())
         action.set_defaults(carry_out=carry_out, takes=takes)
         return action.add_argument
 
@@ -344,7 +358,8 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     option("--band", action="store_true", help="exact 90 %% confidence bands of the medians")
     lead(option, "a table under the picture, ")
     option("--out", type=Path, help="the file: .png, .pdf or .svg")
-    option("--csv", action="store_true", help="all numbers, as CSV")
+    numbers = "print the drawn medians as CSV; with --out, write them next to the picture"
+    option("--csv", action="store_true", help=numbers)
 
     option = add("clean", clean, "list failed, dead or interrupted runs; --yes removes them")
     choose(option)

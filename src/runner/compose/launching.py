@@ -4,14 +4,17 @@ A failed run does not stop the others. Runs that another process computes come l
 processes share the work of one sweep.
 """
 
+import _thread
 import copy
 import logging
 import os
 import re
 import signal
+import threading
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from functools import partial
+from functools import cache, partial
 from typing import Any, cast
 
 from hydra._internal.callbacks import Callbacks
@@ -31,7 +34,7 @@ from runner.core.folders import require_writable
 from runner.results.labels import names_of
 from runner.runs.costs import announcement, choice_note, expected_seconds
 from runner.runs.jobs import Attempt, Job, complete
-from runner.runs.run import kept_notes
+from runner.runs.run import Run, kept_notes
 
 log = logging.getLogger("runner")
 
@@ -89,16 +92,22 @@ def launch(order: Order) -> list[str]:
         if busy and waits and not (settings.fail_fast and _any_failed(outcomes)):
             outcomes = [outcome for outcome in outcomes if outcome[0] not in busy]
             outcomes += _launch(composed, busy, wait=True)
+        for attempt, error in outcomes:
+            attempt.raised = error  # the line at the end of the progress counts it
     failed = [(attempt.job.run, error) for attempt, error in outcomes if error is not None]
     if len(order.jobs) == 1 and failed and isinstance(failed[0][1], InputError | OSError):
         raise failed[0][1]
     lines = [
-        str(error) if isinstance(error, RunFailed) else f"{run} failed: {error}"
-        for run, error in failed
+        str(error) if _names(run, error) else f"{run} failed: {error}" for run, error in failed
     ]
     if lines and len(order.jobs) > 1:
         lines.insert(0, f"{len(lines)} of {len(order.jobs)} runs failed:")
     return lines
+
+
+def _names(run: Run, error: Exception) -> bool:
+    """Return whether the message of an error begins with the name of its run."""
+    return isinstance(error, RunFailed) or str(error).startswith(str(run))
 
 
 def plan(order: Order) -> tuple[list[Job], str]:
@@ -241,7 +250,8 @@ def _launch_together(composed: DictConfig, attempts: list[Attempt], wait: bool) 
         attempt.job.settings.wait = wait
     n_jobs = 1 if on_slurm(composed) else side_by_side(composed)
     try:
-        launcher = launcher_of(composed, partial(work, [item.job for item in attempts], n_jobs))
+        jobs = [item.job for item in attempts]
+        launcher = launcher_of(composed, partial(work, jobs, n_jobs, command=os.getpid()))
         overrides = [list(attempt.job.overrides) for attempt in attempts]
         returned = launcher.launch(overrides, initial_job_idx=0)
     except Exception as error:  # not from a job: a process died, or no job could start
@@ -293,14 +303,39 @@ def _no_result(attempt: Attempt) -> RunFailed:
     return RunFailed(f"{attempt.job.run} failed: it ended without a result")
 
 
-def work(jobs: list[Job], n_jobs: int, composed: DictConfig) -> Exception | None:
+SECONDS_TO_END = 5.0
+"""Seconds that a worker without its command has to record that its run was interrupted."""
+
+
+@cache
+def end_with(command: int) -> None:
+    """Let this process end within seconds after the command that started it was killed.
+
+    Without this, workers would go on with the runs that they have, and keep their memory. command:
+    the number of the command's process. If it is not the parent of this process, nothing happens.
+    """
+
+    def watch() -> None:
+        while os.getppid() == command:
+            time.sleep(1)
+        _thread.interrupt_main()
+        time.sleep(SECONDS_TO_END)
+        os._exit(1)
+
+    if os.getppid() == command:
+        threading.Thread(target=watch, daemon=True).start()
+
+
+def work(jobs: list[Job], n_jobs: int, composed: DictConfig, command: int = 0) -> Exception | None:
     """Compute the run of one of these jobs; return the error that it raised, or None.
 
     A launcher calls this function once for each job, in any process. Hydra's state has the index of
     the job. The error is returned and not raised, so that other jobs continue. n_jobs: how many
     runs this machine computes at once. composed: the configuration that the launcher composes; it
-    is ignored, since the job has its values.
+    is ignored, since the job has its values. command: the number of the command's process.
     """
+    if n_jobs > 1:
+        end_with(command)
     turn = HydraConfig.get().job.num
     is_submitted = "SUBMITIT_EXECUTOR" in os.environ
     requeue: Any = signal.getsignal(signal.SIGUSR2) if is_submitted else None

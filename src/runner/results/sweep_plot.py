@@ -264,7 +264,7 @@ class Sweep:
         if points.empty:
             listed = ", ".join(chosen)
             raise InputError(f"no number of {self.study} varies with {roles[0]}: {listed}")
-        points["curve"] = points["curve"].where(_is_inside(points, roles[0]), "")
+        points = points.assign(curve=points["curve"].where(_is_inside(points, roles[0]), ""))
         missing, swept_words = len(self.runs) - len(self.complete), _join(map(_label, self.swept))
         notes = [f"{len(self.runs)} run{'s' * (len(self.runs) > 1)}"]
         notes[0] += f" by {swept_words}" if swept_words else ""

@@ -19,8 +19,8 @@ from runner.runs.run import RESULT, STATES, WRITTEN, read_provenance, read_resul
 LEFT_OVER = ("failed", "dead", "interrupted", "absent")
 """The statuses of the runs that are removed if the user names no status."""
 
-FIRST_FILES = {"run.log", "provenance.json"}
-"""The files that a run writes before its configuration and any number."""
+FIRST_FILES = {"run.log", "provenance.json", "error.txt"}
+"""The files that a run may write before its configuration and any number."""
 
 ORDER = {RESULT: 0, "provenance.json": 2, "config.yaml": 3, MARK: 4}
 """The order in which files are removed; 1 for all others. After each step the folder can still be

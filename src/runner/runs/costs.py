@@ -4,6 +4,7 @@ import json
 import logging
 import math
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -11,9 +12,10 @@ from typing import Any
 from runner.core.progress import duration
 from runner.core.studies import StudyConfig
 from runner.runs.files import read
+from runner.runs.inventory import find
 from runner.runs.jobs import Job
 from runner.runs.provenance import DRIVER, REFERENCE
-from runner.runs.run import Run, shown_parameters
+from runner.runs.run import Run, read_provenance, shown_parameters
 
 log = logging.getLogger("runner")
 
@@ -31,25 +33,32 @@ def expected_seconds(run: Run) -> float:
 
 
 def announcement(jobs: list[Job], abreast: int) -> str:
-    """Return a text about how long jobs will take, by the times of the reference's runs.
+    """Return a text about how long jobs will take, by the times of earlier runs.
 
     An example is `about 3 min on 2 cores (from the reference's times)`; times below A_FEW_SECONDS
     are not more precise than that. For a run that the reference does not have, the time of the most
-    similar one is taken. The text is empty if there is none for one of the jobs, or if a GPU
-    computes them. abreast: how many jobs run side by side.
+    similar one is taken or, if there is none, of the most similar complete run of the user. The
+    text is empty if there is none for one of the jobs, or if a GPU computes them. abreast: how many
+    jobs run side by side.
     """
+    device = jobs[0].settings.device if jobs else "none"
+    if device != "cpu" and (device != "auto" or DRIVER.exists()):
+        return ""
     known = of_reference()
     costs = [known.get(job.run.name) or similar(job.config) for job in jobs]
-    device = jobs[0].settings.device if jobs else "none"
-    is_on_cpu = device == "cpu" or device == "auto" and not DRIVER.exists()
-    if not is_on_cpu or any(run.get("device", "cpu") != "cpu" for run in costs):
+    left = [i for i, cost in enumerate(costs) if not cost.get("device", "cpu")]
+    of_user = _of_user([jobs[i] for i in left])
+    for i in left:
+        costs[i] = similar(jobs[i].config, of_user)
+    if any(run.get("device", "cpu") != "cpu" for run in costs):
         return ""
     seconds = [run["seconds"] for run in costs]
     cores = min(len(jobs), abreast, os.cpu_count() or 1)
     longest = max(sum(seconds) / cores, *seconds)
     took = "a few seconds" if longest < A_FEW_SECONDS else duration(longest)
     all_known = all(job.run.name in known for job in jobs)
-    source = "the reference's times" if all_known else "times of similar runs in the reference"
+    of_similar = f"times of similar runs{'' if left else ' in the reference'}"
+    source = "the reference's times" if all_known else of_similar
     return f"{took}{f' on {cores} cores' if cores > 1 else ''} (from {source})"
 
 
@@ -79,15 +88,18 @@ A number counts 1 for each factor of 2, a name counts 2, and a switch counts 5.
 """
 
 
-def similar(config: StudyConfig) -> dict[str, Any]:
+def similar(
+    config: StudyConfig, known: Mapping[str, dict[str, Any]] | None = None
+) -> dict[str, Any]:
     """Return the estimated cost of a run, from the stored run with the most equal parameters.
 
     The seconds of the stored run are multiplied by the ratios of FACTORS and of the numbers of
-    networks. If there is no similar run, the result has the device `""`.
+    networks. If there is no similar run, the result has the device `""`. known: the costs of stored
+    runs by `Run.name`; None: of the runs behind the reference.
     """
     mine, found = shown_parameters(config, all=True), list[tuple[float, float, float]]()
     defaults = shown_parameters(type(config)(), all=True)
-    for name, cost in of_reference().items():
+    for name, cost in (of_reference() if known is None else known).items():
         study, _, words = name.partition(" ")
         if study != config.study or cost.get("device", "cpu") != "cpu":
             continue
@@ -132,6 +144,17 @@ def _networks(parameters: dict[str, str]) -> float:
     grid = parameters.get("learning_rates", "").count("+") + 1
     tries = float(parameters.get("selection_replicates", 0)) * grid if grid > 1 else 0
     return number + tries
+
+
+def _of_user(jobs: list[Job]) -> dict[str, dict[str, Any]]:
+    """Return seconds and device of the user's complete runs of the jobs' studies, by `Run.name`."""
+    costs: dict[str, dict[str, Any]] = {}
+    for outputs, study in {(job.settings.folder(), job.config.study) for job in jobs}:
+        for info in find(outputs, study) if outputs.is_dir() else ():
+            if info.status == "complete" and info.config is not None and info.seconds > 0:
+                device = read_provenance(info.folder).get("device", "cpu")
+                costs[info.run.name] = {"seconds": info.seconds, "device": device}
+    return costs
 
 
 @cache

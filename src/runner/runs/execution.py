@@ -129,7 +129,7 @@ def _logged_to(folder: Path) -> Iterator[None]:
     try:
         files.remove_parts(folder)
         path = folder / "run.log"
-        handler = logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
+        handler = _RunLog(path, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise InputError(f"{folder} cannot be written ({error.strerror})") from error
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
@@ -139,7 +139,15 @@ def _logged_to(folder: Path) -> Iterator[None]:
         yield
     finally:
         log.removeHandler(handler)
-        handler.close()
+        with suppress(OSError):
+            handler.close()
+
+
+class _RunLog(logging.FileHandler):
+    """Writes `run.log`. If the disk is full, lines are lost: the run's tables fail anyway."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Print no traceback."""
 
 
 @dataclass
@@ -189,24 +197,23 @@ class _Attempt:
         except Busy:
             raise  # the files in the folder are another process's
         except KeyboardInterrupt:
-            self._mark("interrupted")
+            self._log("interrupted")
+            with suppress(OSError):  # a full disk
+                self._mark("interrupted")
             raise
         except InputError as error:
-            self._fail(" ".join(str(error).split()))
+            self._fail(error, str(error))
             raise
         except (Exception, SystemExit) as error:
             if machine.is_exhausted(error):
                 traceback.clear_frames(error.__traceback__)  # they refer to the tensors in memory
                 machine.free_memory()
-                text = f"ran out of memory on {self.device}: smaller sizes take less"
-                self._fail(text)
-                hint = f"({command(f'study={run.config.study}', '--help')} lists them)"
+                text = f"ran out of memory on {self.device}: choose smaller sizes"
+                self._fail(error, text)
+                hint = f"({command(f'study={run.config.study}', '--help')} lists the parameters)"
                 raise InputError(f"{run} {text}\n  {hint}") from None
-            with suppress(OSError):  # a full disk may be what went wrong
-                self._fail(traceback.format_exc())
-            raise RunFailed(
-                f"{run} failed: {described(error)}\n  traceback: {self.folder / 'error.txt'}"
-            ) from error
+            text = described(error)
+            raise RunFailed(f"{run} failed: {text}\n  {self._fail(error, text)}") from error
         finally:
             if self.tracking:
                 self.tracking.end(self.status)
@@ -215,6 +222,7 @@ class _Attempt:
         """Continue from the last usable checkpoint, or start from the beginning."""
         config, device = self.run.config, self.device
         write_atomically(self.folder / "config.yaml", self.run.config_text())
+        (self.folder / "error.txt").unlink(missing_ok=True)  # of an earlier attempt
         self.start = Checkpoint(self.run.folder.name, self.about["code"], device.type)
         keeps, (_, why_not) = self.settings.keep_checkpoint, longer.by_of(self.run)
         if keeps and why_not:
@@ -272,8 +280,7 @@ class _Attempt:
         result |= {"phases": states} if (states := self.phases.complete()) else {}
         write_atomically(self.folder / SUMS, _json(self._sums()))
         write_atomically(self.folder / RESULT, _json(result))
-        for leftover in (CHECKPOINT, "error.txt"):  # not needed any more
-            (self.folder / leftover).unlink(missing_ok=True)
+        (self.folder / CHECKPOINT).unlink(missing_ok=True)  # not needed any more
         progress.log.info("complete: %s in %.1f s", self.run, time.monotonic() - self.began)
 
     def _write_rows(self, state: dict[str, Tensor] | None) -> longer.Jump | None:
@@ -397,11 +404,34 @@ class _Attempt:
         now, cpu = time.monotonic(), time.process_time()
         return {"seconds": now - self.began, "cpu_seconds": cpu - self.cpu_began}
 
-    def _fail(self, text: str) -> None:
-        """Write the error to `error.txt`; its last line is the message."""
+    def _fail(self, error: BaseException, message: str) -> str:
+        """Write the traceback of an error to `error.txt`, and a message as the last line.
+
+        Returns a line for the user: where the traceback is, or why it could not be written.
+        """
         self.require_lock()
-        write_atomically(self.folder / "error.txt", text.encode(errors="backslashreplace"))
-        self._mark("failed")
+        path, message = self.folder / "error.txt", " ".join(message.split())
+        self._log(f"failed: {message}")
+        text = "".join(traceback.format_exception(error))
+        text += "" if text.endswith(f"\n{message}\n") else f"\n{message}\n"
+        hint, errors = f"traceback: {path}", [error]
+        try:
+            write_atomically(path, text.encode(errors="backslashreplace"))
+        except OSError as problem:
+            hint, errors = f"{path} cannot be written ({problem.strerror})", [error, problem]
+            with suppress(OSError):
+                path.touch()  # an empty file needs no space; it shows that the run has failed
+        with suppress(OSError):
+            self._mark("failed")
+        if any(map(files.is_disk_full, errors)):
+            outputs = self.settings.folder()
+            return f"the disk of {outputs} is full: free space, and give the command again"
+        return hint
+
+    def _log(self, end: str) -> None:
+        """Write the end of the attempt to `run.log` alone. The command prints it by other means."""
+        with progress.single_runs_silent():
+            progress.log.info("%s", end)
 
     def _mark(self, status: str) -> None:
         """Write the provenance with the run's status, the seconds of computing and the memory."""

@@ -71,6 +71,17 @@ def replaced(path: Path) -> Iterator[Path]:
         raise
 
 
+def is_disk_full(error: BaseException) -> bool:
+    """Return whether an exception means that a disk, or the user's part of it, is full.
+
+    The libraries that write tensors raise exceptions of their own, with the system's message.
+    """
+    codes = errno.ENOSPC, errno.EDQUOT
+    return getattr(error, "errno", None) in codes or any(
+        os.strerror(code) in str(error) for code in codes
+    )
+
+
 def remove_parts(folder: Path) -> None:
     """Remove the unfinished files that a killed process left in a folder.
 

@@ -3,18 +3,21 @@
 import math
 import os
 import re
+import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from runner.core.catalogue import natural_order, rows_of, studies
+import yaml
+
+from runner.core.catalogue import config_of, natural_order, rows_of, studies
 from runner.core.errors import InputError
 from runner.core.folders import require_readable
 from runner.core.studies import StudyConfig
-from runner.runs import lock
-from runner.runs.folder_names import BEFORE, NAME, folder_name, old_of
+from runner.runs import files, lock
+from runner.runs.folder_names import BEFORE, LONGEST_NAME, NAME, folder_name, old_of, shown
 from runner.runs.run import (
     OF_CODE,
     RESULT,
@@ -96,6 +99,36 @@ class RunInfo:
         return name["knobs"] if name else self.folder.name
 
     @property
+    def parameters(self) -> dict[str, Any]:
+        """Return the values of the parameters.
+
+        If `config.yaml` cannot be read, these are the values that the text of `knobs` shows.
+        """
+        if self.config is not None:
+            return vars(self.config)
+        words = list(map(str, read_provenance(self.folder).get("typed") or ()))
+        if not words and (name := NAME.fullmatch(self.folder.name)):
+            words = name["knobs"].split(",")
+            words = words[:-1] if len(name["knobs"].encode()) >= LONGEST_NAME else words
+        pairs = dict(word.split("=", 1) for word in words if "=" in word)
+        known = (
+            {item.name for item in fields(config_of(self.study))}
+            if self.study in studies()
+            else {*pairs}
+        )
+        return {name: _value(text) for name, text in pairs.items() if name in known}
+
+    @property
+    def failure(self) -> str | None:
+        """Return the message of a failed run, the last line of `error.txt`; None for other runs."""
+        if self.status != "failed":
+            return None
+        with suppress(OSError, IndexError):
+            text = files.read(self.folder / "error.txt").decode(errors="replace")
+            return text.strip().splitlines()[-1].strip()
+        return "unknown: the disk was too full for error.txt"
+
+    @property
     def note(self) -> str | None:
         """Return the note that the user stored with the run; None if there is none."""
         return read_provenance(self.folder).get("note")
@@ -104,6 +137,16 @@ class RunInfo:
     def run(self) -> Run:
         """Return the run in this folder. Raises InputError as `run_in` does."""
         return run_in(self.folder)
+
+
+def _value(text: str) -> Any:
+    """Return a parameter's value that is written in the name of a folder or in a command."""
+    value: Any = text
+    with suppress(yaml.YAMLError, ValueError, RecursionError):
+        value = yaml.safe_load(text)
+    with suppress(ValueError):  # YAML reads 1e-5 as a text
+        value = float(value) if isinstance(value, str) else value
+    return value if isinstance(value, int | float | str | list | None) else text
 
 
 def version_of(config: StudyConfig) -> str:
@@ -140,11 +183,31 @@ def folders(outputs: Path, study: str = "*") -> list[Path]:
 
 
 def find(outputs: Path, study: str = "*") -> list[RunInfo]:
-    """Return all runs in a folder of outputs, in the order of `folders`.
+    """Return all runs in a folder of outputs, by study and by the values of parameters.
 
     study: only runs of this study; by default all. Raises InputError as `folders` does.
     """
-    return [describe(folder) for folder in folders(outputs, study)]
+    infos = [describe(folder) for folder in folders(outputs, study)]
+    return sorted(infos, key=lambda info: (info.study, *_by_values(info.config)))
+
+
+def _by_values(config: StudyConfig | None) -> tuple[Any, ...]:
+    """Return a key for `sorted`, by which runs of one study are ordered by their parameters.
+
+    The main parameters count first, as in the folders' names, and the seed last. Runs without a
+    config come after all others.
+    """
+    if config is None:
+        return (1,)
+    others = [name for name in vars(config) if name not in (*config.named, "seed")]
+    return 0, *(_rank(getattr(config, name)) for name in (*config.named, *others, "seed"))
+
+
+def _rank(value: Any) -> tuple[Any, ...]:
+    """Return a key for `sorted`: numbers first, then texts in natural order, then null."""
+    if isinstance(value, int | float):
+        return 0, value
+    return (2,) if value is None else (1, natural_order(shown(value)))
 
 
 def describe(folder: Path) -> RunInfo:
@@ -159,8 +222,10 @@ def describe(folder: Path) -> RunInfo:
     code = code if is_known else ""
     with suppress(KeyError, TypeError, ValueError, OverflowError):
         seconds = float(provenance["seconds"])
-    with suppress(KeyError, TypeError, ValueError, OverflowError):
-        if status != "running":
+    with suppress(OSError, KeyError, TypeError, ValueError, OverflowError):
+        if status == provenance["status"] == "running":  # from when the file was written, on
+            seconds += max(0.0, time.time() - (folder / "provenance.json").stat().st_mtime)
+        elif status != "running":
             ended = datetime.fromisoformat(provenance["ended"]).astimezone()
     return RunInfo(folder, config, status, seconds, code, ended)
 
@@ -175,9 +240,12 @@ def status_of(folder: Path, is_held: bool) -> str:
     if is_held:
         return "running"
     status = read_provenance(folder).get("status")
-    if status in ("running", "complete"):  # complete: without the result that is written last
-        return "dead"
-    return status if status in ("interrupted", "failed") else "absent"
+    if status in ("interrupted", "failed"):
+        return str(status)
+    if os.path.isfile(folder / "error.txt"):  # the disk was too full for the provenance
+        return "failed"
+    # complete: without the result that is written last
+    return "dead" if status in ("running", "complete") else "absent"
 
 
 def run_in(folder: Path) -> Run:

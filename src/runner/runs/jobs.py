@@ -93,6 +93,9 @@ class Attempt:
     If the run had to be computed again, this earlier result does not count as done.
     """
 
+    raised: Exception | None = None
+    """The error with which the launch ended. Some leave no file, such as that of a full disk."""
+
     def __init__(self, job: Job) -> None:
         self.job = job
         # A run that another process has completed by now is done.
@@ -123,13 +126,16 @@ class Attempt:
         if self.has_begun():
             ended = {"status": "interrupted", "ended": datetime.now(UTC).isoformat("T", "seconds")}
             content = json.dumps(run.provenance() | ended, indent=2) + "\n"
-            write_atomically(run.folder / "provenance.json", content.encode())
+            with suppress(OSError):  # a full disk
+                write_atomically(run.folder / "provenance.json", content.encode())
 
     def error(self) -> str:
         """Return the last line of the run's error message.
 
         The text is empty if the run has not failed since the launch.
         """
+        if self.raised:
+            return str(self.raised)
         run = self.job.run
         with suppress(OSError, IndexError):
             text = run.folder / "error.txt"

@@ -25,7 +25,6 @@ def facts(info: RunInfo) -> dict[str, Any]:
     Parameters that are infinite or nan become text. The values of `seconds` and `ended` are None if
     they are unknown.
     """
-    parameters = vars(info.config) if info.config else {}
     return {
         "study": info.study,
         "knobs": info.knobs,
@@ -34,12 +33,13 @@ def facts(info: RunInfo) -> dict[str, Any]:
         "status": info.status,
         "stale": info.is_stale,
         "seconds": None if math.isnan(info.seconds) else info.seconds,
+        "failure": info.failure,
         "ended": info.ended.isoformat(timespec="seconds") if info.ended else None,
         "folder": str(info.folder),
         "before": str(old) if (old := old_of(info.folder)) else None,
         "parameters": {
             key: str(value) if isinstance(value, float) and not math.isfinite(value) else value
-            for key, value in parameters.items()
+            for key, value in info.parameters.items()
         },
     }
 

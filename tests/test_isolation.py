@@ -81,8 +81,8 @@ def test_two_studies_of_one_name_are_told_apart_by_none(own, monkeypatch, capsys
     assert run(["--config-dir", str(own), "study=bn_only", "scale=smoke"], monkeypatch) == 2
 
 
-FRAMEWORK_MODULES_ENTERED = 47
-MODULES_LOADED = 92
+FRAMEWORK_MODULES_ENTERED = 48
+MODULES_LOADED = 94
 
 ENTERED = """
 import inspect, pathlib, sys, threading

@@ -41,7 +41,7 @@ LONG = {
 }
 """Studies and figures that take long: they are in `make test-more` alone."""
 
-TIED = {("paper", "norm-schedules"), ("paper", "rank-fig1")}
+TIED = {("paper", "rank-fig1")}
 """Ties of fractions: rounding chooses the point that is printed as the closest one, or the last
 printed digit of a limit, but no verdict."""
 

@@ -29,11 +29,12 @@ def test_a_number_becomes_half_as_large_again():
 
 
 UNNOTICED = {
-    # of the closed formula, which only a note prints; whether a network needs 100 digits
-    "constructions": ["1000", "1", "1"],
-    "linear": ["0"],
+    # whether a network needs 100 digits; of the closed formula, which only a note prints
+    "constructions": ["1000", "1", "2"],
+    "norm_active": ["0"],  # of `d > 0`
     "norm_layers": ["1"],  # no stored table has d = 1
     "rank_collapse": ["0"],  # of `depth > 0`
+    "symmetry": ["2"],  # of the column `right`, which only a note prints
 }
 """Numbers of the sample that change no number of the stored tables."""
 

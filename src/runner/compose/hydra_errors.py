@@ -143,8 +143,10 @@ def check_brackets(parsed: Iterable[Override], config: type) -> None:
 def check_pictures(words: Iterable[str]) -> None:
     """Raise InputError for an argument of `runner show`, which changes a picture and no run."""
     given = dict(word.partition("=")[::2] for word in words)
+    if not (asked := given.keys() & PICTURE.keys()):
+        return  # the classes of all studies are imported for such an argument only
     known = {item.name for keys in _classes() for item in fields(keys)}
-    for key in given.keys() & PICTURE.keys() - known:
+    for key in asked - known:
         figure = given.get("figure", "fig4")
         shown = command("show", figure, f"{key}={given[key]}")
         call = f'().savefig("{given[key]}")' if key == "out" else f"({key}=...)"

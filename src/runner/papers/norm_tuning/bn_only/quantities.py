@@ -198,6 +198,7 @@ def schedule_ratio_at(tables: Tables, top: str, bottom: str, where: str) -> pd.D
     meets the condition.
     """
     rows = tables["metrics"].rename(columns=SYMBOLS | {"learning_rate": "rate"})
+    rows["rate"] = rows["rate"].round(9)  # a bound in `where` belongs to the grid of rates
     rows = nonempty(rows.query(where), f"networks of {where}")
     errors = rows.set_index(["schedule", "d", "rate", "replicate"])["relative_mse"].fillna(np.inf)
     return (errors[top] / errors[bottom]).rename("value").reset_index()

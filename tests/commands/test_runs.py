@@ -188,7 +188,7 @@ def test_the_list_tells_the_living_from_the_dead_and_other_code(runs, two, outpu
         ("list --status complet", "did you mean 'complete'"),
         ("list -n -3", "-n -3: give a number of at least 1"),
         ("list --study bn_only --sort -test_mes --method sgd", "did you mean 'test_mse'"),
-        ("list --study bn_only --sort -test_mse --method sdg", "no run has it: choose from"),
+        ("list --study bn_only --sort -test_mse --method sdg", "no run has it: did you mean 'sgd'"),
         ("list --study bn_only --method sgd", "choose a number, too, as --sort"),
         (
             "list --study bn_only --sort -test_mse",
@@ -197,7 +197,7 @@ def test_the_list_tells_the_living_from_the_dead_and_other_code(runs, two, outpu
         ("plot --study bn_only --band", "needs 5 replicates or seeds at a point; these runs have"),
         ("plot --study bn_only -n 3", "needs --sort, too"),
         ("plot --study bn_only --sort -test_mes", "did you mean 'test_mse'"),
-        ("plot --study bn_only --method sdg", "no run has it: choose from"),
+        ("plot --study bn_only --method sdg", "no run has it: did you mean 'sgd'"),
         ("list --study bn_onyl", "did you mean 'bn_only'"),
         ("diff one", "runs diff needs two runs"),
         ("diff target_width depths", "target_width names 3 runs"),

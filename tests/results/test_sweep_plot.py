@@ -186,7 +186,10 @@ def test_a_band_is_the_exact_interval_of_the_median_over_replicates_and_seeds(co
     assert (
         plot.notes[-2] == "lines: median of 6 networks (3 seeds × 2 replicates), dot: one of them"
     )
-    assert plot.notes[-1] == "bands: exact 90\u00a0% confidence interval of the median (n = 6)"
+    assert (
+        plot.notes[-1]
+        == "bands: exact 90\u00a0% confidence interval of the median (n\u00a0=\u00a06)"
+    )
     table = medians(plot)
     assert list(table["n"]) == [6, 6] and "curve" not in table
     (axes,) = [axes for axes in draw(plot).axes if axes.collections]

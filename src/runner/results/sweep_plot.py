@@ -277,7 +277,9 @@ class Sweep:
             _require_replicates(points, at)
             sure = f"{100 - 200 * ERROR:.0f}\u00a0%"
             n = captions.span(sorted({*_networks_at(points, at)}))
-            notes.append(f"bands: exact {sure} confidence interval of the median (n = {n})")
+            notes.append(
+                f"bands: exact {sure} confidence interval of the median (n\u00a0=\u00a0{n})"
+            )
         keys = sorted(run.key for run in self.runs)
         identity = repr([wanted, y, keys, *["band"] * band]).encode()
         name = f"{self.study}-{roles[0]}-{hashlib.sha256(identity).hexdigest()[:8]}"

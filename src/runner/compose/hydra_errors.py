@@ -88,7 +88,8 @@ def _hint(key: str, equals: str, value: str) -> str:
     kinds = [item.type for keys in _classes() for item in fields(keys) if item.name == key]
     if kinds and not any("str" in str(kind) for kind in kinds):
         kind = kinds[0].__name__ if isinstance(kinds[0], type) else kinds[0]
-        return f"{key} is {kind}, as in {key}={EXAMPLES[str(kind).removesuffix(' | None')]}"
+        if example := EXAMPLES.get(str(kind).removesuffix(" | None")):
+            return f"{key} is {kind}, as in {key}={example}"
     quoted = "'" + value.strip("'\"") + "'"
     return f'a text with signs needs quotes, as in "{key}={quoted}"'
 

@@ -278,16 +278,19 @@ def _by_recipe(axes: Axes, metrics: pd.DataFrame, column: str, place=np.asarray)
 def _number_extremes(axes: Axes, metrics: pd.DataFrame, place: Callable) -> None:
     """Write the headline's numbers below the dots of their depths.
 
-    place: returns the heights of values.
+    If a dot is off the axis, its number stands beside the median. place: returns the heights of
+    values.
     """
     with suppress(NoRows):
         medians = _medians_above(metrics)
         rows = select(losses_above(metrics), recipe="annealed")
         below: dict = {"textcoords": "offset points", "xytext": (1, -12), "size": SMALL}
+        aside = below | {"xytext": (9, -5)}
         for depth in {medians.idxmin(), medians.idxmax()}:
-            lowest = float(place(rows.loc[rows["depth"] == depth, "above"].min()))
+            lowest = rows.loc[rows["depth"] == depth, "above"].min()
+            at, away = (lowest, below) if lowest > LEAST else (medians[depth], aside)
             words = f"{medians[depth]:.0f}\u00a0%"
-            RECIPES["annealed"].look.name(axes, depth, lowest, words, ha="left", **below)
+            RECIPES["annealed"].look.name(axes, depth, float(place(at)), words, ha="left", **away)
 
 
 def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:

@@ -147,7 +147,8 @@ def check_pictures(words: Iterable[str]) -> None:
     if not (asked := given.keys() & PICTURE.keys()):
         return  # the classes of all studies are imported for such an argument only
     known = {item.name for keys in _classes() for item in fields(keys)}
-    for key in asked - known:
+    presets = {key for key in asked if key in GROUPS and "/" in given[key]}  # size=bn_only/quick
+    for key in asked - known - presets:
         figure = given.get("figure", "fig4")
         shown = command("show", figure, f"{key}={given[key]}")
         call = f'().savefig("{given[key]}")' if key == "out" else f"({key}=...)"

@@ -111,6 +111,21 @@ FULL = OSError(errno.ENOSPC, "No space left on device")
 REFUSED = PermissionError(errno.EACCES, "Permission denied")
 
 
+def stop_runs(monkeypatch, error, problem):
+    """Let runs end with an error, after which writing a file raises `problem`, if it is given."""
+
+    def broken(config, context):
+        if problem:
+            monkeypatch.setattr(execution, "write_atomically", refuse)
+        raise error
+        yield
+
+    def refuse(path, content):
+        raise problem
+
+    monkeypatch.setattr(bn_only, "run", broken)
+
+
 @pytest.mark.parametrize(
     ("error", "problem", "told"),
     [
@@ -130,17 +145,8 @@ REFUSED = PermissionError(errno.EACCES, "Permission denied")
     ],
 )
 def test_a_traceback_is_named_only_if_it_was_written(tmp_path, monkeypatch, error, problem, told):
-    def broken(config, context):
-        if problem:
-            monkeypatch.setattr(execution, "write_atomically", refuse)
-        raise error
-        yield
-
-    def refuse(path, content):
-        raise problem
-
     run = Run(tiny(), tmp_path)
-    monkeypatch.setattr(bn_only, "run", broken)
+    stop_runs(monkeypatch, error, problem)
     with pytest.raises(RunFailed) as raised:
         execute(run, settings(tmp_path))
     first, second = str(raised.value).splitlines()
@@ -149,9 +155,7 @@ def test_a_traceback_is_named_only_if_it_was_written(tmp_path, monkeypatch, erro
     info = describe(run.folder)
     assert info.status == "failed"
     assert info.failure == (
-        "unknown: the disk was too full for error.txt"
-        if problem
-        else first.partition(" failed: ")[2]
+        "unknown: error.txt could not be written" if problem else first.partition(" failed: ")[2]
     )
     monkeypatch.undo()
     execute(run, settings(tmp_path))
@@ -159,16 +163,8 @@ def test_a_traceback_is_named_only_if_it_was_written(tmp_path, monkeypatch, erro
 
 
 def test_an_interruption_on_a_full_disk_is_an_interruption(tmp_path, monkeypatch):
-    def interrupted(config, context):
-        monkeypatch.setattr(execution, "write_atomically", refuse)
-        raise KeyboardInterrupt
-        yield
-
-    def refuse(path, content):
-        raise FULL
-
     run = Run(tiny(), tmp_path)
-    monkeypatch.setattr(bn_only, "run", interrupted)
+    stop_runs(monkeypatch, KeyboardInterrupt(), FULL)
     with pytest.raises(KeyboardInterrupt):
         execute(run, settings(tmp_path))
     assert (run.folder / "run.log").read_text().endswith(" interrupted\n")

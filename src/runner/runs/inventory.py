@@ -126,7 +126,7 @@ class RunInfo:
         with suppress(OSError, IndexError):
             text = files.read(self.folder / "error.txt").decode(errors="replace")
             return text.strip().splitlines()[-1].strip()
-        return "unknown: the disk was too full for error.txt"
+        return "unknown: error.txt could not be written"
 
     @property
     def note(self) -> str | None:
@@ -242,7 +242,7 @@ def status_of(folder: Path, is_held: bool) -> str:
     status = read_provenance(folder).get("status")
     if status in ("interrupted", "failed"):
         return str(status)
-    if os.path.isfile(folder / "error.txt"):  # the disk was too full for the provenance
+    if os.path.isfile(folder / "error.txt"):  # a full disk has no room for the provenance
         return "failed"
     # complete: without the result that is written last
     return "dead" if status in ("running", "complete") else "absent"

@@ -36,7 +36,11 @@ NO_NUMBERS = {
         "question": "questions and short answers",
         "place": "errors in the paper, which tests/theory checks; see also ERRORS",
     },
-    "paper-c.md": {"layer": "layers and their invariants", "place": "errors in the paper"},
+    "paper-c.md": {
+        "question": "questions and short answers",
+        "layer": "layers and their invariants",
+        "place": "errors in the paper",
+    },
     "paper-d.md": {"place": "errors in the paper"},
 }
 """Tables without numbers of a stored table, and what they have, of the pages whose tables all have

@@ -57,12 +57,19 @@ def networks(strict: bool = False) -> dict[str, pd.DataFrame]:
     }
 
 
-def near_one() -> pd.Series:
-    """Return by depth the fraction of the best solutions' leading singular values near one."""
+SHOWN_DEPTHS = [6, 8, 10, 12, 14, 18, 26]
+
+
+def near_one(recipe: str = "minimum", fit: float = tables.FITTED) -> pd.Series:
+    """Return by depth the fraction of the leading singular values near one.
+
+    recipe: the kind of networks. fit: the training error below which a network counts.
+    """
     stored = kept_tables("bottleneck-fig1", "paper")
     key = ["depth", "replicate"]
-    best = tables.fitted(select(stored["metrics"], recipe="minimum"))[[*key, "rank"]]
-    rows = select(stored["spectrum"], recipe="minimum").merge(best, on=key)
+    networks = select(tables.at_ridge(stored["metrics"]), recipe=recipe)
+    fitting = networks[networks["train_cost"] < fit][[*key, "rank"]]
+    rows = select(stored["spectrum"], recipe=recipe).merge(fitting, on=key)
     rows = rows.query("depth / 4 <= layer <= depth * 3 / 4 and index <= rank")
     return ((rows["singular_value"] - 1).abs() < 0.5).groupby(rows["depth"]).mean()
 
@@ -116,9 +123,9 @@ def norms() -> Rows:
 
 
 def singular_values() -> Rows:
-    """The fraction near one at depths 6 to 9, and the smallest one at larger depths."""
-    near = near_one()
-    return [[*near[near.index < 10], near[near.index >= 10].min()]]
+    """The fraction near one by depth: best solutions, annealed and ordinary training."""
+    kinds = near_one(), near_one("annealed"), near_one("plain", tables.STRICT)
+    return [kind.reindex(SHOWN_DEPTHS).dropna().tolist() for kind in kinds]
 
 
 def losses() -> Rows:

@@ -77,7 +77,8 @@ def slope_over_rank(tables: Tables) -> pd.DataFrame:
     nonempty(fits["slope_error"].dropna(), "second minimum of a depth, which gives the error")
     far = np.where(fits["slope"] < fits["rank"], -1, 1) * fits["slope_error"]
     fits["value"] = (fits["slope"] + far) / fits["rank"]
-    fits = fits.join(_slope_of_starts(metrics), on="replicate")
+    own = fits["replicate"].map(_slope_of_starts(metrics))
+    fits["own"] = own.mask(fits["replicate"].duplicated())  # one number for each replicate
     return _with_fit(tables, fits, f"rank that holds over {t.ENOUGH} depths")
 
 
@@ -90,7 +91,7 @@ def _slope_of_starts(metrics: pd.DataFrame) -> pd.Series:
     deepest = metrics.dropna(subset="best_start").sort_values("depth").groupby("replicate").tail(2)
     steps = deepest.groupby("replicate")[["depth", "best_start"]].diff()
     slope = steps["best_start"] / steps["depth"] / deepest["ridge"]
-    return slope.groupby(deepest["replicate"]).last().rename("own")
+    return slope.groupby(deepest["replicate"]).last()
 
 
 def _longest_range(tables: Tables) -> pd.DataFrame:

@@ -98,7 +98,7 @@ def say_gain_one(tables: Tables) -> str:
         100 * records["ratio"].median() for records in (rows[rows["epoch"] == 0], ends(rows))
     )
     return (
-        "From weights of usual size no low rank results: the largest σ² has"
+        "With usual weights gradient descent finds no low rank: the largest σ² has"
         f" {before:.0f} %, then {after:.0f} % of the sum"
     )
 

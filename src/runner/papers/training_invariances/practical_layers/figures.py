@@ -77,7 +77,7 @@ def draw_practice(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             y = row + 0.18 * (lane - 1.5)
             if points["asymptotic"].mean() < 1 - MOST_CHANGING:
                 of_method.line(right, NOT_ASYMPTOTIC, y, markersize=6)
-                at[NOT_ASYMPTOTIC] = "changing"
+                at[NOT_ASYMPTOTIC] = "unsettled"
                 continue
             points = points["value"].dropna()
             right.hlines(y, points.min(), points.max(), of_method.color, linewidth=1.2)
@@ -112,7 +112,7 @@ FIGURES = [
         " rate, from the two smallest learning rates; above"
         f" {MIDDLE} we count the quantity as conserved. If the exponent differs from that of the"
         f" next two learning rates by {SAME_ORDER} or more, the mark is at the left end,"
-        " *changing*. Blue quantities are conserved, orange ones are controls. D compares the"
+        " *unsettled*. Blue quantities are conserved, orange ones are controls. D compares the"
         " outgoing and incoming weights of neurons. With weight decay λ, we compare D exp(2λT)"
         " (T: time).",
     ),

@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from runner.results.claims import COLUMNS, Claim, in_words, judge
+from runner.core.errors import InputError
+from runner.results import claims
+from runner.results.claims import COLUMNS, Claim, claims_of, in_words, judge
 from runner.results.evidence import Evidence
 from runner.results.quantities import Tables, quantity
 
@@ -48,6 +50,28 @@ def test_a_claim_becomes_a_row():
     assert (row["estimate"], row["low"], row["high"], row["n"]) == (3, 1, 5, 5)
     assert (row["p_value"], row["point"], row["data"]) == (0.03125, "d = 4", "digits")
     assert row["runs"] == "a b" and row["digest"] == ABOVE.digest and row["left_out"] == 0
+
+
+def test_networks_without_a_number_are_counted_and_said():
+    row = judge("fig", [ABOVE], table([1.0, 2, 3, 4, 5, np.nan, np.nan])).iloc[0]
+    assert row["verdict"] == "undecided" and row["n"] == 7
+    assert "7 replicates; 2 without a number; d = 4" in row["measured"]
+
+
+def test_a_claim_whose_quantity_needs_an_absent_column_is_named():
+    lacking = table([1.0, 2])
+    del lacking["metrics"]["x"]
+    with pytest.raises(LookupError, match="claim above: the tables have no 'x'"):
+        judge("fig", [ABOVE], lacking)
+
+
+def test_claims_about_a_figure_that_does_not_exist_are_refused(monkeypatch):
+    class Part:
+        CLAIMS = {"rank-fig1": [ABOVE], "rank-figg1": [ABOVE]}
+
+    monkeypatch.setattr(claims, "part_of", lambda study, part: Part)
+    with pytest.raises(InputError, match="rank_collapse/claims.py: no figure has the name rank-fi"):
+        claims_of("rank-fig1", "rank_collapse")
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from runner.core.catalogue import part_of
+from runner.core.catalogue import figure_names, package_of, part_of
+from runner.core.errors import InputError
 from runner.results import digests
 from runner.results.evidence import Evidence, Verdict, verdict
 from runner.results.quantities import Rule, Tables
@@ -206,9 +207,14 @@ class Judgement:
 def claims_of(figure: str, study: str) -> list[Claim]:
     """Return the claims about a figure, in their order; empty if there are none.
 
-    figure: the figure's name. study: the name of the study whose runs it draws.
+    figure: the figure's name. study: the name of the study whose runs it draws. Raises InputError
+    if the study has claims about a figure that does not exist.
     """
-    return getattr(part_of(study, "claims"), "CLAIMS", {}).get(figure, [])
+    claims = getattr(part_of(study, "claims"), "CLAIMS", {})
+    if unknown := sorted({*claims} - {*figure_names()}):
+        path = f"{package_of(study).replace('.', '/')}/claims.py"
+        raise InputError(f"CLAIMS of {path}: no figure has the name {unknown[0]}")
+    return claims.get(figure, [])
 
 
 def judgement(claim: Claim, tables: Tables) -> Judgement:
@@ -225,6 +231,8 @@ def judgement(claim: Claim, tables: Tables) -> Judgement:
     except NoRows as absent:
         left_out = float(isinstance(absent, AllLeftOut))
         return Judgement("undecided", str(absent), left_out=left_out)
+    except KeyError as error:  # of pandas, which names the column alone
+        raise LookupError(f"claim {claim.name}: the tables have no {error}") from error
     decision, decisive = verdict(measured.points)
     notes = [measured.note]
     if decisive is None or not decisive.n:

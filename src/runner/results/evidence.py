@@ -71,6 +71,8 @@ class Evidence:
     """What `n` counts, in the plural."""
     compared: str = ""
     """The bound in words: `above 0.9`."""
+    unknown: int = 0
+    """How many of the n numbers are nan."""
     is_log2: bool = False
     """Whether the numbers are binary logarithms of ratios. Texts then have the ratios."""
     extreme: str = ""
@@ -337,7 +339,8 @@ def _sign(values: np.ndarray, bound: float) -> Evidence:
     p_holds, p_fails = (
         at_least(int(count), n, 0.5) for count in ((values > bound).sum(), (values < bound).sum())
     )
-    return Evidence(estimate, low, high, n, p_holds, p_fails, bound, needed=replicates_needed())
+    needed, unknown = replicates_needed(), int(np.isnan(values).sum())
+    return Evidence(estimate, low, high, n, p_holds, p_fails, bound, needed=needed, unknown=unknown)
 
 
 def _binomial(count: int, n: int, bound: float) -> Evidence:

@@ -230,7 +230,8 @@ def in_words(evidence: Evidence, case: str = "") -> str:
     if 0 < largest <= ROUNDING * abs(evidence.bound) and "{}" not in evidence.quantity:
         value, limits = "0", "up to rounding errors"
     numbers = f"{met} of {n} {counted}" if evidence.unit == "share" else f"{n} {counted}"
-    details = [limits, bound, numbers, evidence.point]
+    lost = f"{evidence.unknown} without a number" if evidence.unknown else ""
+    details = [limits, bound, numbers, lost, evidence.point]
     return _said(evidence.quantity, value, case) + _bracketed(details)
 
 

@@ -1,6 +1,7 @@
 """Draw the figure of study `rank_or_size`, and the preview of one run."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 
 import pandas as pd
@@ -18,7 +19,7 @@ from runner.papers.batch_norm_rank.rank_or_size.tables import (
 from runner.results.curves import End
 from runner.results.drawing import Drawing, Finding, or_empty
 from runner.results.looks import PLAIN, Look, Name, name_of
-from runner.results.rows import Tables, nonempty, select, spread
+from runner.results.rows import NoRows, Tables, nonempty, select, spread
 from runner.results.style import level, name_ends, own_look, panel, sheet, ticks
 
 AT_FULL_RANK = {
@@ -62,21 +63,46 @@ def _line(axes: Axes, rows: pd.DataFrame, name: str, x: str) -> Iterator[End]:
     yield last, f"{text}:\n{last:.2f}" if len(points) == 1 else text, look
 
 
-def _compared(axes: Axes, rows: pd.DataFrame) -> None:
-    """Draw the two networks that the headline compares with large marks, and their accuracies.
+def full_minus_low(rows: pd.DataFrame) -> dict[str, pd.Series]:
+    """Return the accuracy at full rank minus that at rank 4, by construction.
 
-    rows: the networks of family `product`.
+    Each value has an entry for each replicate. Constructions without both ranks are excluded.
     """
-    look = _look("product")
+    differs = {}
+    for family in CONSTRUCTIONS:
+        by_level = rows[rows["family"] == family].pivot(
+            index="replicate", columns="level", values="train_accuracy"
+        )
+        if JUDGED in by_level and by_level.columns.max() > JUDGED:
+            differs[family] = by_level[by_level.columns.max()] - by_level[JUDGED]
+    return differs
+
+
+def least_equal(rows: pd.DataFrame) -> str:
+    """Return the construction in which the medians of these differences are farthest from zero.
+
+    Raises NoRows if no construction has both ranks.
+    """
+    differs = full_minus_low(rows)
+    nonempty(pd.Series([*differs]), f"constructions of rank {JUDGED} and of full rank")
+    return max(differs, key=lambda family: abs(differs[family].median()))
+
+
+def _compared(axes: Axes, rows: pd.DataFrame) -> None:
+    """Draw the two networks that the headline compares with large marks, and their accuracies."""
+    family = least_equal(rows)
+    rows, look = of_family(rows, family), _look(family)
     points = rows.groupby("level")["train_accuracy"].median()
     full = points.index.max()
-    for k in {JUDGED, full} & {*points.index}:
+    for k, other in ((JUDGED, full), (full, JUDGED)):
         of_rank = rows.loc[rows["level"] == k, "train_accuracy"]
         look.each(axes, [k] * len(of_rank), of_rank, alpha=0.8)
         look.line(axes, [k], [points[k]], markersize=LARGE_MARK)
         text = f"{'full rank' if k == full else f'rank {k:g}'}: {points[k]:.2f}"
-        away: dict = {"textcoords": "offset points", "xytext": (0, -16 if k == full else 16)}
-        look.name(axes, k, points[k], text, ha="right" if k == full else "center", **away)
+        side, inwards = ("right", -7) if k == full else ("left", 7)
+        above = 16 if points[k] > points[other] else -16
+        away: dict = {"textcoords": "offset points", "xytext": (inwards, above)}
+        look.name(axes, k, points[k], text, ha=side, **away)
 
 
 def _differences(axes: Axes, rows: pd.DataFrame) -> None:
@@ -86,16 +112,11 @@ def _differences(axes: Axes, rows: pd.DataFrame) -> None:
     """
     words = [f"full rank minus rank {JUDGED}, median", f"and range (as well: within ±{MARGIN:g}):"]
     lines = [(PLAIN, text) for text in words]
-    for family in CONSTRUCTIONS:
-        by_level = rows[rows["family"] == family].pivot(
-            index="replicate", columns="level", values="train_accuracy"
+    for family, differs in full_minus_low(rows).items():
+        low, middle, high = (
+            f"{differs.quantile(part):.2f}".replace("-", "−") for part in (0, 0.5, 1)
         )
-        if JUDGED in by_level and by_level.columns.max() > JUDGED:
-            differs = by_level[by_level.columns.max()] - by_level[JUDGED]
-            low, middle, high = (
-                f"{differs.quantile(part):.2f}".replace("-", "−") for part in (0, 0.5, 1)
-            )
-            lines.append((_look(family), f"{_name(family).printed} {middle} ({low} to {high})"))
+        lines.append((_look(family), f"{_name(family).printed} {middle} ({low} to {high})"))
     if len(lines) > len(words):
         for number, (look, text) in enumerate(lines):
             look.note(axes, 0.03, 0.98 - 0.05 * number, text)
@@ -112,7 +133,8 @@ def _by_rank(axes: Axes, rows: pd.DataFrame) -> None:
     ends = []
     for family in (*CONSTRUCTIONS, "signed"):
         ends += _line(axes, shown[shown["family"] == family], family, "k")
-    _compared(axes, shown[shown["family"] == "product"])
+    with suppress(NoRows):
+        _compared(axes, shown)
     _differences(axes, shown)
     low = [2**power for power in range(12) if 2**power <= full / 2]
     ticks(axes.xaxis, [*low, full], [*map(str, low), "full"])
@@ -169,21 +191,23 @@ def middle(tables: Tables, family: str, rank: int | None = None) -> float:
 def say_ranks(tables: Tables, says: str) -> str:
     """Return the headline, with median accuracies of rank 4, of full rank and of random signs.
 
-    says: a value of RANK_4. Raises NoRows if a network was not run.
+    The ranks are those of the construction in which they differ most. says: a value of RANK_4.
+    Raises NoRows if a network was not run.
     """
-    few, full = (middle(tables, "product", rank) for rank in (4, None))
+    family = least_equal(networks(tables))
+    few, full = (f"{middle(tables, family, rank):.2f}" for rank in (JUDGED, None))
     return says.format(
-        few=f"{few:.2f}", full=f"{full:.2f}", signed=f"{middle(tables, 'signed'):.2f}"
+        pair=f"{_name(family).printed}: {few} and {full}",
+        signed=f"{middle(tables, 'signed'):.2f}",
     )
 
 
 RANK_4 = {
-    "holds": "At size 1, rank 4 learns as well as full rank ({few} and {full}), random signs better"
+    "holds": "At size 1, rank 4 learns as well as full rank ({pair}), random signs better"
     " ({signed})",
-    "fails": "At size 1, rank 4 and full rank learn differently ({few} and {full}); random signs"
-    " reach {signed}",
-    "undecided": "At size 1 it is undecided whether rank 4 learns as well as full rank ({few} and"
-    " {full})",
+    "fails": "At size 1, rank 4 and full rank learn differently ({pair}); random signs reach"
+    " {signed}",
+    "undecided": "At size 1 it is undecided whether rank 4 learns as well as full rank ({pair})",
 }
 """The headline by the verdict of the claim `rank-4-is-enough`."""
 

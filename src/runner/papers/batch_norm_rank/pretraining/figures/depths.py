@@ -153,7 +153,7 @@ def say_unjudged(tables: Tables, column: str) -> str:
     """
     rows = last_epochs(tables)
     ours, plain = (middle(rows, name, column) for name in ("pretrained", "vanilla"))
-    epochs, what = rows["epoch"].max(), "loss" if "loss" in column else "accuracy"
+    epochs, what = rows["epoch"].max(), MEASURES[column]
     is_short = rows["pretraining_steps"].max() < ENOUGH
     if epochs >= LONG or is_short or not np.isfinite([ours, plain]).all():
         return ""
@@ -180,7 +180,7 @@ def say_helps(tables: Tables, column: str, helps: str, beats: str) -> str:
         return ""
     if beats == BEATS["holds"] and _ahead_in_all(rows, "vanilla", "batch_norm", column):
         beats = "both end ahead of batch norm"
-    depth, what = rows["depth"].max(), "loss" if "loss" in column else "accuracy"
+    depth, what = rows["depth"].max(), MEASURES[column]
     return f"At depth {depth} {helps} ({what} {ours:.2f} against {plain:.2f}); {beats}"
 
 

@@ -6,7 +6,12 @@ import pytest
 from in_memory import judged, verdicts
 from matplotlib.text import Text
 
-from runner.papers.batch_norm_rank.rank_or_size.figures import caption, draw_rank_or_size
+from runner.papers.batch_norm_rank.rank_or_size.figures import (
+    RANK_4,
+    caption,
+    draw_rank_or_size,
+    say_ranks,
+)
 from runner.papers.batch_norm_rank.rank_or_size.tables import networks
 
 RANKS = [1.0, 4.0, 16.0, 64.0]
@@ -101,3 +106,18 @@ def test_the_picture_names_what_it_draws():
     few, full = (f"{ACCURACY['product', level]:.2f}" for level in (4.0, 64.0))
     assert {f"rank 4: {few}", f"full rank: {full}"} <= texts
     assert len(drawn) == len(ACCURACY)
+
+
+@pytest.mark.parametrize(
+    ("family", "rank", "pair"),
+    [
+        ("copied", 4.0, "copied units: 0.20 and 0.40"),
+        ("product", 64.0, "product A B: 0.40 and 0.30"),
+    ],
+)
+def test_the_headline_compares_ranks_in_the_construction_in_which_they_differ_most(
+    family, rank, pair
+):
+    changed = {(family, rank): 0.2 if family == "copied" else 0.3}
+    said = say_ranks(told(changed), RANK_4["undecided"])
+    assert said.endswith(f"({pair})")

@@ -21,6 +21,7 @@ from samples import samples
 
 from runner.commands.kept import KeptFigure
 from runner.core.catalogue import configs, figure_study, paper_folder, rows_of
+from runner.core.choices import Datasets
 from runner.results.claims import claims_of, judge
 from runner.results.drawing import draw, drawing_of
 from runner.results.preview import overview_of
@@ -39,6 +40,9 @@ CRASHED = {
     "bottleneck-fig1": {"depth": [4]},
 }
 """Cuts that once ended in an exception, always in the sample."""
+
+OWN_DATA = {"rank-norms": "two data sets", "low-rank-training": "listed", "rank-fig1": "one"}
+"""Figures with own images, of which the first of a kind is in the sample."""
 
 COUNTED = ("epoch", "layer", "replicate", "time")
 """Columns of which a parameter leaves the first values."""
@@ -156,6 +160,30 @@ def test_a_figure_without_rows_says_so_and_names_what_it_does_not_draw(name):
     assert any("no rows" in text.get_text() for text in picture.axes[0].texts)
     for column in [*drawing.shows][:1]:
         require_unknown_name(name, column)
+
+
+OF_IMAGES = [
+    name
+    for name in FIGURES
+    for field in fields(configs()[figure_study(name)])
+    if isinstance(field.metadata.get("choices"), Datasets)
+]
+
+
+@pytest.mark.parametrize("name", samples(OF_IMAGES, lambda name: OWN_DATA.get(name)))
+def test_a_figure_of_own_images_has_all_rows_and_verdicts(name):
+    tables, drawing = kept(name), drawing_of(name, figure_study(name))
+    own = {
+        table: rows.assign(data="mine.npz") if "data" in rows else rows
+        for table, rows in tables.items()
+    }
+    before, after = (judge(name, claims_of(name, figure_study(name)), t) for t in (tables, own))
+    same = ["verdict", "measured", "n", "point"]
+    pd.testing.assert_frame_equal(before[same], after[same])
+    assert {*drawing.shown(own)} == {*drawing.shown(tables)}
+    for table, rows in drawing.shown(tables).items():
+        assert len(drawing.shown(own)[table]) == len(rows)
+    assert not any("no rows" in text.get_text() for text in require_picture(drawing, own).texts)
 
 
 @pytest.mark.more

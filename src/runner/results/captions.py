@@ -197,6 +197,7 @@ def repeated(tables: Tables, among: Collection[str] = tuple(REPLICATES)) -> str:
     for column, name in REPLICATES.items():
         if column in among and (values := _values(tables, column)):
             of = [f" of each of the seeds {_listed(text)}" for text in _values(tables, SEEDS)]
+            name = name if values != [1] else name.removesuffix("s")
             return f"{span(values)} {name}{' or'.join(of)}"
     return ""
 

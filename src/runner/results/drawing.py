@@ -24,7 +24,7 @@ drawn tables. Otherwise the header says what is drawn. Scale `smoke` is too smal
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from textwrap import fill
@@ -47,8 +47,9 @@ from runner.results.verdicts import MARKS
 Draw = Callable[[Tables], tuple[MplFigure, pd.DataFrame]]
 """A function of the tables that returns the picture and a table of the drawn numbers."""
 
-Shows = Mapping[str, Iterable[str]]
-"""The values that are drawn, for example methods, by column."""
+Shows = Mapping[str, Container[str]]
+"""The values that are drawn, for example methods, by column. `Names` and `Datasets` of
+`core.choices` also contain the user's own."""
 
 KINDS = {"paper": "claims: ", "ours": "additional: ", "illustration": "loose bounds: "}
 """What a caption writes before the counts of each kind of claim."""
@@ -181,13 +182,14 @@ class Drawing:
         )
         return f"{words} Not shown: {left_out}." if left_out else words
 
-    def left_out(self, names: Shows) -> str:
+    def left_out(self, names: Mapping[str, Iterable[str]]) -> str:
         """Return as text which of these values the drawing leaves out; empty if it draws all.
 
         names: the values of each column.
         """
         absent = {
-            column: sorted({*names[column]} - {*drawn}) for column, drawn in self.shows.items()
+            column: sorted(value for value in values if value not in self.shows[column])
+            for column, values in names.items()
         }
         return "; ".join(f"{column} {', '.join(some)}" for column, some in absent.items() if some)
 
@@ -204,7 +206,8 @@ class Drawing:
         shown = {}
         for table, rows in tables.items():
             for column in set(self.shows) & set(rows):
-                rows = rows[rows[column].isin(self.shows[column])]
+                drawn = [value for value in rows[column].unique() if value in self.shows[column]]
+                rows = rows[rows[column].isin(drawn)]
             shown[table] = rows
         return Present(self.selects(Present(shown)))
 

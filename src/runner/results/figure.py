@@ -448,20 +448,24 @@ class Figure:
             return False
 
     def not_drawn(self) -> str:
-        """Return a warning about values of parameters that the figure does not draw.
+        """Return a warning about values of typed parameters that the figure does not draw.
 
-        The text is empty if the figure draws all values, or is canonical. Raises InputError if the
-        figure has no drawing.
+        The text is empty if the figure draws all of them. Raises InputError if the figure has no
+        drawing.
         """
-        names: dict[str, set[str]] = {column: set() for column in self.drawing.shows}
+        typed = {word.partition("=")[0] for word in self.overrides}
+        names: dict[str, set[str]] = {
+            column: set()
+            for column in self.drawing.shows
+            if typed & {column, f"{column}s", "experiment"}
+        }
         for config in (run.config for run in self.runs):
             for column in names:
                 value = getattr(config, column, None) or getattr(config, f"{column}s", None) or []
                 names[column] |= {value} if isinstance(value, str) else set(value)
         absent = self.drawing.left_out(names)
-        if not absent or self.is_canonical:
-            return ""
-        return f"{self.figure} does not draw {absent}: only the tables will have it"
+        only = "only the tables of its runs have its numbers"
+        return f"{self.figure} does not draw {absent}: {only}" if absent else ""
 
 
 @cache

@@ -1,7 +1,7 @@
 """Select a part of a figure's tables: some series, or the rows that meet a condition."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from types import MappingProxyType
 
 import pandas as pd
@@ -14,7 +14,7 @@ from runner.runs.query import UnknownColumn, fits
 def of_series(
     tables: Tables,
     names: Sequence[str],
-    shows: Mapping[str, Iterable[str]] = MappingProxyType({}),
+    shows: Mapping[str, Container[str]] = MappingProxyType({}),
     keys: Collection[str] = (),
 ) -> dict[str, pd.DataFrame]:
     """Return the tables with only the rows of some series, such as methods.
@@ -29,7 +29,7 @@ def of_series(
         for column in {*rows.select_dtypes(exclude=["number", "bool"])} - {"run", SEEDS}:
             values.setdefault(column, set()).update(rows[column].dropna().astype(str))
     for column in shows.keys() & values.keys():
-        values[column] &= {*shows[column]}
+        values[column] = {name for name in values[column] if name in shows[column]}
     columns = [column for column in values if values[column].issuperset(names)]
     if not columns:
         known = set().union(*(values.get(column, ()) for column in shows or values))

@@ -135,7 +135,7 @@ class Quantity:
         rows = rows.drop(columns=list(extra), errors="ignore")
         if self.numbers == "counts":
             rows = rows.assign(value=rows["count"] / rows["n"])
-        return nonempty(rows, str(self))
+        return nonempty(rows, f"measurements: {self}")
 
     def given(self, condition: str) -> "Quantity":
         """Return the quantity under an assumption on measured columns: "numerical_rank == d".

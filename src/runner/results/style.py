@@ -388,14 +388,14 @@ def _inches(least: float = 0.0) -> tuple[float, float | None, float]:
 
 
 def sheet(rows=1, cols=2, *, height=4.4, left=0.75, right=0.25, gap=0.3, between=1.05, top=0.45,
-          ratios=(), heights=(), names: Mapping[int, float] = MappingProxyType({}), beside=False,
-          **options: Any) -> tuple[Picture, np.ndarray]:  # fmt: skip
+          bottom=0.62, ratios=(), heights=(), names: Mapping[int, float] = MappingProxyType({}),
+          beside=False, **options: Any) -> tuple[Picture, np.ndarray]:  # fmt: skip
     """Return a picture, and its axes as an array (rows, cols).
 
     - height: the height of the body;
     - left, right: room at the sides, for labels and names;
     - gap: room between columns;
-    - top, between: room above the first row and between rows, for titles;
+    - top, between, bottom: room above the first row, between rows and below the last one;
     - ratios, heights: relative widths of columns and heights of rows;
     - names: room for names of lines to the right of some columns, by the column's number;
     - beside: whether panels stay beside each other in a narrow format;
@@ -405,7 +405,7 @@ def sheet(rows=1, cols=2, *, height=4.4, left=0.75, right=0.25, gap=0.3, between
     too many.
     """
     width, given, share = _inches()
-    shape, bottom = (rows, cols), 0.62
+    shape = rows, cols
     if width < STACKED and beside:
         width, given, share = _inches(least=NARROWEST)
     elif width < STACKED and cols > 1:

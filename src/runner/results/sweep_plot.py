@@ -55,8 +55,9 @@ MOST_NUMBERS, MOST_PANELS, MOST_TICKS, MOST_LINES = 4, 4, 8, 20
 LETTER = 0.1
 """Width of a letter of a tick's label, in inches."""
 
-LINE = 0.18
-"""Height of a line of the table under a picture, in inches."""
+LINE, SLANTED = 0.18, 14
+"""Height of a line in inches, of the table under a picture and of a tick's label; most letters in
+a line of a slanted label."""
 
 MARKERS, DASHES = "osD^vPXh", ("-", style.DASHED, style.DOTTED, (0, (6, 1.5, 1, 1.5)))
 
@@ -201,17 +202,36 @@ class Sweep:
             raise InputError(f"--sort {sort}: {self.study} has no number {name}: {hint}")
         return table.sort_values(column, ascending=name == sort, kind="stable").head(n)
 
+    def inside(self) -> tuple[str, str] | None:
+        """Return the table of the last headline number, and its key of steps with most values.
+
+        The key is a number that varies within a network, such as the epoch. None if there is none.
+        """
+        numbers = self.numbers(set())
+        for number in self.headline(numbers)[-1:]:
+            table, _ = numbers[number]
+            rows = self.tables[table]
+            keys = rows_of(self.study)[table].keys
+            steps = [key for key in keys if key != "replicate" and _is_number(rows[key])]
+            apart = ["run", *(key for key in keys if key not in steps)]
+            counts = rows.groupby(apart, dropna=False)[steps].nunique().max()
+            if len(counts) and counts.max() > 1:
+                return table, str(counts.idxmax())
+        return None
+
     def _curves(self) -> dict[str, str]:
         """Return for each complete run the first run that differs from it at most in the seed."""
         firsts = dict[str, str]()
         others = {run.key: repr({**vars(run.config), "seed": None}) for run in self.complete}
         return {key: firsts.setdefault(text, key) for key, text in others.items()}
 
-    def table(self, numbers: Sequence[str] = ()) -> pd.DataFrame:
+    def table(self, numbers: Sequence[str] = (), over_seeds: bool = False) -> pd.DataFrame:
         """Return a table with a row for each run and method.
 
         The columns are the parameters that differ, the median of each number at the end of the run,
         and the run's hash. numbers: names of measurements; without, the headline numbers.
+        over_seeds: whether runs that differ only in the seed have one row, with the median and the
+        range of their medians as text.
         """
         numbers = [*numbers] or self.headline(self.numbers(set()))
         if not numbers:
@@ -225,11 +245,29 @@ class Sweep:
         kinds = _join(", ".join(points["by"].unique()).split(", "))
         keys = [*self.swept, "line", "run", "number"]
         medians = points.groupby(keys, sort=False, dropna=False)["value"].median()
+        if over_seeds:
+            alike = [key for key in keys if key not in ("seed", "run")]
+            medians = medians.groupby(alike, sort=False, dropna=False).agg(_with_range)
         table = medians.unstack("number", sort=False).reset_index()
-        table["run"] = table.pop("run").map(short_hash)
+        if not over_seeds:
+            table["run"] = table.pop("run").map(short_hash)
         table = table.rename(columns={"line": kinds}) if kinds else table.drop(columns="line")
         short = table.columns.str.rpartition(".").get_level_values(2)
         return table.set_axis(short, axis=1) if short.is_unique else table
+
+    def _compared(self, y: Sequence[str]) -> str | None:
+        """Return the first key with several methods; None if there is none.
+
+        y: names of measurements, of which the first one's table is asked; empty: the headline
+        numbers.
+        """
+        numbers = self.numbers(set())
+        for number in [name for name in y or self.headline(numbers) if name in numbers][:1]:
+            table, _ = numbers[number]
+            rows = self.tables[table]
+            kinds = [key for key in rows_of(self.study)[table].keys if not _is_number(rows[key])]
+            return next((key for key in kinds if rows[key].nunique() > 1), None)
+        return None
 
     def choose(self, x: str | None = None, y: Sequence[str] = (), color: str | None = None,
                band: bool = False) -> SweepPlot:  # fmt: skip
@@ -243,6 +281,8 @@ class Sweep:
         measurement varies, the runs differ in more parameters than a picture can show, or there are
         too few replicates for a band.
         """
+        if self.swept == ["seed"] and not (x or color):
+            x = self._compared(y)
         wanted, parameters = [name for name in (x, color) if name], [*vars(self.runs[0].config)]
         numbers = self.numbers({*wanted} - {*parameters})
         known = {*parameters}.union(*(rows_of(self.study)[table].keys for table in self.tables))
@@ -270,9 +310,9 @@ class Sweep:
         notes[0] += f" by {swept_words}" if swept_words else ""
         notes[0] += f", {missing} missing" if missing else ""
         notes += filter(None, points["at"].unique())
-        at = ["number", "line", "curve", *roles]
+        at, marks = ["number", "line", "curve", *roles], "lines" if roles[0] in numeric else "marks"
         if networks := self._networks(points, at):
-            notes.append(f"lines: median of {networks}, dot: one of them")
+            notes.append(f"{marks}: median of {networks}, dot: one of them")
         if band:
             _require_replicates(points, at)
             sure = f"{100 - 200 * ERROR:.0f}\u00a0%"
@@ -286,8 +326,8 @@ class Sweep:
         drawn = points["number"].str.rpartition(".")[2].unique()
         axis = self.names.column(roles[0])
         headline = upper(f"{_join(map(self.names.column, drawn))} against {axis}")
-        marks = "; ".join(["Lines are medians, dots single replicates", *notes])
-        caption = captions.caption(f"{headline} ({self.study})", marks, self.study, self.tables)
+        words = "; ".join([f"{upper(marks)} are medians, dots single replicates", *notes])
+        caption = captions.caption(f"{headline} ({self.study})", words, self.study, self.tables)
         x_column, hue, panel = [*roles, *["line", "number"][len(roles) - 1 :]]
         said = headline, notes, caption
         return SweepPlot(self.study, name, x_column, hue, panel, points, *said, band)
@@ -370,12 +410,14 @@ def _at_the_end(
     Three columns are added. `line` is the method of a row in words, `by` the names of the method's
     columns, `at` the part of the table that is drawn.
     """
-    keys = [key for key in keys if key not in (*roles, "replicate")]
+    apart = ["run", *(key for key in keys if key in (*roles, "replicate"))]
+    keys = [key for key in keys if key not in apart]
     kinds = [key for key in keys if not _is_number(rows[key]) and rows[key].nunique() > 1]
-    steps = rows.groupby(["run", *kinds])[keys].nunique().max()
+    apart += kinds  # a step that each network has chosen, as a learning rate, chooses no rows
+    steps = rows.groupby(apart, dropna=False)[keys].nunique().max()
     ordered = [key for key in keys if steps[key] > 1]
     for name in ordered:
-        last = rows.groupby(["run", *kinds], dropna=False)[name].transform("max")
+        last = rows.groupby(apart, dropna=False)[name].transform("max")
         rows = rows[(rows[name] == last) | rows[name].isna()]
     at = [f"at the last {_join(map(_label, ordered))}"] if ordered else []
     while len(kinds) > 1 and len(rows[kinds].drop_duplicates()) > len(style.PALETTE):
@@ -416,10 +458,14 @@ def draw(plot: SweepPlot) -> style.Picture:
     longest = max(map(len, "\n".join([title, *labels]).split("\n")))
     room: dict[str, Any] = {"height": 3.2 * rows, "right": 0.75 + 0.1 * longest if title else 0.25}
     room |= {"gap": 0.65, "sharey": "none" if values[0] is None else "row"}
+    wide = (style.WIDTH - 0.75 - room["right"] - 0.65 * (columns - 1)) / columns
+    below = _tick_names(plot, points[plot.x].unique(), wide)[1]
+    room["height"] += rows * below
+    room |= {"bottom": 0.62 + below, "between": (between := 1.05 + below)}
     lines = 0 if plot.board is None else len(plot.board) + 1
     if lines:
-        high, of_panel = LINE * lines, room["height"] / rows - 1.05
-        room |= {"height": room["height"] + high + 1.05, "heights": [of_panel] * rows + [high]}
+        high, of_panel = LINE * lines, room["height"] / rows - between
+        room |= {"height": room["height"] + high + between, "heights": [of_panel] * rows + [high]}
     picture, grid = style.sheet(rows + (lines > 0), columns, **room)
     for letter, axes, (number, value) in zip("abcdefghijklmnop", grid.flat, cells, strict=False):
         _draw_panel(plot, axes, points[points["number"] == number], value, series)
@@ -450,27 +496,31 @@ def _series(plot: SweepPlot) -> Series:
 
     A value with a look in `names.py` has this look's color here, too; its markers and dashes are
     used if the other part of the pair is always the same. Otherwise markers and dashes distinguish
-    the methods.
+    the methods. All other values have colors that none of these looks has.
     """
     names, points = names_of(plot.study), plot.points
     hues, lines = (list(points[column].unique()) for column in (plot.color, "line"))
-    shades = tuple(style.shades(hues, style.SKY, style.BLUE, style.NAVY).values())
-    colors = shades if _is_number(points[plot.color]) else style.PALETTE
-    series: Series = {}
+    found: dict[tuple[Any, str], tuple[str, style.Look | None]] = {}
     for (hue, line), rows in points.groupby([plot.color, "line"], sort=False):
-        by, number = rows["by"].iloc[0], len(series)
+        by = rows["by"].iloc[0]
         if plot.color == "line":
-            column, value = by, rows[by].iloc[0] if by in rows else line
-            text, alone = line, True
+            look, text = names.look(by, rows[by].iloc[0] if by in rows else line), line
         else:
-            column, value, number = plot.color, hue, hues.index(hue)
-            text, alone = _join([names.value(column, hue), line]), len(lines) == 1
-        known = names.look(column, value)
-        if not (known and alone):
-            i = lines.index(line) if len(lines) > 1 else number
-            color = known.hue if known else colors[number % len(colors)]
-            known = style.Look(color, MARKERS[i % 8], DASHES[i % 4], 1.8)
-        series[hue, line] = fill(text, 24), known
+            look = names.look(plot.color, hue)
+            text = _join([names.value(plot.color, hue), line])
+        found[hue, line] = text, look
+    taken = {look.hue for _, look in found.values() if look}
+    unknown = list(dict.fromkeys(hue for (hue, _), (_, look) in found.items() if not look))
+    colors = [color for color in style.PALETTE if color not in taken] or style.PALETTE
+    if _is_number(points[plot.color]):
+        colors = list(style.shades(unknown, style.SKY, style.BLUE, style.NAVY).values())
+    series: Series = {}
+    for (hue, line), (text, look) in found.items():
+        if not look or plot.color != "line" and len(lines) > 1:
+            i = lines.index(line) if len(lines) > 1 else hues.index(hue)
+            color = look.hue if look else colors[unknown.index(hue) % len(colors)]
+            look = style.Look(color, MARKERS[i % 8], DASHES[i % 4], 1.8)
+        series[hue, line] = fill(text, 24), look
     return series
 
 
@@ -540,11 +590,31 @@ def medians(plot: SweepPlot) -> pd.DataFrame:
 
 def _name_ticks(axes: Axes, plot: SweepPlot, values: Sequence[Any], is_number: bool) -> None:
     """Write the names of values below the x-axis, in several lines if they are long."""
-    inches = axes.bbox.width / axes.figure.dpi
-    room = max(4, int(inches / max(1, len(values)) / LETTER))
-    texts = [names_of(plot.study).value(plot.x, value) for value in values]
-    labels = [text if is_number else in_lines(text, room) for text in texts]
+    labels, _, slant = _tick_names(plot, values, axes.bbox.width / axes.figure.dpi)
     style.ticks(axes.xaxis, values if is_number else range(len(values)), labels)
+    if slant:
+        for text in axes.get_xticklabels():
+            text.set(rotation=40, ha="right", rotation_mode="anchor")
+
+
+def _tick_names(
+    plot: SweepPlot, values: Sequence[Any], inches: float
+) -> tuple[list[str], float, bool]:
+    """Return the names of values on the x-axis in lines, and whether they are written aslant.
+
+    They are if a word is longer than its place. The second result is the height in inches that they
+    need beyond two lines. inches: the width of the axis.
+    """
+    texts = [names_of(plot.study).value(plot.x, value) for value in values]
+    if _is_number(plot.points[plot.x]):
+        return texts, 0.0, False
+    room = int(inches / max(1, len(values)) / LETTER)
+    if slant := any(len(word) > room for text in texts for word in re.split(r"[_:./\s]", text)):
+        room = SLANTED
+    labels = [in_lines(text, room) for text in texts]
+    lines = max(label.count("\n") for label in labels) - 1
+    longest = max(len(line) for label in labels for line in label.split("\n"))
+    return labels, LINE * max(0, lines) + slant * 0.6 * LETTER * longest, slant
 
 
 def in_lines(text: str, room: int) -> str:
@@ -639,16 +709,27 @@ def ending(runs: Sequence[Run]) -> str:
     return "\n\n".join(_report([r for r in runs if r.config.study == study]) for study in studies)
 
 
+def _with_range(values: pd.Series) -> str:
+    """Return the median of some numbers, of which nan is the largest, and their range."""
+    ends = values.min(), values.max(skipna=False)
+    return "{:.4g} ({:.4g} to {:.4g})".format(values.fillna(np.inf).median(), *ends)
+
+
 def _report(runs: list[Run]) -> str:
     sweep = Sweep(runs)
+    several = sweep.values("seed").nunique() if "seed" in sweep.swept else 0
     complete, study, folder = sweep.complete, sweep.study, sweep.complete[0].folder.parent
-    table, outputs = sweep.table(), folder.parent.parent
+    table, outputs = sweep.table(over_seeds=several > 1), folder.parent.parent
     left = len(table) - MOST_LINES
     lines = [printed(table.head(MOST_LINES), study)]
     if left > 0:
         lines.append(f"... and {left} more line{'s' if left > 1 else ''}")
-    if sweep.repeated:
-        lines.append(f"median of {sweep.repeated}")
+    repeated = "" if sweep.repeated.startswith("1 ") else sweep.repeated
+    if several > 1:
+        of = f" of medians of {repeated}" if repeated else ""
+        lines.append(f"median and range over {several} seeds{of}")
+    elif repeated:
+        lines.append(f"median of {repeated}")
     number = f"{len(complete)} of {len(runs)}" if len(complete) < len(runs) else f"{len(runs)}"
     shared = [word for word in runs[0].typed if all(word in run.typed for run in runs)]
     what = " ".join([study, *shared])
@@ -660,7 +741,11 @@ def _report(runs: list[Run]) -> str:
     except (InputError, OSError) as error:
         picture, is_drawn = f"no picture: {error}", False
     commands = [["list", *chosen], *([["plot", *chosen]] if is_drawn else [])]
-    commands += [["export", *chosen, "--csv", f"{study}.csv"]]
+    mean = []
+    if several > 1 and (inside := sweep.inside()):
+        commands += [["plot", *chosen, "--x", inside[1]]]
+        mean = ["--table", inside[0], "--mean"]
+    commands += [["export", *chosen, *mean, "--csv", f"{study}.csv"]]
     if len(complete) > 1:
         commands += [["diff", *(short_hash(complete[i].folder.name) for i in (0, -1))]]
     lines += [f"  {command('runs', *words, outputs=outputs)}" for words in commands]

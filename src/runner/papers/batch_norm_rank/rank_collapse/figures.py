@@ -11,7 +11,7 @@ from runner.papers.batch_norm_rank.learning import DEEP, chance_level
 from runner.papers.batch_norm_rank.looks import NORMALIZATIONS, look_of, normalization
 from runner.papers.batch_norm_rank.names import NAMES
 from runner.papers.batch_norm_rank.rank_collapse.config import AUTHORS_RATES
-from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_layer
+from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_layer, untrained
 from runner.results.curves import (
     End,
     Panel,
@@ -177,7 +177,7 @@ def say_layers(tables: Tables) -> str:
 
 
 def draw_by_layer(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure 2: the rank by layer for Gaussian inputs, one panel for each activation.
+    """Draw figure 2: the rank by layer before training, one panel for each activation.
 
     Lines are medians, bold in single precision, thin and dashed in double precision. Returns the
     picture, and a table with median and range for each activation, precision, normalization and
@@ -232,7 +232,7 @@ def _by_layer(axes: Axes, metrics: pd.DataFrame, activation: str, column: str, r
 
 
 KEY = ("batch", "batch_no_mean", "layer", "rms", "none")
-"""Normalizations in the order of the key."""
+"""Normalizations in the order of the key, which the user's own follow."""
 
 
 RMS = replace(look_of("rms"), marker="", dashes="-", width=7)
@@ -244,12 +244,12 @@ def _rms(normalization: str) -> Name:
 
 
 def draw_norms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw r by layer for Gaussian inputs, and the accuracy by depth, for all normalizations.
+    """Draw r by layer of untrained networks, and the accuracy by depth, for all normalizations.
 
     Returns the picture, and a table with median and range of the ranks for each activation,
     precision, normalization and layer.
     """
-    metrics = select(tables["metrics"], data="gaussian")
+    metrics = untrained(tables["metrics"])
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.6, right=1.2)
     is_rms, shown = metrics["normalization"] == "rms", metrics["layer"] > 0
     for axes, letter, name in zip((left, middle), "ab", ("linear", "ReLU"), strict=True):
@@ -260,8 +260,9 @@ def draw_norms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         panel(axes, letter, f"r, {name} networks", "layer")
     if "batch_no_mean" in set(metrics["normalization"]):
         NORMALIZATIONS["batch_no_mean"].note(middle, 0.46, 0.19, "without mean\nsubtraction")
-    known = [kind for kind in KEY if kind in set(metrics["normalization"])]
-    looks = {KINDS[kind].drawn: replace(look_of(kind), marker="") for kind in known}
+    kinds = [*metrics["normalization"].unique()]
+    known = [kind for kind in dict.fromkeys([*KEY, *kinds]) if kind in kinds]
+    looks = {normalization(kind).drawn: replace(look_of(kind), marker="") for kind in known}
     looks |= {name: RMS for name in looks if name == KINDS["rms"].drawn}
     key(left, looks, loc="upper right", bbox_to_anchor=(1.08, 1.03))
     ends, chance = last_epoch(tables["training"]), chance_level(tables)
@@ -288,16 +289,19 @@ RATED = {"training", "selection"}
 
 def caption_norms(tables: Tables) -> str:
     """Return the caption of `draw_norms`: its panels and the learning rates that were tried."""
-    start, end = select(tables["metrics"], data="gaussian"), tables["training"]
+    start, end = untrained(tables["metrics"]), tables["training"]
     widths, sizes = (" and ".join(map(str, sorted({*rows["width"]}))) for rows in (start, end))
-    data = ", ".join(names_in(__name__).value("data", name) for name in end["data"].unique())
+    inputs, data = (
+        ", ".join(names_in(__name__).value("data", name) for name in rows["data"].unique())
+        for rows in (start, end)
+    )
     columns = [tables[name]["learning_rate"] for name in {*tables} & RATED]
     tried = sorted(pd.concat(columns).dropna().unique())
     rates = ", ".join(f"{rate:g}" for rate in tried)
     return (
-        "(a, b) show r, a lower bound of the rank, by layer before training (Gaussian inputs,"
-        f" width {widths}). (c) shows the training accuracy of ReLU networks ({data}, width"
-        f" {sizes}). Normalization precedes the activation."
+        "(a, b) show r, a lower bound of the rank, by layer before training"
+        f" ({inputs} inputs, width {widths}). (c) shows the training accuracy of ReLU networks"
+        f" ({data}, width {sizes}). Normalization precedes the activation."
         f" Learning rates: best of {rates}."
     )
 

@@ -21,7 +21,11 @@ from runner.papers.batch_norm_rank.learning import (
     learned_share,
     with_divergence,
 )
-from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_layer, trained
+from runner.papers.batch_norm_rank.rank_collapse.tables import (
+    rank_of_last_layer,
+    trained,
+    untrained,
+)
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty, select
 
@@ -146,12 +150,12 @@ def rank_of_layers(tables: Tables, activation: str) -> pd.DataFrame:
     """Return the rank of every layer before training, divided by the root of the width.
 
     There is a row for each layer, normalization, precision (`dtype`) and replicate. The networks
-    have batch norm, with or without mean subtraction, and Gaussian inputs. activation: such as
-    "relu". Raises NoRows if no network has this activation.
+    have batch norm, with or without mean subtraction, and are not trained, see `untrained`.
+    activation: such as "relu". Raises NoRows if no network has this activation.
     """
-    rows = select(tables["metrics"], activation=activation)
+    rows = select(untrained(tables["metrics"]), activation=activation)
     has_batch_norm = rows["normalization"].isin(["batch", "batch_no_mean"])
-    rows = rows[(rows["layer"] > 0) & has_batch_norm & (rows["data"] == "gaussian")]
+    rows = rows[(rows["layer"] > 0) & has_batch_norm]
     return rows.assign(value=rows["matrix_rank"] / np.sqrt(rows["width"]))
 
 
@@ -163,10 +167,10 @@ def r_of_deepest(tables: Tables) -> pd.Series:
     """Return the median r of the deepest third of the layers, before training.
 
     r is the lower bound (4) of the rank. The result has a number for each normalization, activation
-    and replicate. The networks have no normalization, layer norm or RMS norm, and Gaussian inputs.
-    Raises NoRows if there are no Gaussian inputs.
+    and replicate. The networks have no normalization, layer norm or RMS norm, and are not trained,
+    see `untrained`.
     """
-    rows = select(tables["metrics"], data="gaussian")
+    rows = untrained(tables["metrics"])
     rows = rows[rows["normalization"].isin(["none", "layer", "rms"])]
     deepest = rows[rows["layer"] > rows["depth"] * 2 / 3]
     return deepest.groupby(["normalization", "activation", "replicate"])["rank_bound"].median()

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from runner.papers.batch_norm_rank.learning import with_divergence
-from runner.results.rows import Tables, last_epoch
+from runner.results.rows import Tables, last_epoch, select
 
 
 def rank_of_last_layer(metrics: pd.DataFrame) -> pd.DataFrame:
@@ -12,6 +12,15 @@ def rank_of_last_layer(metrics: pd.DataFrame) -> pd.DataFrame:
     There is one row for each depth, normalization and replicate. metrics: the table `metrics`.
     """
     return metrics[metrics["layer"] == metrics["depth"]]
+
+
+def untrained(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of networks that are never trained, or all rows if all runs are alike.
+
+    A figure of such networks and of trained ones compares layers of the first alone. metrics: the
+    table `metrics`.
+    """
+    return select(metrics, train=False) if metrics["train"].nunique() > 1 else metrics
 
 
 def trained(tables: Tables) -> pd.DataFrame:

@@ -12,6 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from runner.core.choices import Datasets
 from runner.papers.training_invariances.looks import METHODS
 from runner.papers.training_invariances.low_rank_training.tables import (
     by_decay,
@@ -297,7 +298,7 @@ FIGURES = [
         " bars from the smallest to the largest network; for ten classes it is the sum of the"
         " nine largest σ². Diverged networks are excluded. The figure's claim compares the sum of"
         " all other σ² with bounds that are known before training.",
-        shows={"data": ["digits", "fashion_mnist"]},
+        shows={"data": Datasets(("digits", "fashion_mnist"))},
         selects=of_one_dataset,
     ),
     Drawing(
@@ -311,7 +312,7 @@ FIGURES = [
         " against 2λT (T: training time). Marks are medians, bars the range; ratios below"
         f" {SMALLEST:g} are at the bottom. Diverged networks are excluded.",
         shows={
-            "data": ["digits", "fashion_mnist"],
+            "data": Datasets(("digits", "fashion_mnist")),
             "optimizer": ["sgd", "momentum", "adam", "adamw"],
         },
         selects=of_one_dataset,

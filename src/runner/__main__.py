@@ -14,7 +14,7 @@ from importlib.metadata import version
 from io import TextIOWrapper
 
 from runner.core import catalogue
-from runner.core.errors import InputError, RunFailed, show_traceback
+from runner.core.errors import OWN_NAME, InputError, RunFailed, show_traceback
 from runner.core.folders import at_home
 from runner.core.shell import typed
 from runner.runs.provenance import COMMAND
@@ -47,6 +47,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the run says so
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal may know no check mark
+    faults: list[str] = []
     try:
         words = [at_home(word) for word in sys.argv[1:]]
         sys.path.append(os.getcwd())  # where the user's functions are, as with python -m
@@ -54,15 +55,19 @@ def main() -> int:
         os.environ[COMMAND] = typed(["runner", *words]).replace("\0", "")
         try:
             words = _without_folders(words)
-            for reason in catalogue.broken().values():
-                print(f"note: {reason}", file=sys.stderr)
-            return dispatch(words)
+            faults += catalogue.broken().values()
+            status = dispatch(words)
+            _note(faults)
+            return status
         finally:
             print(end="", flush=True)  # fails here at the latest if the reader has ended
     except (InputError, RunFailed) as error:
         if any("hydra.verbose" in word for word in sys.argv):  # --info logs as much
             show_traceback()
-        print(f"error: {error}", file=sys.stderr)
+        is_own = faults and OWN_NAME in str(error)  # the user's file would have had the name
+        _note([] if is_own else faults)
+        for text in faults if is_own else [error]:
+            print(f"error: {text}", file=sys.stderr)
         return 1 if isinstance(error, RunFailed) else 2
     except KeyboardInterrupt:
         print("interrupted: the same command goes on where it stopped", file=sys.stderr)
@@ -76,6 +81,12 @@ def main() -> int:
         file = f"{error.filename}: " if error.filename is not None else ""
         print(f"error: {file}{error.strerror or error}", file=sys.stderr)
         return 2
+
+
+def _note(faults: list[str]) -> None:
+    """Print faults in the user's files that the command did not need."""
+    for reason in faults:
+        print(f"note: {reason}", file=sys.stderr)
 
 
 def _open_streams() -> None:

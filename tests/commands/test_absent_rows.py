@@ -15,6 +15,7 @@ from random import Random
 import matplotlib
 import pandas as pd
 import pytest
+from in_process import order_of
 from matplotlib.figure import Figure
 from repository import REPOSITORY
 from samples import samples
@@ -242,5 +243,7 @@ def test_what_a_figure_will_not_draw_is_said_before_it_is_computed(command):
     words = ("figure=rank-fig2", "scale=smoke", "normalizations=[batch,batch_no_mean]")
     done = command(*words)
     assert done.returncode == 0, done.stderr
-    told = "rank-fig2 does not draw normalization batch_no_mean"
-    assert told in done.stderr and done.stderr.index(told) < done.stderr.index(" runs")
+    told = "rank-fig2 does not draw normalization batch_no_mean: only the tables of its runs"
+    assert told in done.stderr and done.stderr.index(told) < done.stderr.index("2 runs")
+    (untyped,) = order_of("figure=rank-fig2", "scale=smoke", "data=digits").figures
+    assert not untyped.not_drawn(), "the user did not ask for batch_no_mean"

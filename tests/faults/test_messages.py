@@ -73,6 +73,31 @@ def test_methods_that_end_the_program_end_no_command(text, tmp_path, monkeypatch
     catalogue.forget()
 
 
+CLASS = """
+import runner
+
+
+@runner.register("normalization", "halved_norm")
+class Halved:
+    pass
+"""
+
+
+@pytest.mark.parametrize(("name", "start"), [("halved_norm", "error: "), ("none", "note: ")])
+def test_a_method_that_cannot_be_registered_is_the_error_if_it_is_needed(
+    name, start, tmp_path, monkeypatch, capsys
+):
+    folder = tmp_path / tmp_path.name
+    folder.mkdir()
+    (folder / "methods.py").write_text(CLASS)
+    monkeypatch.setenv(catalogue.FOLDERS, "")
+    words = ["study=rank_collapse", f"normalizations=[{name}]", "--dry-run"]
+    assert check_only(["--config-dir", str(folder), *words], monkeypatch) == 2 * (name != "none")
+    *_, line = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"{start}normalization=halved_norm: a function is needed, not a class")
+    catalogue.forget()
+
+
 @pytest.mark.parametrize("words", [["Ünï"], ["uni", "--package", "pä"], ["λ"]])
 def test_a_new_study_has_a_name_that_arguments_can_have(words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

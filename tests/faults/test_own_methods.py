@@ -21,6 +21,7 @@ from runner.papers.batch_norm_rank.rank_chain.config import RankChain
 from runner.papers.batch_norm_rank.rank_collapse.config import RankCollapse
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.papers.training_invariances.low_rank_training.config import LowRankTraining
+from runner.results.reported import report
 from runner.runs.execution import execute
 from runner.runs.run import Run
 from runner.training.optimizers import Momentum, optimizer_of
@@ -205,6 +206,16 @@ def test_the_message_of_a_failed_run_ends_with_the_line_of_the_users_code(init, 
     said = str(caught.value).splitlines()[0]
     assert "TypeError: unsupported operand" in said
     assert said.endswith(f"(own_methods.py, line {line}, in broken)")
+
+
+def test_a_method_without_numbers_is_named_also_if_only_its_layers_are_measured(tmp_path):
+    choices.REGISTERED["normalization"]["nan_norm"] = mine.nan_norm
+    norms = {"normalizations": ["none", "nan_norm"], "train": False}
+    run = Run(RankCollapse(width=6, depth=2, samples=4, replicates=2, **norms), tmp_path)
+    execute(run, Settings(outputs=str(tmp_path), device="cpu"))
+    said = report(run)
+    assert "\nnan_norm: all numbers in metrics are NaN or infinite at the end\n" in said
+    assert "none: all" not in said and "plain: all" not in said
 
 
 def test_torchs_global_state_changes_no_number(tmp_path):

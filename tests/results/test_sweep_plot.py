@@ -18,6 +18,7 @@ from runner.core import catalogue
 from runner.core.catalogue import FOLDERS, Package, part_of, rows_of, studies
 from runner.core.errors import InputError
 from runner.core.settings import Settings
+from runner.papers.batch_norm_rank.rank_collapse.config import RankCollapse
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.papers.norm_tuning.constructions import figures, study
 from runner.papers.norm_tuning.constructions.config import Constructions
@@ -26,7 +27,7 @@ from runner.papers.training_invariances.invariances.config import Invariances
 from runner.results import sweep_plot
 from runner.results.evidence import median_limits
 from runner.results.style import PALETTE
-from runner.results.sweep_plot import Sweep, draw, ending, medians, write
+from runner.results.sweep_plot import Sweep, SweepPlot, draw, ending, medians, write
 from runner.runs.execution import execute
 from runner.runs.inventory import find, run_in
 from runner.runs.run import Run
@@ -302,6 +303,74 @@ def test_along_an_axis_within_the_runs_seeds_are_replicates(tmp_path):
     assert len(axes.collections) == 1
     apart = Sweep(runs).choose("samples", ["mse"], "seed")
     assert len(lines(draw(apart).axes[0])) == 3, "unless the color is to tell them apart"
+
+
+def of_seeds(number: str, chosen: list[float], kinds: list[str], x: str) -> SweepPlot:
+    """What is drawn of two networks of each kind, which differ in a seed and chose their rates."""
+    keys = ("normalization", "replicate", "learning_rate", "epoch")
+    rows = pd.DataFrame(
+        [
+            (f"run {i % 2}", kind, 0, chosen[i], epoch, 0.1 * i + epoch)
+            for i, kind in enumerate(np.repeat(kinds, 2))
+            for epoch in (1, 2)
+        ],
+        columns=["run", *keys, "value"],
+    ).assign(number=number)
+    points = sweep_plot._at_the_end(rows, keys, [x], sweep_plot.names_of("rank_collapse"))
+    color = "line" if x == "normalization" else "normalization"
+    points = points.assign(curve="run 0", **{color: points["line"]})
+    return SweepPlot("rank_collapse", "name", x, color, "number", points, "headline", [], "caption")
+
+
+def test_a_learning_rate_that_a_network_chose_leaves_out_no_network():
+    rates = [0.1, 0.03, 0.03, 0.03, 0.3, 0.1]
+    plot = of_seeds("test_accuracy", rates, ["none", "batch", "layer"], "normalization")
+    assert set(plot.points["at"]) == {"at the last epoch"}
+    found = medians(plot).set_index("normalization")
+    assert found["n"].to_dict() == {"none": 2, "batch": 2, "layer": 2}
+    assert found["median"].tolist() == pytest.approx([2.05, 2.25, 2.45])
+
+
+def test_methods_of_the_user_have_colors_that_no_other_method_has():
+    kinds = ["none", "batch", "batch_no_mean", "layer", "rms", "mine", "other", "third"]
+    plot = of_seeds("test_accuracy", [0.1] * 16, kinds, "epoch")
+    looks = [look for _, look in sweep_plot._series(plot).values()]
+    assert len({look.hue for look in looks}) == len(kinds)
+
+
+def test_long_names_below_an_axis_are_whole_and_within_the_picture():
+    kinds = ["none", "batch", "batch_no_mean", "layer", "rms", "mine", "a_normalization_by_medians"]
+    picture = draw(of_seeds("test_accuracy", [0.1] * 14, kinds, "normalization"))
+    picture.draw_without_rendering()
+    (axes,) = picture.axes
+    assert axes.get_tightbbox().y0 >= 0
+    texts = [label.get_text() for label in axes.get_xticklabels()]
+    assert "without mean\nsubtraction" in texts and "a_\nnormalization_\nby_medians" in texts
+
+
+def test_seeds_alone_have_one_row_and_one_mark_for_each_method(tmp_path, monkeypatch, capsys):
+    sizes = {"width": 6, "depth": 2, "samples": 4, "batch_size": 512, "epochs": 2, "replicates": 2}
+    config = RankCollapse(**sizes, learning_rates=[0.01])
+    runs = [Run(replace(config, seed=seed), tmp_path) for seed in range(3)]
+    for run in runs:
+        execute(run, Settings(outputs=str(tmp_path), device="cpu"))
+    text = ending(runs)
+    table, _, rest = text.partition("\nmedian and range over 3 seeds of medians of 2 replicates\n")
+    assert len(table.splitlines()) == 3 and rest
+    last = [
+        run.tables()["training"].query("normalization == 'batch' and epoch == 2") for run in runs
+    ]
+    low, middle, high = sorted(rows["test_accuracy"].median() for rows in last)
+    assert f"{middle:.4g} ({low:.4g} to {high:.4g})" in table
+    plot = Sweep(runs).choose()
+    assert plot.x == "normalization" and set(medians(plot)["n"]) == {6}
+    assert "marks: median of 6 networks" in " ".join(plot.notes)
+    _, _, along, export, _ = commands(text)
+    monkeypatch.chdir(tmp_path)
+    assert "--x epoch" in " ".join(along) and run_here(along, monkeypatch) == 0
+    assert "--table training --mean" in " ".join(export)
+    assert run_here(export, monkeypatch) == 0
+    assert set(pd.read_csv("rank_collapse.csv")["normalization"]) == {"none", "batch"}
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ import difflib
 import logging
 import traceback
 from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
 
 
 class InputError(Exception):
@@ -53,6 +55,19 @@ def nearest(word: str, options: Iterable[str]) -> str:
         some = difflib.get_close_matches(word, options, n=3, cutoff=0.0)
         return f"the nearest of {len(options)} names are {', '.join(some)}{more}"
     return f"choose from {', '.join(options)}{more}"
+
+
+def beside(missing: Iterable[Path], ends: tuple[str, ...]) -> str:
+    """Return a hint with the files in the folders of missing files, `: did you mean 'a.npz'?`.
+
+    missing: the paths, all with one name. ends: the endings of files that are meant. The hint is
+    empty if there are no such files.
+    """
+    paths, names = [path.absolute() for path in missing], set[str]()
+    for folder in (path.parent for path in paths):
+        with suppress(OSError):
+            names |= {path.name for path in folder.iterdir() if path.name.lower().endswith(ends)}
+    return f": {nearest(paths[0].name, names)}" if names else ""
 
 
 def show_traceback() -> None:

@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from runner.core.choices import names_images
-from runner.core.errors import InputError
+from runner.core.choices import OF_IMAGES, names_images
+from runner.core.errors import InputError, beside
 from runner.core.studies import StudyConfig, parameter
 
 
@@ -77,7 +77,10 @@ def resolved(config_class: type, values: Mapping[str, Any]) -> dict[str, Any]:
         places = [Path(data), *([Path(os.path.expanduser(folder)) / data] if folder else [])]
         path = next((path.absolute() for path in places if os.path.isfile(path)), None)
         if path is None:
-            raise InputError(f"data={data}: there is no file {' or '.join(map(str, places))}")
+            raise InputError(
+                f"data={data}: there is no file {' or '.join(str(p.absolute()) for p in places)}"
+                f"{beside(places, OF_IMAGES)}"
+            )
         found, paths = {"data": path.name, "data_folder": str(path.parent)}, [path]
     else:
         found, paths = {}, []

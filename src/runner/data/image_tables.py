@@ -78,7 +78,7 @@ def _header(path: Path) -> list[str]:
     if len(header) == 1 and (found := re.search(r"[;\t|]", header[0])):
         raise InputError(f"{path}: {found[0]!r} separates its cells: commas are needed")
     if "label" not in header and not any(re.search(r"[^\d.eE+-]", name) for name in header):
-        raise InputError(f"{path}: row 1 has numbers only: a header with label is needed")
+        raise InputError(f"{path}: its first line has numbers only: a header with label is needed")
     for number, name in enumerate(header, start=1):
         if UNNAMED.fullmatch(name):
             raise InputError(
@@ -93,7 +93,10 @@ def _header(path: Path) -> list[str]:
     if repeated := [name for name, count in Counter(header).items() if count > 1]:
         raise InputError(f"{path}: two columns are named {repeated[0]}")
     if "label" not in header:
-        raise InputError(f"{path} has no column label; its first column is {header[0]}")
+        raise InputError(
+            f"{path} has no column label; its first column is {header[0]}, its last {header[-1]}:"
+            " name the column with the labels label"
+        )
     if len(header) == 1 + ("test" in header):
         raise InputError(f"{path} has no column with pixels, only {' and '.join(header)}")
     if len(first) != len(header):

@@ -221,7 +221,10 @@ def _scaled(path: Path, parts: Mapping[str, np.ndarray]) -> list[np.ndarray]:
             )
         low, high = float(images.min()), float(images.max())
         if not -(largest := np.finfo(np.float32).max) <= low <= high <= largest:  # or NaN
-            raise InputError(f"{path}: {key} has NaN, or numbers beyond float32")
+            raise InputError(
+                f"{path}: {key} has NaN, or numbers beyond float32, first in {key}"
+                f"[{np.nonzero(~(np.abs(images) <= largest))[0][0]}]"
+            )
         lows[key], highs[key] = low, high
         whole[key] = images.dtype.kind in "biu" or np.array_equal(images, np.round(images))
     for key in parts:
@@ -263,6 +266,7 @@ def _require_equal(path: Path, what: str, images: np.ndarray, labels: np.ndarray
     if len(images) != len(labels):
         raise InputError(
             f"{path}: the numbers of {what} differ: {len(images)} images, {len(labels)} labels"
+            f"{'. The first axis counts images' * (len(labels) in images.shape)}"
         )
 
 

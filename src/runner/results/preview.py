@@ -1,7 +1,7 @@
 """The preview of one run: a picture of its tables and a printed summary."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from functools import partial
 from string import ascii_lowercase
@@ -162,7 +162,28 @@ def summary_of(run: Run, summary: pd.DataFrame) -> str:
     drawn = statistic(load([run]), summary)
     ends = [f"{column}{end}" for column in summary for end in ("_low", "_high")]
     shown = summary.drop(columns=ends, errors="ignore")
-    return "\n".join([printed(shown, run.config.study), *filter(None, [drawn])])
+    return "\n".join([printed(shown, run.config.study), *filter(None, [drawn]), *_numberless(run)])
+
+
+def _numberless(run: Run) -> Iterator[str]:
+    """Yield a line about each method that ends some tables, at the last layer or step, with NaN."""
+    found: dict[str, list[str]] = {}
+    for table, rows in load([run]).items():
+        row_class = rows_of(run.config.study)[table]
+        kinds, keys = column_types(row_class), row_class.keys
+        numbers = [name for name in kinds if kinds[name] is float and name not in keys]
+        methods = [key for key in keys if kinds[key] not in (int, float)]
+        if not numbers or not methods:
+            continue
+        for step in [key for key in keys if key not in (*methods, "replicate")]:
+            rows = rows[rows[step] == rows.groupby(methods)[step].transform("max")]
+        is_finite = np.isfinite(rows[numbers]).any(axis=1)
+        some = is_finite.groupby([rows[key] for key in methods]).any()
+        for method in some.index[~some]:
+            name = method if isinstance(method, str) else ", ".join(map(str, method))
+            found.setdefault(name, []).append(table)
+    for name, tables in found.items():
+        yield f"{name}: all numbers in {', '.join(tables)} are NaN or infinite at the end"
 
 
 MOST_SERIES = 6

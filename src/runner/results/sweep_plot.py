@@ -202,10 +202,11 @@ class Sweep:
             raise InputError(f"--sort {sort}: {self.study} has no number {name}: {hint}")
         return table.sort_values(column, ascending=name == sort, kind="stable").head(n)
 
-    def inside(self) -> tuple[str, str] | None:
+    def inside(self) -> tuple[str, str]:
         """Return the table of the last headline number, and its key of steps with most values.
 
-        The key is a number that varies within a network, such as the epoch. None if there is none.
+        The key is a number that varies within a network, such as the epoch. Both are empty if there
+        is none.
         """
         numbers = self.numbers(set())
         for number in self.headline(numbers)[-1:]:
@@ -217,7 +218,7 @@ class Sweep:
             counts = rows.groupby(apart, dropna=False)[steps].nunique().max()
             if len(counts) and counts.max() > 1:
                 return table, str(counts.idxmax())
-        return None
+        return "", ""
 
     def _curves(self) -> dict[str, str]:
         """Return for each complete run the first run that differs from it at most in the seed."""
@@ -459,7 +460,7 @@ def draw(plot: SweepPlot) -> style.Picture:
     room: dict[str, Any] = {"height": 3.2 * rows, "right": 0.75 + 0.1 * longest if title else 0.25}
     room |= {"gap": 0.65, "sharey": "none" if values[0] is None else "row"}
     wide = (style.WIDTH - 0.75 - room["right"] - 0.65 * (columns - 1)) / columns
-    below = _tick_names(plot, points[plot.x].unique(), wide)[1]
+    below = _tick_names(plot, [*points[plot.x].unique()], wide)[1]
     room["height"] += rows * below
     room |= {"bottom": 0.62 + below, "between": (between := 1.05 + below)}
     lines = 0 if plot.board is None else len(plot.board) + 1
@@ -741,10 +742,9 @@ def _report(runs: list[Run]) -> str:
     except (InputError, OSError) as error:
         picture, is_drawn = f"no picture: {error}", False
     commands = [["list", *chosen], *([["plot", *chosen]] if is_drawn else [])]
-    mean = []
-    if several > 1 and (inside := sweep.inside()):
-        commands += [["plot", *chosen, "--x", inside[1]]]
-        mean = ["--table", inside[0], "--mean"]
+    inside, step = sweep.inside() if several > 1 else ("", "")
+    mean = ["--table", inside, "--mean"] if inside else []
+    commands += [["plot", *chosen, "--x", step]] if step and is_drawn else []
     commands += [["export", *chosen, *mean, "--csv", f"{study}.csv"]]
     if len(complete) > 1:
         commands += [["diff", *(short_hash(complete[i].folder.name) for i in (0, -1))]]

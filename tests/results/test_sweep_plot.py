@@ -328,7 +328,7 @@ def test_a_learning_rate_that_a_network_chose_leaves_out_no_network():
     assert set(plot.points["at"]) == {"at the last epoch"}
     found = medians(plot).set_index("normalization")
     assert found["n"].to_dict() == {"none": 2, "batch": 2, "layer": 2}
-    assert found["median"].tolist() == pytest.approx([2.05, 2.25, 2.45])
+    assert found["median"].to_dict() == pytest.approx({"none": 2.05, "batch": 2.25, "layer": 2.45})
 
 
 def test_methods_of_the_user_have_colors_that_no_other_method_has():

@@ -70,7 +70,7 @@ def main() -> int:
             print(f"error: {text}", file=sys.stderr)
         return 1 if isinstance(error, RunFailed) else 2
     except KeyboardInterrupt:
-        print("interrupted: the same command goes on where it stopped", file=sys.stderr)
+        print("interrupted: the same command goes on from the last checkpoint", file=sys.stderr)
         return 130
     except BrokenPipeError:
         _drop_output()

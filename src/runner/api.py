@@ -178,7 +178,7 @@ def plot(
     - x, color: a parameter, or a key of a table (`"layer"`, `"method"`);
     - y: one or several names of measured columns; `"training.rank"` if several tables have the
       column;
-    - band: whether medians have a band, their exact confidence interval.
+    - band: whether medians have a band, their confidence interval.
 
     What is not given is chosen automatically. Runs that are not complete are not drawn; the header
     says how many there are. Raises InputError if

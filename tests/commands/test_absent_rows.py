@@ -21,6 +21,7 @@ from repository import REPOSITORY
 from samples import samples
 
 from runner.commands.kept import KeptFigure
+from runner.compose.orders import paper_figure
 from runner.core.catalogue import configs, figure_study, paper_folder, rows_of
 from runner.core.choices import Datasets
 from runner.results.claims import claims_of, judge
@@ -237,6 +238,11 @@ def test_previews_of_runs_with_cuts_are_drawn(study):
     for more in (False, True):
         for left in cuts(FIGURE_OF[study], run, more):
             require_picture(overview_of(study, run), left)
+
+
+def test_what_a_figure_never_draws_is_no_news():
+    figures = [paper_figure("rank-fig2", ["scale=smoke", *more]) for more in ([], ["depth=60"])]
+    assert [each.not_drawn() for each in figures] == ["", ""], "the figure's own runs have it"
 
 
 def test_what_a_figure_will_not_draw_is_said_before_it_is_computed(command):

@@ -57,6 +57,14 @@ def test_the_help_of_a_study_describes_its_parameters_and_eight_settings(monkeyp
     assert {*listed.split(", "), "study", "figure"} == everything - short
 
 
+def test_the_help_of_a_figure_has_its_own_parameters(monkeypatch, capsys):
+    assert run_here(["figure=rank-fig2", "--help"], monkeypatch) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("usage: runner figure=rank-fig2 [key=value ...]\n")
+    assert "It sets: seed 33, train false, " in shown
+    assert "At scale smoke: activation [linear, relu], depth 100, replicates 3\n" in shown
+
+
 def test_make_help_lists_the_targets_for_users_and_help_all_the_others():
     short, everything = (
         subprocess.run(

@@ -4,6 +4,7 @@ import json
 import logging
 import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -34,7 +35,9 @@ def make(tmp_path, monkeypatch, capsys):
 
 def drawn(stdout: str) -> set[str]:
     """The figures of the summary; the names are without the hash of a variant."""
-    return {line.split()[0].rpartition("-")[0] for line in stdout.splitlines()[1:-1]}
+    return {
+        line.split()[0].rpartition("-")[0] for line in stdout.splitlines()[1:-1] if "/" not in line
+    }
 
 
 def test_a_run_that_figures_share_is_computed_once_and_what_is_current_is_left_alone(
@@ -44,6 +47,8 @@ def test_a_run_that_figures_share_is_computed_once_and_what_is_current_is_left_a
     assert code == 0 and drawn(stdout) == {"rank-fig8", "rank-fig3a", "rank-lemma7"}
     assert "4 runs" in stderr and "\n4 of 4 runs in" in stderr
     assert "3 figures in" in stdout
+    pictures = [line for line in stdout.splitlines() if line.startswith(f"{tmp_path}/figures/")]
+    assert len(pictures) == 3 and all(Path(path).is_file() for path in pictures)
     for path in tmp_path.glob("runs/*/*/provenance.json"):
         command = json.loads(path.read_text())["command"]
         assert command.startswith("runner figures rank-fig8 rank-fig3a rank-lemma7 scale=")

@@ -204,6 +204,10 @@ def test_the_list_tells_the_living_from_the_dead_and_other_code(runs, two, outpu
         ("export --csv", "runs of 2 studies: choose one, --study bn_only"),
         ("export --csv --study example20 --table curves", "choose from metrics"),
         ("export --csv --status failed", "only complete runs have tables"),
+        (
+            "plot --study bn_only --where target_width=7",
+            "of 4 runs is chosen: target_width is 2, 3",
+        ),
         ("export --csv --study example20 a b", "writes one file"),
         ("export --csv --study example20 no/where.csv", "no/where.csv cannot be written"),
         ("clean --status running", "never removed"),
@@ -297,6 +301,11 @@ def test_means_of_five_or_more_have_the_exact_interval_of_the_median(two):
     assert (found.mse_median, found.mse_low, found.mse_high) == (4.0, 1.0, 7.0)
     (found,) = export.means(rows[:6], [run], "other").itertuples()
     assert (found.mse_low, found.mse_high) == (-math.inf, math.inf), "one of six has diverged"
+    shared = rows.assign(mse=[0.5] * 6 + [math.nan] * 2)
+    (found,) = export.means(shared, [run], "other").itertuples()
+    assert found.n == 8, "diverged replicates are not equal"
+    (found,) = export.means(shared[:6], [run], "other").itertuples()
+    assert (found.n, found.mse_n) == (1, 1), "equal replicates share what was measured"
     rows["target_width"] = [2] * 5 + [3] * 3
     of_five, of_three = export.means(rows, [run], "other").itertuples()
     assert of_five.mse_low == -math.inf and of_three.mse_median == 6.0

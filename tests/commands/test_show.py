@@ -87,7 +87,7 @@ def test_a_picture_of_ones_own_has_its_size_its_series_and_its_own_files(tmp_pat
 def test_a_condition_chooses_the_rows_that_are_drawn():
     kept = KeptFigure.of(REFERENCE / "quick" / "fig4")
     tables = kept.tables()
-    picture = kept.draw(tables, series=["sgd"], where="target_width=[5,10]", header=False)
+    picture = kept.draw(tables, series="sgd", where="target_width=[5,10]", header=False)
     drawn = {tuple(line.get_xdata()) for line in picture.axes[0].lines if line.get_marker() == "o"}
     assert drawn - {()} == {(5, 10)}
     assert not picture.texts and picture.get_figheight() == pytest.approx(4.4)

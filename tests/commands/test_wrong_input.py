@@ -76,7 +76,7 @@ WAYS = [
     ("typed", "shown"),
     [
         ("/proc/x", "outputs=/proc/x cannot be used (No such file or directory)"),
-        ("file", "outputs=file cannot be used (Not a directory)"),
+        ("file", "outputs=file cannot be used (file is a file, not a folder)"),
         ("", "outputs='' is not a folder: give outputs=FOLDER"),
     ],
 )
@@ -91,6 +91,16 @@ def test_bad_outputs_end_alike_everywhere(typed, shown, monkeypatch, capsys, tmp
         else:
             assert said == f"error: {shown}\n", way
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_file_in_the_way_of_a_folder_is_named(monkeypatch, capsys, tmp_path):
+    (tmp_path / "runs").mkdir()
+    for path in (tmp_path / "runs/example20", tmp_path / "figures-from-reference"):
+        path.write_text("")
+    for way in (SMALLEST, "show fig4"):
+        assert run_here([*way.split(), f"outputs={tmp_path}"], monkeypatch) == 2
+        file = tmp_path / ("runs/example20" if way == SMALLEST else "figures-from-reference")
+        assert f"cannot be used ({file} is a file, not a folder)" in capsys.readouterr().err
 
 
 def test_a_tilde_is_the_home_everywhere(monkeypatch, capsys, tmp_path):

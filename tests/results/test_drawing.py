@@ -1,12 +1,14 @@
 """What stands above a picture: its finding, where its claims allow it, and the counts."""
 
+import re
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from runner.core.catalogue import figure_names, figure_study
 from runner.papers.batch_norm_rank.rank_collapse import figures
-from runner.results.drawing import Drawing, Finding, counted, upper
+from runner.results.drawing import Drawing, Finding, counted, drawing_of, upper
 from runner.results.figure import Figure
 from runner.results.rows import select
 from runner.results.style import Format, sheet
@@ -30,6 +32,12 @@ def judged(**verdicts) -> pd.DataFrame:
 
 FINDING = Finding(say, holds=["a"], fails=["b"], undecided=["c"])
 AS_NEEDED = {"a": "holds", "b": "fails", "c": "undecided"}
+
+
+def test_no_header_counts_what_other_parameters_would_not_draw():
+    """A header such as `in two precisions` stood above a picture of one."""
+    said = [drawing_of(name, figure_study(name)).whose for name in figure_names()]
+    assert len(said) > 40 and not re.search(r"\b(two|three|four|both)\b", " ".join(said))
 
 
 def above(findings, verdicts, **options):

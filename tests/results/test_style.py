@@ -17,7 +17,7 @@ from PIL import Image
 from runner.core.errors import InputError
 from runner.core.papers import papers
 from runner.core.settings import Settings
-from runner.results.finishing import fit, save, shrink
+from runner.results.finishing import fit, save, settle, shrink
 from runner.results.labels import names_in
 from runner.results.looks import looks_of
 from runner.results.style import (
@@ -33,7 +33,6 @@ from runner.results.style import (
     in_two,
     name_ends,
     rail,
-    settle,
     shades,
     sheet,
     ticks,
@@ -333,6 +332,38 @@ def test_a_logarithmic_axis_has_ticks_within_a_decade_and_is_linear_without_anyt
     settle(axes.figure)
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "linear")
     assert [tick for tick in axes.get_xticks() if 0.08 <= tick <= 0.6] == [0.1, 0.2, 0.5]
+
+
+def test_a_logarithmic_axis_from_below_zero_begins_below_its_smallest_positive_point(axes):
+    Look(BLUE).line(axes, [1, 2, 3], [-1, 0.2, 0.8])
+    axes.set(ylim=(-1.1, 0.9), yscale="log")
+    settle(axes.figure)
+    assert axes.get_yscale() == "log" and axes.get_ylim() == pytest.approx((0.16, 0.9))
+
+
+@pytest.mark.parametrize(
+    "change", [{"yscale": "log"}, {"ylim": (0.01, 100), "yscale": "log"}, {"ylim": (-50, 60)}]
+)
+@pytest.mark.parametrize("size", ["", "3.3x3"])
+def test_names_ticks_and_margins_follow_a_scale_that_the_user_changes(change, size):
+    """The scale is changed after the picture is finished, as the page on building shows."""
+    with drawn_in(form := Format("paper", size)):
+        picture, ((axes,),) = sheet(1, 1, right=1.2)
+        heights = {"low": 2.0, "high": 40.0}
+        axes.set(xlim=(1, 2), ylim=(0, 45))
+        for height in heights.values():
+            Look(BLUE).line(axes, [1, 2], [45, height])
+        name_ends(axes, [(height, name, Look(BLUE)) for name, height in heights.items()])
+        settle(picture)
+        if form.size:
+            fit(picture)
+        shrink(picture)
+    axes.set(**change)
+    assert texts_inside(picture), "draws it"
+    for name in axes.texts:
+        line = axes.transData.transform((2, heights[name.get_text()]))[1]
+        assert abs(axes.transAxes.transform(name.get_position())[1] - line) < 1
+    assert not axes.yaxis.get_minorticklocs().size
 
 
 def test_names_have_room_beside_their_column_and_at_the_right_of_a_stack():

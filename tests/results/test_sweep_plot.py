@@ -187,9 +187,9 @@ def test_a_band_is_the_exact_interval_of_the_median_over_replicates_and_seeds(co
     assert (
         plot.notes[-2] == "lines: median of 6 networks (3 seeds × 2 replicates), dot: one of them"
     )
-    assert (
-        plot.notes[-1]
-        == "bands: exact 90\u00a0% confidence interval of the median (n\u00a0=\u00a06)"
+    assert plot.notes[-1] == (
+        "bands: 90\u00a0% confidence interval of the median, exact for independent networks"
+        " (n\u00a0=\u00a06)"
     )
     table = medians(plot)
     assert list(table["n"]) == [6, 6] and "curve" not in table
@@ -206,6 +206,62 @@ def test_a_band_is_the_exact_interval_of_the_median_over_replicates_and_seeds(co
         InputError, match="needs 5 replicates or seeds at a point; these runs have 4"
     ):
         Sweep(runs[:4]).choose("depth", ["max_abs_error"], band=True)
+
+
+def test_replicates_that_are_equal_count_once(constructed):
+    """As ranks at layer 0 are: all replicates of a seed have the same inputs."""
+    runs = [constructed(seed=seed, depth=depth) for seed in range(3) for depth in (1, 2)]
+    sweep = Sweep(runs)
+    table = sweep.tables["metrics"].sort_values(["run", "replicate"])
+    first = table.groupby("run").transform("first").assign(run=table["run"])
+    equal = first.assign(replicate=table["replicate"])
+    sweep.tables["metrics"] = equal
+    plot = sweep.choose("depth", ["max_abs_error"])
+    assert (
+        "lines: median of 3 seeds, where replicates with equal numbers count once" in plot.caption
+    )
+    assert list(medians(plot)["n"]) == [3, 3]
+    with pytest.raises(InputError, match="these runs have 3, where replicates with equal numbers"):
+        sweep.choose("depth", ["max_abs_error"], band=True)
+    sweep.tables["metrics"] = equal.where(~((equal["depth"] == 2) & (equal["seed"] == 1)), table)
+    assert list(medians(sweep.choose("depth", ["max_abs_error"]))["n"]) == [3, 6], "one differs"
+    sweep.tables["metrics"] = equal.assign(**dict.fromkeys(equal.select_dtypes("float"), np.nan))
+    plot = sweep.choose("depth", ["equations"])
+    assert list(medians(plot)["n"]) == [6, 6], "diverged networks, or equal whole numbers"
+
+
+def test_a_number_is_that_at_the_end_of_each_network(runs):
+    """Methods and replicates may have other learning rates, and other numbers of epochs."""
+    lines = [
+        ("a", "sgd", 0, 0.1, 1, 1.0), ("a", "sgd", 0, 0.1, 2, 2.0), ("a", "sgd", 1, 0.3, 2, 3.0),
+        ("a", "adam", 0, 0.9, 2, 4.0), ("a", "adam", 1, 0.9, 3, 5.0),
+    ]  # fmt: skip
+    keys = ["method", "replicate", "rate", "epoch"]
+    rows = pd.DataFrame(lines, columns=["run", *keys, "value"]).assign(number="loss")
+    for roles in ([], ["method"]):
+        points = sweep_plot._at_the_end(rows, keys, roles, Sweep(runs).names)
+        assert list(points["value"]) == [2.0, 3.0, 4.0, 5.0]
+        assert {*points["at"]} == {"at the last epoch"}
+
+
+def test_a_picture_says_which_rows_it_draws_and_how_its_runs_differ_from_the_defaults(computed):
+    runs = [info.run for info in find(computed, "bn_only") if info.config.target_width == 3]
+    runs = [run for run in runs if len(run.config.methods) > 1]
+    whole, part = Sweep(runs), Sweep(runs)
+    part.only(["sgd", "dense"])
+    part.where("samples >= 100")
+    plots = [sweep.choose("samples", ["mse"]) for sweep in (whole, part)]
+    assert plots[0].name != plots[1].name, "no picture replaces the other"
+    said = ["only dense network, γ and β trained", "only where samples >= 100"]
+    assert [note for note in plots[1].notes if note.startswith("only")] == said
+    header = draw(plots[1]).texts
+    for text in said:
+        caption = " ".join(plots[1].caption.split())
+        assert text in caption and text in " ".join(" ".join(t.get_text() for t in header).split())
+    assert "; only" not in plots[0].caption
+    settings = " ".join(plots[0].caption.split("\n\n")[1].split())
+    assert f"test samples: {TINY['test_samples']}; batch size: {TINY['batch_size']}" in settings
+    assert settings.count("2 replicates") == 1 and "scale" not in settings
 
 
 def test_diverged_replicates_are_drawn_on_the_rail(runs):

@@ -20,6 +20,14 @@ def mode(path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
+def test_an_error_names_the_file_that_was_meant(tmp_path):
+    for path in (tmp_path / "absent/picture.png", tmp_path / "file/picture.png"):
+        (tmp_path / "file").write_text("")
+        with pytest.raises(OSError) as caught:
+            write_atomically(path, b"")
+        assert caught.value.filename == str(path)
+
+
 def test_a_link_is_followed_and_modes_are_kept(tmp_path):
     (tmp_path / "usual").write_text("")
     write_atomically(tmp_path / "new", b"content")

@@ -1,14 +1,20 @@
 """Which runs the options of `runner runs` choose, and how they are counted and printed."""
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from runner.core.catalogue import natural_order
 from runner.core.errors import OWN_NAME, InputError
+from runner.runs.folder_names import shown
 from runner.runs.inventory import RunInfo
-from runner.runs.query import chosen
+from runner.runs.query import chosen, listing
 from runner.runs.run import UnknownName, read_config
+
+MOST_VALUES = 12
+"""The largest number of values of a parameter that a message lists."""
 
 
 def chosen_runs(
@@ -50,9 +56,26 @@ def counted(runs: Sequence[object]) -> str:
     return f"{len(runs)} run{'s' if len(runs) != 1 else ''}"
 
 
-def none_chosen(infos: Sequence[RunInfo], outputs: Path) -> str:
-    """Return in words that no run is chosen, or that the folder of outputs has none."""
-    return f"none of {counted(infos)} is chosen" if infos else f"no runs under {outputs}"
+def none_chosen(
+    infos: Sequence[RunInfo], outputs: Path, options: argparse.Namespace | None = None
+) -> str:
+    """Return in words that no run is chosen, or that the folder of outputs has none.
+
+    options: the parsed arguments of an action; the text has the values of parameters that their
+    conditions name.
+    """
+    if not infos:
+        return f"no runs under {outputs}"
+    studies = options.study if options else ()
+    rows = listing([info for info in infos if not studies or info.study in studies])
+    names = re.findall(r"\w+", " ".join(options.where if options else ()))
+    values = {name: {*map(shown, rows[name].dropna())} for name in names if name in rows}
+    known = [
+        f"{name} is {', '.join(sorted(some, key=natural_order))}"
+        for name, some in values.items()
+        if 0 < len(some) <= MOST_VALUES
+    ]
+    return ": ".join([f"none of {counted(infos)} is chosen", *filter(None, ["; ".join(known)])])
 
 
 def printable(text: object) -> str:

@@ -144,7 +144,8 @@ def means(rows: pd.DataFrame, runs: Sequence[Run], table: str) -> pd.DataFrame:
     """Return the mean of each measurement over replicates and seeds.
 
     The result has a row for each combination of the other keys and parameters that vary, and the
-    number of replicates `n`. A measurement `x` has the columns `x_mean`, `x_std` (nan for one
+    number of replicates `n`; replicates with equal numbers count once, see `without_copies`. A
+    measurement `x` has the columns `x_mean`, `x_std` (nan for one
     value) and `x_n`, the number of its finite values. If some values are not finite, the column
     `x_diverged` lists their replicates. With enough replicates for an interval there are also
     `x_median`, `x_low` and `x_high`, the exact confidence limits of the median, for which a value
@@ -156,6 +157,7 @@ def means(rows: pd.DataFrame, runs: Sequence[Run], table: str) -> pd.DataFrame:
     table: the table's name.
     """
     from runner.results.evidence import median_limits, replicates_needed  # late: imports scipy
+    from runner.results.rows import copies, without_copies
 
     row_class = rows_of(runs[0].config.study).get(table)
     row_keys, columns = (row_class.keys, column_types(row_class)) if row_class else ((), {})
@@ -173,6 +175,8 @@ def means(rows: pd.DataFrame, runs: Sequence[Run], table: str) -> pd.DataFrame:
     numbers = [name for name in rows.select_dtypes("number") if name not in keys]
     varied = [name for name in rows if name in keys and rows[name].nunique(dropna=False) > 1]
     by = [name for name in varied if name not in ("seed", "replicate")]
+    rows = without_copies(rows, copies(rows, numbers), [*by, "configuration"])
+    empty = empty.loc[rows.index]
     finite = rows[numbers].where(np.isfinite(rows[numbers]))
     names = rows["run"].map(short_hash) if len(runs) > 1 else pd.Series("", rows.index)
     if "replicate" in rows:

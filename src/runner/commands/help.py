@@ -12,6 +12,7 @@ from runner.core.catalogue import (
     figure_study,
     package_of,
     rows_of,
+    settings_of,
     sizes,
     studies,
     title_of,
@@ -116,6 +117,7 @@ def of_study(study: str, words: Iterable[str] = ()) -> str:
     config = config_of(study)
     values = {item.name: str(default_of(item)) for item in dataclasses.fields(config)}
     values |= dict(word.partition("=")[::2] for word in words)
+    figure = values.pop("figure", "")
     settings = {f"{name}={value}" for name, value in values.items()}
     without = {name for setting in settings for name in config.unused.get(setting, ())}
     other = []
@@ -129,8 +131,9 @@ def of_study(study: str, words: Iterable[str] = ()) -> str:
     listed = ", ".join(name for name in rare if name not in TYPED)
     more = f"Rarely used: {listed}\nWhat they mean: {command(f'study={study}', '--help', ALL)}"
     parts = [
-        f"usage: runner study={study} [key=value ...]",
+        f"usage: runner {f'figure={figure}' if figure else f'study={study}'} [key=value ...]",
         f"{title_of('study', study)}\nCode: {package_of(study).replace('.', '/')}",
+        *([_of_figure(figure)] if figure else []),
         "Parameters (they change the numbers):\n" + _keys(config, sizes(study), {*without, *rare}),
         *other,
         "Settings (they do not change the numbers; device and threads change their rounding):\n"
@@ -139,6 +142,21 @@ def of_study(study: str, words: Iterable[str] = ()) -> str:
         f"Tables: {command(f'study={study}', '--columns')}",
     ]
     return "\n\n".join(parts)
+
+
+def _of_figure(figure: str) -> str:
+    """Return the title of a figure, and the parameters that it sets, also those at each scale."""
+
+    def listed(values: Mapping[str, Any]) -> str:
+        return ", ".join(f"{name} {_value(value)}" for name, value in values.items())
+
+    own = settings_of(figure)
+    grids = own.pop("grids", None)
+    lines = [title_of("figure", figure), f"It sets: {listed(own)}"] if own else []
+    for scale, runs in grids.items() if isinstance(grids, dict) else ():
+        if isinstance(runs, list):  # not a reference to another scale
+            lines.append(f"At scale {scale}: {'; and '.join(map(listed, runs))}")
+    return "\n".join(lines or [title_of("figure", figure)])
 
 
 def _rare(config: type) -> Iterator[str]:

@@ -9,7 +9,6 @@ from runner.commands import export as exporting
 from runner.commands import numbers as measured
 from runner.commands.choosing import chosen_runs, counted, none_chosen, printable, separated
 from runner.core.errors import InputError
-from runner.results.parts import meeting
 from runner.results.rows import with_names
 from runner.runs.files import write_atomically
 from runner.runs.inventory import RunInfo, find
@@ -83,7 +82,7 @@ def plot(options: argparse.Namespace, outputs: Path) -> int:
     runs = [info.run for info in asked if info.config is not None and info.study == study]
     sweep = sweep_plot.Sweep(runs)
     for condition in of_rows:
-        sweep.tables = meeting(sweep.tables, condition)
+        sweep.where(condition)
     methods = separated(options.method)
     measured.require_methods(methods, [sweep.only(methods)])
     drawn = sweep.choose(options.x, options.y, options.color, options.band)
@@ -98,7 +97,8 @@ def plot(options: argparse.Namespace, outputs: Path) -> int:
         path = sweep_plot.write(drawn, outputs, options.out, options.csv)
     except OSError as error:
         name = options.out or error.filename or outputs
-        raise InputError(f"{name} cannot be written: {error.strerror}") from error
+        hint = "" if options.out else "; --out FILE.png writes it elsewhere"
+        raise InputError(f"{name} cannot be written: {error.strerror}{hint}") from error
     board = "" if drawn.board is None else f"{sweep_plot.printed(drawn.board, study)}\n\n"
     print(f"{board}{drawn.caption}{path}")
     if options.csv:
@@ -125,7 +125,8 @@ def _with_tables(
             print(f"left out: {printable(error)}", file=sys.stderr)
     asked = [info for info in asked if info not in whole or info.config is not None]
     if not runs:
-        raise InputError(f"{none_chosen(infos, outputs)}: only complete runs have tables")
+        why = ": only complete runs have tables" if asked or options.status else ""
+        raise InputError(none_chosen(infos, outputs, options) + why)
     if len(studies := sorted({run.config.study for run in runs})) > 1:
         raise InputError(f"runs of {len(studies)} studies: choose one, --study {studies[0]}")
     if note := stale_note(runs):

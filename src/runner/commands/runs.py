@@ -18,6 +18,7 @@ import pandas as pd
 
 from runner.commands import numbers as measured
 from runner.commands.choosing import chosen_runs, counted, none_chosen, printable, separated
+from runner.core.arguments import PICTURE
 from runner.core.catalogue import studies
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at
@@ -54,9 +55,10 @@ def main(arguments: list[str]) -> int:
     given.words = [word for word in given.words if word not in typed]
     for word in given.words:
         if "=" in word and given.takes not in ("RUN", "A B"):  # their words name runs
-            raise InputError(
-                f"{word}: only outputs=... is a key here; choose runs with --where '...'"
-            )
+            hint = "choose runs with --where '...'"
+            if word.partition("=")[0] in PICTURE:
+                hint = "for a size or style of your own, draw its numbers (--csv)"
+            raise InputError(f"{word}: only outputs=... is a key here; {hint}")
         if not given.takes and word in studies() and not Path(word).is_dir():
             raise InputError(f"{word} is a study: choose its runs with --study {word}")
     if not given.takes:
@@ -86,7 +88,7 @@ def list_runs(options: argparse.Namespace, outputs: Path) -> int:
             line["numbers"] = {name: x if math.isfinite(x) else None for name, x in of_run.items()}
         print(json.dumps(listed, indent=1))
     elif not runs:
-        print(none_chosen(infos, outputs))
+        print(none_chosen(infos, outputs, options))
     else:
         statuses = Counter(info.status for info in runs)
         counts = ", ".join(f"{statuses[name]} {name}" for name in STATUSES if statuses[name])
@@ -341,7 +343,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     choose(option)
     option("--table", help="name of the table (default: metrics)")
     option("--columns", **several, metavar="NAME", help="only these columns, as width,test_mse")
-    means = "mean, standard deviation, number of replicates, exact 90 %% confidence interval of the"
+    means = "mean, standard deviation, number of replicates, 90 %% confidence interval of the"
     means += " median (five replicates or more), by what varies"
     option("--mean", action="store_true", help=means)
     medians = "the table at the end of a sweep: medians of headline numbers"
@@ -355,7 +357,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     option("--x", help="a parameter, or a column such as layer or epoch")
     option("--y", **several, help="a number of any table")
     option("--color", help="a parameter, or a column such as method")
-    option("--band", action="store_true", help="exact 90 %% confidence bands of the medians")
+    option("--band", action="store_true", help="90 %% confidence bands of the medians")
     lead(option, "a table under the picture, ")
     option("--out", type=Path, help="the file: .png, .pdf or .svg")
     numbers = "print the drawn medians as CSV; with --out, write them next to the picture"

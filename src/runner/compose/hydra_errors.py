@@ -5,6 +5,7 @@ import re
 import traceback
 from collections.abc import Iterable
 from dataclasses import fields
+from itertools import pairwise
 from math import isnan, nan
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,7 @@ def check_words(words: Iterable[str], parser: OverridesParser) -> None:
 
     words: the arguments. parser: Hydra's parser of overrides.
     """
-    for word in words:
+    for word, after in pairwise([*words, ""]):
         key, equals, value = word.partition("=")
         if word.startswith("~") and not word.startswith("~hydra"):
             name = key.lstrip("~")
@@ -59,6 +60,10 @@ def check_words(words: Iterable[str], parser: OverridesParser) -> None:
         try:
             parser.parse_override(word)
         except (HydraException, ValueError, RecursionError) as error:
+            if value.endswith(",") and after and "=" not in after:
+                raise InputError(
+                    f"{word} {after}: no blank behind a comma: {word}{after}"
+                ) from error
             raise InputError(f"{word} cannot be read: {_hint(key, equals, value)}") from error
 
 
@@ -92,6 +97,23 @@ def _hint(key: str, equals: str, value: str) -> str:
             return f"{key} is {kind}, as in {key}={example}"
     quoted = "'" + value.strip("'\"") + "'"
     return f'a text with signs needs quotes, as in "{key}={quoted}"'
+
+
+def several_values(parsed: Iterable[Override]) -> str:
+    """Return what to type for the several values of a key, of which a sweep would be made.
+
+    parsed: the overrides of the command.
+    """
+    swept = next((override for override in parsed if override.is_sweep_override()), None)
+    key, _, value = (swept.input_line or "" if swept else "").partition("=")
+    return _several(key, value)
+
+
+def _several(key: str, value: str) -> str:
+    """Return what to type for several values of a key. Only a list may have them in one run."""
+    types = [str(item.type) for keys in _classes() for item in fields(keys) if item.name == key]
+    is_list = any(type_.startswith("list") for type_ in types)
+    return f"add -m, or write {key}=[{value}] for one run" if is_list else "add -m"
 
 
 GRIDS = "a figure has a list of grids for each scale, grids: {smoke: [{depth: [8, 16]}]}"
@@ -285,7 +307,8 @@ def explain(error: Exception) -> str:
     if option := re.search(r"(?:Could not find|Could not load) '([\w/.-]+)/([^/']*)'", text):
         return _explain_option(option[1], option[2].removesuffix(".yaml"), text)
     if ambiguous := re.search(r"Ambiguous value for argument '(.*)'", text):
-        return f"{ambiguous[1]}: add -m to sweep over several values, or write key=[value,value]"
+        key, _, value = ambiguous[1].partition("=")
+        return f"{ambiguous[1]}: several values are a sweep: {_several(key, value)}"
     if key := re.search(r"Key '([^']+)' (?:is )?not in '(\w+)'", text):
         file = re.search(r"In '(size/\w+|[\w/-]+)[^']*': ", text)
         return (f"conf/{file[1]}.yaml: " if file else "") + explain_key(key[1], key[2])
@@ -298,6 +321,9 @@ def explain(error: Exception) -> str:
         return f"{start}its ${{...}} cannot be resolved ({failed[1]}: {failed[2]})"
     if where and "is not a ListConfig" in text:
         return f"{where[1]} must be a list: {where[1]}=[...]"
+    if where and (listed := re.search(r"Value '\[(.*)\]' of type 'list' could not", str(cause))):
+        several = f"{where[1]}={listed[1].replace(', ', ',')}"
+        return f"{where[1]} takes one value: -m {several} makes a run of each"
     if where and (value := re.search(r"(Value '.*|.*could not be converted.*)", str(cause))):
         return f"{where[1]}: {value[1]}"
     if where and "is not Optional" in text:

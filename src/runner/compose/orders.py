@@ -24,6 +24,7 @@ from runner.compose.hydra_errors import (
     check_once,
     check_pictures,
     check_words,
+    several_values,
 )
 from runner.core.catalogue import config_of
 from runner.core.errors import InputError
@@ -109,7 +110,7 @@ def compose_order(words: list[str], multirun: bool = False) -> Order:
         raise InputError("one command makes one figure; several at once: runner figures fig4 fig5")
     is_sweep = multirun or preset or composed.grids is not None or hydra.mode == RunMode.MULTIRUN
     if composed.figure is None and len(jobs) > 1 and not is_sweep:
-        raise InputError("several values of a key are a sweep: add -m, or write key=[value,value]")
+        raise InputError(f"several values of a key are a sweep: {several_values(parsed)}")
     if composed.figure is not None:
         order.figures.append(_figure(composed.figure, jobs, words, composer))
     common = copy.deepcopy(composed)

@@ -461,6 +461,12 @@ def figure_study(figure: str) -> str:
         raise InputError(f"{where}: its defaults have no line `override /study: ...`") from error
 
 
+def settings_of(figure: str) -> dict[str, Any]:
+    """Return the parameters that a figure's YAML file sets, and its grids by scale as `grids`."""
+    content = _parsed(_text("figure", figure)) or {}
+    return {key: value for key, value in content.items() if key not in ("defaults", "figure")}
+
+
 @cache
 def _parsed(text: str) -> Any:
     try:

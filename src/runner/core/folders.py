@@ -48,11 +48,13 @@ def require_writable(outputs: Path, inside: Path | None = None) -> None:
             inside.mkdir(parents=True, exist_ok=True)
             if not os.access(inside, os.W_OK | os.X_OK):
                 raise PermissionError(None, "no file can be written there")
-    except FileExistsError as error:
-        raise _unusable(outputs, NotADirectoryError(None, "Not a directory")) from error
     except OSError as error:
-        raise _unusable(outputs, error) from error
+        raise _unusable(outputs, error, inside) from error
 
 
-def _unusable(outputs: Path, error: OSError) -> InputError:
-    return InputError(f"outputs={outputs} cannot be used ({error.strerror})")
+def _unusable(outputs: Path, error: OSError, inside: Path | None = None) -> InputError:
+    """Return the error for a folder that cannot be used. It names a file in place of a folder."""
+    place = inside or outputs
+    file = next((path for path in (place, *place.parents) if os.path.isfile(path)), None)
+    why = f"{file} is a file, not a folder" if file else error.strerror
+    return InputError(f"outputs={outputs} cannot be used ({why})")

@@ -13,8 +13,10 @@ from textwrap import fill
 import pandas as pd
 
 from runner.core.catalogue import config_of
+from runner.core.studies import StudyConfig
 from runner.results.labels import Names, names_of, upper
 from runner.results.rows import SEEDS, NoRows, Present, Tables
+from runner.runs.folder_names import UNNAMED
 
 Caption = str | Callable[[Tables], str]
 """The description of a drawing's panels and marks: a text, or a function of the tables that returns
@@ -49,6 +51,7 @@ def caption(
     drawn: Tables | None = None,
     verdicts: str = "",
     code: str = "",
+    settings: Sequence[str] = (),
 ) -> str:
     """Return the caption of a figure: two paragraphs, in lines of at most 100 characters.
 
@@ -63,7 +66,8 @@ def caption(
     - overrides: the parameters `key=value` that the user typed;
     - drawn: the tables with only the drawn rows, whose data and sizes are named; None: `tables`;
     - verdicts: a phrase with the numbers of claims that hold, fail and are undecided;
-    - code: a phrase with the commit that computed the runs, if today's code is another.
+    - code: a phrase with the commit that computed the runs, if today's code is another;
+    - settings: further phrases about the runs.
     """
     try:
         words = description if isinstance(description, str) else description(Present(tables))
@@ -72,10 +76,11 @@ def caption(
     changed = f"drawn with {', '.join(overrides)}" if overrides else ""
     lacking = left_out(words, tables, study) if overrides else ""
     shown = tables if drawn is None else drawn
-    data = "; ".join([*facts(study, shown), *([f"scale: {scale}"] if scale else [])])
+    scales = [f"scale: {scale}"] if scale else []
+    data = "; ".join([*facts(study, shown), *settings, *scales])
     explained = (title, changed, words, lacking)
-    settings = (columns_named(words, tables, study), data, verdicts, code)
-    texts = [" ".join(filter(None, map(_sentence, some))) for some in (explained, settings)]
+    behind = (columns_named(words, tables, study), data, verdicts, code)
+    texts = [" ".join(filter(None, map(_sentence, some))) for some in (explained, behind)]
     lines = [fill(text, 100, break_on_hyphens=False) for text in texts if text]
     return "\n\n".join(lines).replace(" %", "\u00a0%") + "\n"
 
@@ -180,6 +185,20 @@ def facts(study: str, tables: Tables) -> Iterator[str]:
         yield count
     if (seeds := _values(tables, "seed")) and not _values(tables, SEEDS):
         yield f"seed: {span(seeds)}"
+
+
+def changes(configs: Sequence[StudyConfig]) -> Iterator[str]:
+    """Yield phrases about parameters that differ from their defaults in the same way in all runs.
+
+    An example is `epochs: 10`. Parameters that `facts` names are left out. configs: the parameters
+    of the runs, which are of one study.
+    """
+    named, said = names_of(configs[0].study), {"seed", *REPLICATES, *UNNAMED}
+    said |= {*SIZES, *(f"{name}s" for name in SIZES)}
+    for name, value in configs[0].identity().items():
+        if name not in said and all(getattr(config, name) == value for config in configs):
+            values = value if isinstance(value, list) else [value]
+            yield f"{named.column(name)}: {', '.join(named.value(name, one) for one in values)}"
 
 
 def _of_what(help_text: str) -> str:

@@ -32,12 +32,12 @@ from runner.core.shell import command
 from runner.results import claims
 from runner.results.captions import caption
 from runner.results.drawing import DOT, Drawing, Header, counted, draw, drawing_of
-from runner.results.finishing import fit, found, place, save, shrink
+from runner.results.finishing import fit, found, place, save, settle, shrink
 from runner.results.labels import names_module, names_of
 from runner.results.looks import looks_of
 from runner.results.preregistration import register, registered
 from runner.results.rows import Tables
-from runner.results.style import Format, Look, Picture, as_bytes, drawn_in, settle
+from runner.results.style import Format, Look, Picture, as_bytes, drawn_in
 from runner.results.united import unite, united_seeds
 from runner.results.verdicts import lines as verdict_lines
 from runner.runs.files import read, require_replaceable, write_atomically
@@ -190,7 +190,7 @@ class Figure:
         style: str | None = None,
         *,
         size: str = "",
-        series: Sequence[str] = (),
+        series: str | Sequence[str] = (),
         where: str = "",
         header: bool = True,
     ) -> MplFigure:
@@ -198,7 +198,8 @@ class Figure:
 
         - style: `screen`, `paper`, or the path of a style file; by default the figure's style.
         - size: `column`, `page`, or inches: `"3.3x4"`, or `"3.3"` for a width.
-        - series: the names of the series to draw, as in the tables: `["sgd"]`; empty: all.
+        - series: the names of the series to draw, as in the tables: `["sgd"]`, or one name; empty:
+          all.
         - where: a condition on the rows to draw: `"width <= 200"`.
         - header: False draws no header. Only the style `screen` without a size has a header.
 
@@ -206,6 +207,7 @@ class Figure:
         cannot be read.
         """
         form = Format(style or self.style, size, header)
+        series = [series] if isinstance(series, str) and series else series
         return self.drawn(tables, form=form, series=series, where=where)[0]
 
     def numbers(self, tables: Tables | None = None) -> pd.DataFrame:

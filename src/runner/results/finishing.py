@@ -1,16 +1,21 @@
-"""The last steps of a drawn picture: margins, size in print, files."""
+"""The last steps of a drawn picture: ticks, margins, size in print, files."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from math import inf
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.offsetbox import OffsetBox
 from matplotlib.text import Annotation
+from matplotlib.ticker import LogLocator, NullLocator, ScalarFormatter
 
-from runner.results.style import SMALL, Picture, as_bytes
+from runner.results.style import SMALL, Picture, as_bytes, place_ends
 from runner.runs.files import write_atomically
 
 MARGIN = 0.08
@@ -41,6 +46,59 @@ def found(stem: Path, end: str) -> Path:
     """
     here, before = place(stem, end), stem.with_name(f"{stem.name}.{end}")
     return before if before.exists() and not here.exists() else here
+
+
+def settle(picture: Figure) -> None:
+    """Remove minor ticks and repair logarithmic axes, after a picture is drawn.
+
+    A logarithmic axis whose lower limit is not positive begins below the smallest positive point.
+    It becomes linear if there is none, or its limits are infinite or equal, since matplotlib cannot
+    draw it. A logarithmic axis with fewer than two ticks in view gets ticks at 1, 2 and 5 times the
+    powers of ten, unless its ticks were set by hand. Labels of a linear axis get a comma at
+    thousands. The picture will be settled again when it is drawn with changed axes.
+    """
+    for axes in picture.axes:
+        for name, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
+            low, high = sorted(axis.get_view_interval())
+            least = getattr(axes.dataLim, f"minpos{name}") / 1.25
+            if axis.get_scale() == "log" and low <= 0 < least < high < inf:
+                axes.set(**{f"{name}lim": (low := least, high)})
+            if axis.get_scale() == "log" and not 0 < low < high < inf:
+                axes.set(**{f"{name}scale": "linear"})
+            shown = [tick for tick in axis.get_majorticklocs() if low <= tick <= high]
+            if isinstance(axis.get_major_locator(), LogLocator) and len(shown) < 2:
+                axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                axis.set_major_formatter("{x:,g}")
+            is_plain = isinstance(axis.get_major_formatter(), ScalarFormatter)
+            if axis.get_scale() == "linear" and is_plain and 1000 <= max(shown, default=0) < 1e6:
+                axis.set_major_formatter("{x:,.6g}")
+            if axis.isDefault_minloc:
+                axis.set_minor_locator(NullLocator())
+    if isinstance(picture, Picture):
+        views = {axes: _view(axes) for axes in picture.axes}
+        picture.follow = partial(_follow, picture, views)
+
+
+def _view(axes: Axes) -> tuple[Any, ...]:
+    return axes.get_xscale(), axes.get_yscale(), *axes.get_xlim(), *axes.get_ylim()
+
+
+def _follow(picture: Picture, views: Mapping[Axes, tuple[Any, ...]]) -> None:
+    """Adapt a picture to axes whose scale or limits were changed after `settle`.
+
+    Their ticks are settled anew, names are moved to the ends of their lines, and the margins of a
+    picture of a given size fit its labels. Keys and names within a panel stay where they are.
+    views: scales and limits after `settle`.
+    """
+    changed = [axes for axes, view in views.items() if view != _view(axes)]
+    if not changed:
+        return
+    settle(picture)
+    for axes, names in picture.ends:
+        if axes in changed:
+            place_ends(axes, names)
+    if picture.form.size:
+        fit(picture)
 
 
 def fit(picture: Picture) -> None:

@@ -15,6 +15,7 @@ from runner.core.catalogue import config_of, part_of, rows_of, title_of
 from runner.core.studies import column_types
 from runner.results.captions import caption, dataset_in, repeated
 from runner.results.drawing import DOT, Draw, draw, upper
+from runner.results.finishing import settle
 from runner.results.labels import names_of
 from runner.results.rows import Tables, with_names
 from runner.results.style import (
@@ -25,7 +26,6 @@ from runner.results.style import (
     drawn_in,
     name_ends,
     panel,
-    settle,
     sheet,
 )
 from runner.runs.run import Run, load

@@ -91,6 +91,31 @@ def times(rows: pd.DataFrame) -> pd.Series | int:
     return rows[SEEDS].str.count(r"\+") + 1 if SEEDS in rows else 1
 
 
+def copies(rows: pd.DataFrame, measured: Sequence[str]) -> pd.Series:
+    """Return for each row whether it equals an earlier row in all but the replicate.
+
+    Such replicates share what was measured, for example the rank of the inputs. Equal whole numbers
+    are no copies, since they may be equal by chance. measured: the columns with measurements.
+    """
+    is_fraction = (rows[list(measured)] % 1 > 0).any(axis=1)
+    return rows.duplicated([name for name in rows if name != "replicate"]) & is_fraction
+
+
+def without_copies(rows: pd.DataFrame, copy: pd.Series, at: Sequence[str]) -> pd.DataFrame:
+    """Return the rows with one replicate of each run at the points where all replicates are copies.
+
+    All other points keep all their rows, since a median needs them. rows: with a column `run`.
+    copy: the result of `copies`. at: the columns that tell points apart.
+    """
+    if "replicate" not in rows:
+        return rows
+    groups = [rows[name] for name in [*at, "run"]]
+    is_copy = copy.groupby([*groups, rows["replicate"]], dropna=False).transform("all")
+    different = rows["replicate"].where(~is_copy).groupby(groups, dropna=False).transform("nunique")
+    most = different.groupby([rows[name] for name in at], dropna=False).transform("max")
+    return rows[~is_copy | (most > 1)]
+
+
 def with_names(table: pd.DataFrame, study: str) -> pd.DataFrame:
     """Return a table in which printed names replace the names of the study's columns and values."""
     names = names_of(study)

@@ -26,7 +26,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
-from math import inf
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -40,7 +39,8 @@ from matplotlib.colors import LinearSegmentedColormap, is_color_like, to_hex
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import LogLocator, NullLocator, ScalarFormatter
+from matplotlib.text import Text
+from matplotlib.ticker import NullLocator
 from matplotlib.transforms import Bbox
 
 from runner.core.errors import InputError, nearest
@@ -264,6 +264,10 @@ class Picture(Figure):
         self.form, self.share = _FORMAT.get(), share
         self.room = HEAD if self.form.has_header else 0.0
         """Inches above the body, the room for a header."""
+        self.ends: list[tuple[Axes, list[tuple[float, Text]]]] = []
+        """The names that `name_ends` wrote, with their axes."""
+        self.follow: Callable[[], object] = lambda: None
+        """Adapts the finished picture to axes that were changed since, see `finishing.settle`."""
         super().__init__(figsize=(width, height + self.room))
 
     @property
@@ -276,6 +280,11 @@ class Picture(Figure):
     def points(self) -> float:
         """Return the font size of names and labels in points."""
         return BASE * self.share
+
+    def draw(self, renderer: Any) -> None:
+        """Draw the picture, adapted to axes that were changed after it was finished."""
+        self.follow()
+        super().draw(renderer)
 
     def savefig(self, fname: Any, *, header: bool = True, **options: Any) -> None:
         """Save the picture, without its header if `header` is false.
@@ -552,42 +561,31 @@ def name_ends(axes: Axes, ends: Sequence[tuple[float, str, Look]]) -> None:
     ends: for each line the height of its last point, its name and its look. The limits of the axes
     must be set before.
     """
-    ends = [end for end in ends if np.isfinite(end[0])]
-    shown = axes.transData.transform([(axes.get_xlim()[1], y) for y, _, _ in ends] or [(1, 1)])
-    placed = ((shown[:, 1] - axes.bbox.y0) / axes.bbox.height)[: len(ends)]
-    line = 1.22 * BASE * axes.figure.dpi / 72 / axes.bbox.height
-    sizes = np.array([line * (text.count("\n") + 1) for _, text, _ in ends])
+    names = []
+    for y, text, look in [end for end in ends if np.isfinite(end[0])]:
+        look.name(axes, 1.03, y, text, transform=axes.transAxes, ha="left", linespacing=1.1)
+        names.append((y, axes.texts[-1]))
+    if isinstance(axes.figure, Picture):
+        axes.figure.ends.append((axes, names))
+    place_ends(axes, names)
+
+
+def place_ends(axes: Axes, names: Sequence[tuple[float, Text]]) -> None:
+    """Move names to the ends of their lines, apart from each other.
+
+    names: for each line the height of its last point, and its name beside the axes.
+    """
+    shown = axes.transData.transform([(axes.get_xlim()[1], y) for y, _ in names] or [(1, 1)])
+    placed = ((shown[:, 1] - axes.bbox.y0) / axes.bbox.height)[: len(names)]
+    line = 1.22 * axes.figure.dpi / 72 / axes.bbox.height
+    points: list[Any] = [name.get_fontsize() for _, name in names]
+    lines = np.array([name.get_text().count("\n") + 1 for _, name in names])
+    halves = line * np.array(points) * lines / 2
     order = np.argsort(placed, kind="stable")
     for _ in range(300):
         for low, high in zip(order, order[1:], strict=False):
-            touch = max(0, (sizes[low] + sizes[high]) / 2 - (placed[high] - placed[low])) / 2
+            touch = max(0, halves[low] + halves[high] - (placed[high] - placed[low])) / 2
             placed[low], placed[high] = placed[low] - touch, placed[high] + touch
-        placed = np.clip(placed, sizes / 2, 1 - sizes / 2)
-    for (_, text, look), y in zip(ends, placed, strict=True):
-        look.name(axes, 1.03, y, text, transform=axes.transAxes, ha="left", linespacing=1.1)
-
-
-def settle(picture: Figure) -> None:
-    """Remove minor ticks and repair logarithmic axes, after a picture is drawn.
-
-    A logarithmic axis whose limits are not positive, finite and different becomes linear, since
-    matplotlib cannot draw it. A logarithmic axis with fewer than two ticks in view gets ticks at 1,
-    2 and 5 times the powers of ten, unless its ticks were set by hand. Labels of a linear axis get
-    a comma at thousands.
-    """
-    for axes in picture.axes:
-        for axis, limits, change in (
-            (axes.xaxis, axes.get_xlim(), axes.set_xscale),
-            (axes.yaxis, axes.get_ylim(), axes.set_yscale),
-        ):
-            if axis.get_scale() == "log" and not 0 < min(limits) < max(limits) < inf:
-                change("linear")
-            low, high = sorted(limits)
-            shown = [tick for tick in axis.get_majorticklocs() if low <= tick <= high]
-            if isinstance(axis.get_major_locator(), LogLocator) and len(shown) < 2:
-                axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-                axis.set_major_formatter("{x:,g}")
-            is_plain = isinstance(axis.get_major_formatter(), ScalarFormatter)
-            if axis.get_scale() == "linear" and is_plain and 1000 <= max(shown, default=0) < 1e6:
-                axis.set_major_formatter("{x:,.6g}")
-            axis.set_minor_locator(NullLocator())
+        placed = np.clip(placed, halves, 1 - halves)
+    for (_, name), y in zip(names, placed, strict=True):
+        name.set_y(y)

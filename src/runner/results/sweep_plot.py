@@ -40,7 +40,9 @@ from runner.results.evidence import ERROR, median_limits, replicates_needed
 from runner.results.finishing import save
 from runner.results.labels import Names, names_of
 from runner.results.looks import SMALL
+from runner.results.parts import meeting
 from runner.results.preview import printed
+from runner.results.rows import copies, without_copies
 from runner.runs.files import write_atomically
 from runner.runs.inventory import find, short_hash
 from runner.runs.query import conditions_for, differing, values_of
@@ -61,7 +63,7 @@ a line of a slanted label."""
 
 MARKERS, DASHES = "osD^vPXh", ("-", style.DASHED, style.DOTTED, (0, (6, 1.5, 1, 1.5)))
 
-ASIDE = {"by", "at", "run", "replicate", "value"}
+ASIDE = {"by", "at", "run", "replicate", "value", "copy"}
 """Columns of a picture's points that do not tell its lines apart."""
 
 Series = dict[tuple[Any, str], tuple[str, style.Look]]
@@ -93,7 +95,7 @@ class SweepPlot:
     notes: Sequence[str]
     caption: str
     band: bool = False
-    """Whether the exact confidence interval of each median is drawn."""
+    """Whether the confidence interval of each median is drawn."""
     board: pd.DataFrame | None = None
     """The rows of a table under the picture."""
 
@@ -113,6 +115,8 @@ class Sweep:
         self.swept = _typed_keys(self.runs) or differing(self.runs)
         self.names = names_of(self.study)
         self.repeated = captions.repeated(self.tables)
+        self.part: list[str] = []
+        """Phrases about the rows that are left, such as `only plain`."""
 
     def numbers(self, keys: set[str]) -> dict[str, tuple[str, str]]:
         """Return the table and the column of each measurement, by its name.
@@ -136,18 +140,27 @@ class Sweep:
         A method is a text in a key of a table, such as `sgd`, or its printed name. Tables without
         one of the methods are left out. methods: empty: all stay.
         """
-        known, left = set[str](), dict[str, pd.DataFrame]()
+        known, left, meant = set[str](), dict[str, pd.DataFrame](), dict[str, None]()
         for table, rows in self.tables.items():
             keys = [key for key in rows_of(self.study)[table].keys if not _is_number(rows[key])]
             known |= {str(value) for key in keys for value in rows[key].unique()}
             is_meant = pd.Series(False, rows.index)
             for key in keys:
                 named = rows[key].map(lambda value, key=key: self.names.value(key, value))
-                is_meant |= rows[key].isin(methods) | named.isin(methods)
+                of_key = rows[key].isin(methods) | named.isin(methods)
+                is_meant |= of_key
+                meant |= dict.fromkeys(named[of_key])
             known |= {*named} if keys else set()
             left |= {table: rows[is_meant]} if is_meant.any() else {}
-        self.tables = left if methods else self.tables
+        if methods:
+            self.tables = left
+            self.part.append(f"only {_join(meant)}")
         return known
+
+    def where(self, condition: str) -> None:
+        """Leave out the rows that do not meet a condition. Raises InputError as `meeting` does."""
+        self.tables = meeting(self.tables, condition)
+        self.part.append(f"only where {condition}")
 
     def headline(self, numbers: Iterable[str]) -> list[str]:
         """Return the names of at most MOST_NUMBERS measurements to be drawn.
@@ -166,8 +179,9 @@ class Sweep:
         parameters or keys that are shown by the axis, the color and the panels.
         """
         values, parts = pd.DataFrame({name: self.values(name) for name in swept}), []
+        measured = self.numbers(set())
         for number in numbers:
-            table, column = self.numbers(set())[number]
+            table, column = measured[number]
             keys = rows_of(self.study)[table].keys
             added = [name for name in swept if name not in keys]
             rows = (
@@ -175,7 +189,12 @@ class Sweep:
                 .drop(columns=added, errors="ignore")
                 .join(values[added], on="run")
             )
-            rows = rows.assign(number=number, value=self.tables[table][column] * 1.0)
+            others = {name for of, name in measured.values() if of == table}
+            rows = rows.assign(
+                number=number,
+                value=self.tables[table][column] * 1.0,
+                copy=copies(self.tables[table], [*others]),
+            )
             parts.append(_at_the_end(rows, keys, roles, self.names))
         return pd.concat(parts, ignore_index=True)
 
@@ -276,7 +295,7 @@ class Sweep:
 
         - x, color: a parameter, or a key of a table (a layer, a method);
         - y: names of measurements;
-        - band: whether medians have a band, their exact confidence interval.
+        - band: whether medians have a band, their confidence interval.
 
         What is not given is chosen automatically. Raises InputError if a name does not exist, no
         measurement varies, the runs differ in more parameters than a picture can show, or there are
@@ -306,32 +325,48 @@ class Sweep:
             listed = ", ".join(chosen)
             raise InputError(f"no number of {self.study} varies with {roles[0]}: {listed}")
         points = points.assign(curve=points["curve"].where(_is_inside(points, roles[0]), ""))
-        missing, swept_words = len(self.runs) - len(self.complete), _join(map(_label, self.swept))
-        notes = [f"{len(self.runs)} run{'s' * (len(self.runs) > 1)}"]
-        notes[0] += f" by {swept_words}" if swept_words else ""
-        notes[0] += f", {missing} missing" if missing else ""
-        notes += filter(None, points["at"].unique())
         at, marks = ["number", "line", "curve", *roles], "lines" if roles[0] in numeric else "marks"
-        if networks := self._networks(points, at):
-            notes.append(f"{marks}: median of {networks}, dot: one of them")
+        notes, kept = self._notes(points), without_copies(points, points["copy"], at)
+        once = ", where replicates with equal numbers count once" * (len(kept) < len(points))
+        if networks := self._networks(kept, at):
+            notes.append(f"{marks}: median of {networks}{once}, dot: one of them")
         if band:
-            _require_replicates(points, at)
+            _require_replicates(kept, at, once)
             sure = f"{100 - 200 * ERROR:.0f}\u00a0%"
-            n = captions.span(sorted({*_networks_at(points, at)}))
+            n = captions.span(sorted({*_networks_at(kept, at)}))
             notes.append(
-                f"bands: exact {sure} confidence interval of the median (n\u00a0=\u00a0{n})"
+                f"bands: {sure} confidence interval of the median, exact for independent networks"
+                f" (n\u00a0=\u00a0{n})"
             )
         keys = sorted(run.key for run in self.runs)
-        identity = repr([wanted, y, keys, *["band"] * band]).encode()
+        identity = repr([wanted, y, keys, *self.part, *["band"] * band]).encode()
         name = f"{self.study}-{roles[0]}-{hashlib.sha256(identity).hexdigest()[:8]}"
         drawn = points["number"].str.rpartition(".")[2].unique()
         axis = self.names.column(roles[0])
         headline = upper(f"{_join(map(self.names.column, drawn))} against {axis}")
-        words = "; ".join([f"{upper(marks)} are medians, dots single replicates", *notes])
-        caption = captions.caption(f"{headline} ({self.study})", words, self.study, self.tables)
         x_column, hue, panel = [*roles, *["line", "number"][len(roles) - 1 :]]
-        said = headline, notes, caption
-        return SweepPlot(self.study, name, x_column, hue, panel, points, *said, band)
+        said = headline, notes, self._caption(headline, marks, notes)
+        return SweepPlot(self.study, name, x_column, hue, panel, kept, *said, band)
+
+    def _notes(self, points: pd.DataFrame) -> list[str]:
+        """Return phrases about the number of runs and the part of the tables that is drawn."""
+        missing, swept = len(self.runs) - len(self.complete), _join(map(_label, self.swept))
+        runs = f"{len(self.runs)} run{'s' * (len(self.runs) > 1)}"
+        runs += f" by {swept}" if swept else ""
+        runs += f", {missing} missing" if missing else ""
+        return [runs, *self.part, *filter(None, points["at"].unique())]
+
+    def _caption(self, headline: str, marks: str, notes: Sequence[str]) -> str:
+        """Return the caption of a picture. It has all parameters that differ from their defaults.
+
+        The scale is named if it was typed for all runs. marks: what medians are drawn as.
+        """
+        words = "; ".join([f"{upper(marks)} are medians, dots single replicates", *notes])
+        typed = {next((w for w in run.typed if w.startswith("scale=")), "") for run in self.runs}
+        scale = typed.pop().removeprefix("scale=") if len(typed) == 1 else ""
+        changes = [*captions.changes([run.config for run in self.runs])]
+        about = self.study, self.tables, scale
+        return captions.caption(f"{headline} ({self.study})", words, *about, settings=changes)
 
     def _networks(self, points: pd.DataFrame, at: list[str]) -> str:
         """Return over how many networks medians are: `9 networks (3 seeds × 3 replicates)`.
@@ -364,16 +399,16 @@ def _networks_at(points: pd.DataFrame, at: list[str]) -> pd.Series:
     return networks.groupby(at, dropna=False).size()
 
 
-def _require_replicates(points: pd.DataFrame, at: list[str]) -> None:
+def _require_replicates(points: pd.DataFrame, at: list[str], once: str) -> None:
     """Raise InputError if no point has enough replicates for an interval of the median.
 
-    points, at: as in `_networks_at`.
+    points, at: as in `_networks_at`. once: the end of the message.
     """
     there, needed = _networks_at(points, at).max(), replicates_needed()
     if there < needed:
         raise InputError(
             f"--band: an interval of the median needs {needed} replicates or seeds at a point;"
-            f" these runs have {there}"
+            f" these runs have {there}{once}"
         )
 
 
@@ -406,7 +441,7 @@ def _roles(values: pd.DataFrame, x: str | None, color: str | None) -> list[str]:
 def _at_the_end(
     rows: pd.DataFrame, keys: Iterable[str], roles: Sequence[str], names: Names
 ) -> pd.DataFrame:
-    """Return the rows of a number at the end of each run: last layer, epoch or grid point.
+    """Return the rows of a number at the end of each network: last layer, epoch or grid point.
 
     Three columns are added. `line` is the method of a row in words, `by` the names of the method's
     columns, `at` the part of the table that is drawn.
@@ -426,7 +461,7 @@ def _at_the_end(
         at += [f"over every {_label(widest)}"]
     lines = [", ".join(map(names.value, kinds, values)) for values in rows[kinds].to_numpy()]
     rows = rows.assign(by=", ".join(kinds), line=lines, at="; ".join(at))
-    columns = ["number", *roles, "by", *kinds, "line", "at", "run", "replicate", "value"]
+    columns = ["number", *roles, "by", *kinds, "line", "at", "run", "replicate", "value", "copy"]
     return rows.filter([*dict.fromkeys(columns)])
 
 
@@ -684,7 +719,8 @@ def summary(drawn: Sequence["runner.results.figure.Figure"]) -> str:
     """Return a table of figures as text, with totals.
 
     For each figure it has the number of runs, their seconds, and the number of claims with each
-    verdict, then the typed parameters in which the figures differ.
+    verdict, then the typed parameters in which the figures differ. The paths of the pictures
+    follow, or of many pictures the folder.
     """
     verdicts, lines = ["holds", "fails", "undecided"], []
     shared = set.intersection(*(set(figure.overrides) for figure in drawn)) if drawn else set()
@@ -697,7 +733,11 @@ def summary(drawn: Sequence["runner.results.figure.Figure"]) -> str:
     table = pd.DataFrame(lines, columns=["figure", "runs", "seconds", *verdicts, "with"])
     table = table if any(table["with"]) else table.drop(columns="with")
     totals = ", ".join(f"{table[verdict].sum()} {verdict}" for verdict in verdicts)
-    return f"{table.to_string(index=False)}\nclaims: {totals}; {len(drawn)} figures"
+    paths = [figure.path("png") for figure in drawn]
+    if len(paths) > MOST_LINES:
+        paths = sorted({path.parent for path in paths})
+    listed = "\n".join(map(str, paths))
+    return f"{table.to_string(index=False)}\n{listed}\nclaims: {totals}; {len(drawn)} figures"
 
 
 def ending(runs: Sequence[Run]) -> str:
@@ -740,7 +780,8 @@ def _report(runs: list[Run]) -> str:
     try:
         picture, is_drawn = str(write(sweep.choose(), outputs)), True
     except (InputError, OSError) as error:
-        picture, is_drawn = f"no picture: {error}", False
+        place = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else error
+        picture, is_drawn = f"no picture: {place}", False
     commands = [["list", *chosen], *([["plot", *chosen]] if is_drawn else [])]
     inside, step = sweep.inside() if several > 1 else ("", "")
     mean = ["--table", inside, "--mean"] if inside else []

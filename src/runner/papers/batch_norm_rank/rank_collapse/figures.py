@@ -414,7 +414,7 @@ FIGURES = [
     Drawing(
         "rank-fig2",
         draw_by_layer,
-        whose="as in the paper, in two precisions",
+        whose="as in the paper",
         findings=[
             Finding(
                 say_layers,

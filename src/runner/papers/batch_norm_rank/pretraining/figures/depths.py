@@ -158,8 +158,8 @@ def say_unjudged(tables: Tables, column: str) -> str:
     if epochs >= LONG or is_short or not np.isfinite([ours, plain]).all():
         return ""
     return (
-        f"At depth {rows['depth'].max()} pre-trained networks end at {what} {ours:.2f}, plain ones"
-        f" at {plain:.2f}; {epochs} epochs are too few to judge"
+        f"At depth {rows['depth'].max()} pre-trained networks end at {what} {ours:.2f}, plain at"
+        f" {plain:.2f}; {epochs} epochs are too few to judge"
     )
 
 

@@ -34,7 +34,8 @@ def verdicts(outputs: Path) -> pd.DataFrame:
     frames = []
     for path in sorted((outputs / "figures" / SCALE).glob("*.provenance.json")):
         about = json.loads(path.read_text())
-        match [word for word in about["overrides"] if not word.startswith("data_folder=")]:
+        overrides = about["overrides"]  # where the data lie changes no number
+        match [word for word in overrides if not word.startswith("data_folder=")]:
             case [word] if word.startswith("seed="):
                 seed = int(word.removeprefix("seed="))
             case _:

@@ -145,11 +145,11 @@ def means(rows: pd.DataFrame, runs: Sequence[Run], table: str) -> pd.DataFrame:
 
     The result has a row for each combination of the other keys and parameters that vary, and the
     number of replicates `n`; replicates with equal numbers count once, see `without_copies`. A
-    measurement `x` has the columns `x_mean`, `x_std` (nan for one
-    value) and `x_n`, the number of its finite values. If some values are not finite, the column
-    `x_diverged` lists their replicates. With enough replicates for an interval there are also
-    `x_median`, `x_low` and `x_high`, the exact confidence limits of the median, for which a value
-    that is not finite is beyond either limit. Rows with too few replicates have nan for the limits.
+    measurement `x` has the columns `x_mean`, `x_std` (nan for one value) and `x_n`, the number of
+    its finite values. If some values are not finite, the column `x_diverged` lists their
+    replicates. With enough replicates for an interval there are also `x_median`, `x_low` and
+    `x_high`, the confidence limits of the median, for which a value that is not finite is beyond
+    either limit. Rows with too few replicates have nan for the limits.
 
     A parameter that differs between runs replaces a measured column of the same name, for example
     the learning rate. A key may be the outcome of a replicate, such as a learning rate that was

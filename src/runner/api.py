@@ -27,6 +27,7 @@ from runner.core.settings import Settings
 from runner.results import figure as results
 from runner.results import sweep_plot
 from runner.results.style import drawn_in
+from runner.results.sweeps import Sweep
 from runner.runs import own_files
 from runner.runs import run as stored
 from runner.runs.provenance import REFERENCE, code_of
@@ -190,7 +191,7 @@ def plot(
     """
     runs, y = [runs] if isinstance(runs, Run) else runs, [y] if isinstance(y, str) else list(y)
     with drawn_in("screen"):
-        return sweep_plot.draw(sweep_plot.Sweep(runs).choose(x, y, color, band))
+        return sweep_plot.draw(Sweep(runs).choose(x, y, color, band))
 
 
 def figure(name: str, **keys: Any) -> "Figure":

@@ -24,10 +24,12 @@ from runner.papers.norm_tuning.constructions import figures, study
 from runner.papers.norm_tuning.constructions.config import Constructions
 from runner.papers.norm_tuning.names import NAMES
 from runner.papers.training_invariances.invariances.config import Invariances
-from runner.results import sweep_plot
+from runner.results import sweep_plot, sweep_report, sweeps
 from runner.results.evidence import median_limits
 from runner.results.style import PALETTE
-from runner.results.sweep_plot import Sweep, SweepPlot, draw, ending, medians, write
+from runner.results.sweep_plot import draw, medians, write
+from runner.results.sweep_report import ending
+from runner.results.sweeps import Sweep, SweepPlot
 from runner.runs.execution import execute
 from runner.runs.inventory import find, run_in
 from runner.runs.run import Run
@@ -97,7 +99,7 @@ def test_the_table_has_what_differs_the_medians_and_the_hash(runs):
 
 
 def test_the_commands_choose_the_runs_of_the_sweep(outputs, copied, monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(sweep_plot, "MOST_LINES", 4)
+    monkeypatch.setattr(sweep_report, "MOST_LINES", 4)
     text = ending(copied)
     assert len(text.partition("\n... and 4 more lines\n")[0].splitlines()) == 1 + 4
     assert f"\n2 runs of bn_only: {outputs}/runs/bn_only\n" in text
@@ -116,7 +118,7 @@ def test_the_commands_choose_the_runs_of_the_sweep(outputs, copied, monkeypatch,
 
 def test_a_report_has_a_table_for_each_study_and_names_given_folders(outputs, monkeypatch):
     monkeypatch.chdir(outputs.parent)
-    monkeypatch.setattr(sweep_plot, "write", lambda plot, outputs: "path")
+    monkeypatch.setattr(sweep_report, "write", lambda plot, outputs: "path")
     package = Package("runner.papers.norm_tuning", Path("/somewhere/norm_tuning"))
     monkeypatch.setattr(catalogue, "packages", lambda: [package])
     monkeypatch.setenv(FOLDERS, '["/else:where", "/somewhere/norm_tuning"]')
@@ -239,7 +241,7 @@ def test_a_number_is_that_at_the_end_of_each_network(runs):
     keys = ["method", "replicate", "rate", "epoch"]
     rows = pd.DataFrame(lines, columns=["run", *keys, "value"]).assign(number="loss")
     for roles in ([], ["method"]):
-        points = sweep_plot._at_the_end(rows, keys, roles, Sweep(runs).names)
+        points = sweeps._at_the_end(rows, keys, roles, Sweep(runs).names)
         assert list(points["value"]) == [2.0, 3.0, 4.0, 5.0]
         assert {*points["at"]} == {"at the last epoch"}
 
@@ -372,7 +374,7 @@ def of_seeds(number: str, chosen: list[float], kinds: list[str], x: str) -> Swee
         ],
         columns=["run", *keys, "value"],
     ).assign(number=number)
-    points = sweep_plot._at_the_end(rows, keys, [x], sweep_plot.names_of("rank_collapse"))
+    points = sweeps._at_the_end(rows, keys, [x], sweeps.names_of("rank_collapse"))
     color = "line" if x == "normalization" else "normalization"
     points = points.assign(curve="run 0", **{color: points["line"]})
     return SweepPlot("rank_collapse", "name", x, color, "number", points, "headline", [], "caption")

@@ -109,10 +109,10 @@ def carry_out(order: orders.Order, redraw: bool = True) -> int:
             log.info("[%d/%d] %s: %s", len(drawn), len(figures), figure.name, state)
     runs = [job.run for job in order.jobs]
     if len(figures) > 1 or not figures and len(runs) > 1:
-        from runner.results import sweep_plot  # late: a single run or figure needs none
+        from runner.results import sweep_report  # late: a single run or figure needs none
 
         took = f" in {time.monotonic() - start:.0f} s"
-        print(sweep_plot.summary(drawn) + took if figures else sweep_plot.ending(runs))
+        print(sweep_report.summary(drawn) + took if figures else sweep_report.ending(runs))
     elif not figures and runs[0].is_complete():
         print(report(runs[0]))
     if failures:

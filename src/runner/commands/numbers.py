@@ -22,7 +22,7 @@ def numbers(name: str, infos: Sequence[RunInfo], methods: Sequence[str] = ()
     column, `test_mse (SGD)`. The note says what the medians are over. name: the measurement.
     methods: only numbers of these. Raises InputError if no run has the measurement, or a method.
     """
-    from runner.results.sweep_plot import Sweep  # late: it imports matplotlib
+    from runner.results.sweeps import Sweep  # late: it imports matplotlib
 
     by_study: dict[str, list[Run]] = {}
     for info in infos:
@@ -97,6 +97,6 @@ def ordered(
 def last_numbers(run: Run) -> str:
     """Return as text the headline numbers of a complete run: a line for each method, at its end."""
     from runner.results.preview import summary_of  # late: they import matplotlib
-    from runner.results.sweep_plot import Sweep
+    from runner.results.sweeps import Sweep
 
     return summary_of(run, Sweep([run]).table().drop(columns="run"))

@@ -33,7 +33,7 @@ def export(options: argparse.Namespace, outputs: Path) -> int:
         print(f"{left} of {len(asked)} runs are not complete: left out", file=sys.stderr)
     study, columns = runs[0].config.study, separated(options.columns)
     if options.summary:
-        from runner.results.sweep_plot import Sweep  # late: it imports matplotlib
+        from runner.results.sweeps import Sweep  # late: it imports matplotlib
 
         name, rows = "", Sweep(runs).table()
     else:
@@ -73,6 +73,8 @@ def plot(options: argparse.Namespace, outputs: Path) -> int:
     studies or none.
     """
     from runner.results import sweep_plot  # late: it imports matplotlib
+    from runner.results.preview import printed
+    from runner.results.sweeps import Sweep
 
     if options.out and options.out.suffix not in (ends := (".png", ".pdf", ".svg")):
         raise InputError(f"--out {options.out}: its name must end in {', '.join(ends)}")
@@ -80,7 +82,7 @@ def plot(options: argparse.Namespace, outputs: Path) -> int:
     asked, complete = _with_tables(options, outputs, of_rows)
     study = complete[0].config.study
     runs = [info.run for info in asked if info.config is not None and info.study == study]
-    sweep = sweep_plot.Sweep(runs)
+    sweep = Sweep(runs)
     for condition in of_rows:
         sweep.where(condition)
     methods = separated(options.method)
@@ -99,7 +101,7 @@ def plot(options: argparse.Namespace, outputs: Path) -> int:
         name = options.out or error.filename or outputs
         hint = "" if options.out else "; --out FILE.png writes it elsewhere"
         raise InputError(f"{name} cannot be written: {error.strerror}{hint}") from error
-    board = "" if drawn.board is None else f"{sweep_plot.printed(drawn.board, study)}\n\n"
+    board = "" if drawn.board is None else f"{printed(drawn.board, study)}\n\n"
     print(f"{board}{drawn.caption}{path}")
     if options.csv:
         print(path.with_suffix(".csv"))

@@ -13,13 +13,13 @@ from runner.papers.norm_tuning.bn_only import tables as tuned
 from runner.papers.norm_tuning.looks import METHODS
 from runner.papers.training_invariances.invariances.tables import unrolled
 from runner.results.claims import Tables
+from runner.results.formats import drawn_in
 from runner.results.style import (
     BLUE,
     GREY,
     PALE,
     VERMILION,
     Look,
-    drawn_in,
     panel,
     rail,
     sheet,

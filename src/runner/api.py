@@ -26,7 +26,7 @@ from runner.core.errors import InputError, RunFailed
 from runner.core.settings import Settings
 from runner.results import figure as results
 from runner.results import sweep_plot
-from runner.results.style import drawn_in
+from runner.results.formats import drawn_in
 from runner.results.sweeps import Sweep
 from runner.runs import own_files
 from runner.runs import run as stored

@@ -10,8 +10,9 @@ from runner.core.catalogue import figure_names, figure_study
 from runner.papers.batch_norm_rank.rank_collapse import figures
 from runner.results.drawing import Drawing, Finding, counted, drawing_of, upper
 from runner.results.figure import Figure
+from runner.results.formats import Format
 from runner.results.rows import select
-from runner.results.style import Format, sheet
+from runner.results.style import sheet
 
 HEADLINE = "paper B, figure 1: rank at initialisation"
 TABLES = {"metrics": pd.DataFrame({"rank": [7], "data": ["digits"], "train_images": [500]})}

@@ -18,18 +18,14 @@ from runner.core.errors import InputError
 from runner.core.papers import papers
 from runner.core.settings import Settings
 from runner.results.finishing import fit, save, settle, shrink
+from runner.results.formats import STYLES, WIDTH, WIDTHS, Format, drawn_in
 from runner.results.labels import names_in
 from runner.results.looks import looks_of
 from runner.results.style import (
     BLUE,
-    STYLES,
     VERMILION,
-    WIDTH,
-    WIDTHS,
-    Format,
     Look,
     canvas,
-    drawn_in,
     in_two,
     name_ends,
     rail,

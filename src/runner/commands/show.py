@@ -93,7 +93,8 @@ def draw_changed(
     written.
     """
     from runner.results.finishing import save  # late, as above
-    from runner.results.style import Format, Picture
+    from runner.results.formats import Format
+    from runner.results.style import Picture
 
     given = {"style": "screen", "size": "", "series": "", "where": "", "header": "true", **changes}
     if given["header"] not in ("true", "false"):

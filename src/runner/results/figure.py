@@ -33,11 +33,12 @@ from runner.results import claims
 from runner.results.captions import caption
 from runner.results.drawing import DOT, Drawing, Header, counted, draw, drawing_of
 from runner.results.finishing import fit, found, place, save, settle, shrink
+from runner.results.formats import Format, drawn_in
 from runner.results.labels import names_module, names_of
 from runner.results.looks import looks_of
 from runner.results.preregistration import register, registered
 from runner.results.rows import Tables
-from runner.results.style import Format, Look, Picture, as_bytes, drawn_in
+from runner.results.style import Look, Picture, as_bytes
 from runner.results.united import unite, united_seeds
 from runner.results.verdicts import lines as verdict_lines
 from runner.runs.files import read, require_replaceable, write_atomically

@@ -16,6 +16,7 @@ from runner.core.studies import column_types
 from runner.results.captions import caption, dataset_in, repeated
 from runner.results.drawing import DOT, Draw, draw, upper
 from runner.results.finishing import settle
+from runner.results.formats import drawn_in
 from runner.results.labels import names_of
 from runner.results.rows import Tables, with_names
 from runner.results.style import (
@@ -23,7 +24,6 @@ from runner.results.style import (
     Look,
     Picture,
     as_bytes,
-    drawn_in,
     name_ends,
     panel,
     sheet,

@@ -20,6 +20,7 @@ from runner.results import style
 from runner.results.drawing import DOT
 from runner.results.evidence import median_limits
 from runner.results.finishing import save
+from runner.results.formats import drawn_in
 from runner.results.labels import names_of
 from runner.results.looks import SMALL
 from runner.results.preview import printed
@@ -48,7 +49,7 @@ Series = dict[tuple[Any, str], tuple[str, style.Look]]
 def draw(plot: SweepPlot) -> style.Picture:
     """Return the picture of a sweep, with its header.
 
-    To draw and save it in another style, use the block `with style.drawn_in(...)`.
+    To draw and save it in another style, use the block `with drawn_in(...)`.
     """
     points, names, series = plot.points, names_of(plot.study), _series(plot)
     values = [None] if plot.panel == "number" else points[plot.panel].unique()
@@ -274,7 +275,7 @@ def write(
     """
     path = out or outputs / "sweeps" / f"{plot.name}.png"
     path.parent.mkdir(parents=True, exist_ok=True)
-    with style.drawn_in("screen"):
+    with drawn_in("screen"):
         save(draw(plot), path.with_suffix(""), [path.suffix[1:]] if out else ["png", "pdf"])
     if with_numbers or not out:
         write_atomically(path.with_suffix(".csv"), medians(plot).to_csv(index=False).encode())

@@ -87,7 +87,7 @@ HOURS_AT_PAPER = {
     ("what-others-saw",): 0.2,
     ("bottleneck-annealing",): 0.7,
     ("bottleneck-ranks",): 0.7,
-    ("bottleneck-rates",): 3.0,
+    ("bottleneck-rates",): 5.0,
     ("rank-or-size",): 8.0,
     ("rank-vgg",): 5.0,
 }

@@ -7,6 +7,9 @@ from repository import REPOSITORY
 
 from runner.results.claims import claims_of
 
+RAISED = re.compile(r"\b(raises?|raised|raising) (the|its|their) rank\b|\brank is raised\b")
+"""What pre-training is not said to do: it raises r, and at depth 32 lowers the rank."""
+
 PAGE = (REPOSITORY / "docs" / "paper-b.md").read_text()
 OF_R = {"raises-r", "few-steps-raise-r", "r-stays", "r-order-stays", "asymmetric-start-lowers-r"}
 
@@ -29,3 +32,14 @@ def test_claims_about_r_name_r_and_claims_about_the_rank_do_not(figure):
         elif "rank" in name:
             assert re.search(r"\brank(s|\b)", claim.printed), name
             assert not re.search(r"\bmean r\b|\br of\b", claim.printed), name
+
+
+def test_no_text_about_pretraining_says_that_it_raises_the_rank():
+    texts = [REPOSITORY / "README.md", REPOSITORY / "conf" / "study" / "pretraining.yaml"]
+    texts += (REPOSITORY / "docs").glob("*.md")
+    texts += (REPOSITORY / "conf" / "figure").glob("rank-*.yaml")
+    texts += (REPOSITORY / "outputs" / "reference").glob("*/rank-*/caption.txt")
+    texts += (REPOSITORY / "src/runner/papers/batch_norm_rank/pretraining").rglob("*.py")
+    assert len(texts) > 60
+    said = [path.name for path in texts if RAISED.search(path.read_text())]
+    assert not said

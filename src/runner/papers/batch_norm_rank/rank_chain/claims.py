@@ -152,8 +152,8 @@ LEMMA_7 = [
 LIVE = [
     Claim(
         "other-laws-below",
-        "in linear networks with batch norm, inputs of lower rank lead to a lower rank of deep"
-        " layers: inputs of full rank are needed",
+        "in linear networks with batch norm, inputs of lower rank lead to a lower r of deep layers"
+        " (r: lower bound of the rank): inputs of full rank are needed",
         "paper B, Section 3.1, necessary assumption (i)",
         q.r_over_full().below(1),
     )

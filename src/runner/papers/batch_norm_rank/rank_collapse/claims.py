@@ -16,7 +16,8 @@ ONE = 1.5
 FIGURE_1 = [
     Claim(
         "vanilla-rank-collapses",
-        "before training, the rank of the last hidden layer of plain networks collapses with depth",
+        "before training, rank and r of the last hidden layer of plain networks collapse with"
+        " depth",
         LEFT,
         [
             q.rank("vanilla", SHALLOWEST).above(2),
@@ -93,7 +94,7 @@ NORMS = [
     ours(
         "learns-from-rank-one",
         "networks of 16 layers with layer norm or RMS norm begin with r near one and learn; plain"
-        " networks of this depth do not learn",
+        " networks of this depth, from PyTorch's initialization, do not learn",
         OTHER_NORMS,
         [
             *(q.r(name, SIXTEEN).below(ONE) for name in ("layer norm", "RMS norm")),

@@ -50,17 +50,21 @@ def _look(family: str) -> Look:
 def _line(axes: Axes, rows: pd.DataFrame, name: str, x: str) -> Iterator[End]:
     """Draw the accuracies of networks against their median x, as one line; yield its end.
 
-    name: the family whose name and look the line has.
+    name: the family whose name and look the line has. If all points have the same r, to two
+    decimals, r is written at the end, too.
     """
     if rows.empty:
         return
     look, text = _look(name), _name(name).drawn
-    points = rows.groupby(ARM)[[x, "train_accuracy"]].median().sort_values([x, *ARM])
+    measures = list(dict.fromkeys([x, "train_accuracy", "rank_bound"]))
+    points = rows.groupby(ARM)[measures].median().sort_values([x, *ARM])
     at_x = rows.set_index(ARM)[[]].join(points[x])[x]
     look.each(axes, at_x, rows.set_index(ARM)["train_accuracy"], alpha=0.3)
     look.line(axes, points[x], points["train_accuracy"])
     last = points["train_accuracy"].iloc[-1]
-    yield last, f"{text}:\n{last:.2f}" if len(points) == 1 else text, look
+    of_r = sorted({f"r {r:.2f}" for r in points["rank_bound"]})
+    numbers = (of_r if len(of_r) == 1 else []) + [f"{last:.2f}"] * (len(points) == 1)
+    yield last, f"{text},\n{': '.join(numbers)}" if numbers else text, look
 
 
 def full_minus_low(rows: pd.DataFrame) -> dict[str, pd.Series]:
@@ -156,6 +160,7 @@ def _by_size(axes: Axes, rows: pd.DataFrame) -> None:
     nonempty(pd.Series(ends, dtype=object), "networks of several sizes")
     low, high = axes.get_xlim()
     axes.set_xlim(low / 2, 2 * high)
+    PLAIN.note(axes, 0.03, 0.98, "r: lower bound of the rank")
     name_ends(axes, ends)
 
 

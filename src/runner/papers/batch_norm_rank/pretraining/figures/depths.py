@@ -25,6 +25,7 @@ from runner.papers.batch_norm_rank.pretraining.tables import (
     ENOUGH,
     LONG,
     VARIANT,
+    before_training,
     deepest,
     last_epochs,
     lead,
@@ -34,6 +35,7 @@ from runner.papers.batch_norm_rank.pretraining.tables import (
 )
 from runner.results.curves import End
 from runner.results.drawing import Drawing, Finding
+from runner.results.looks import PLAIN
 from runner.results.rows import Tables
 from runner.results.style import SHADE, name_ends, panel, sheet, ticks
 
@@ -57,7 +59,7 @@ def draw_by_depth(tables: Tables, columns: Sequence[str]) -> tuple[Figure, pd.Da
     size |= {"left": 0.65, "right": 0.2, "gap": 0.25}
     ratios = (2.4, *[1.0] * (len(depths) - 1))
     picture, panels = sheet(
-        len(columns), len(ratios), **size, ratios=ratios, names={0: 1.25}, heights=heights,
+        len(columns), len(ratios), **size, ratios=ratios, names={0: 1.65}, heights=heights,
         sharey="row",
     )  # fmt: skip
     for row, column in zip(panels, columns, strict=True):
@@ -70,7 +72,9 @@ def draw_by_depth(tables: Tables, columns: Sequence[str]) -> tuple[Figure, pd.Da
             if is_first and column == columns[0]:
                 ends = _draw_means(axes, tables, column, place_of) or ends
             if is_first:
-                name_ends(axes, _with_numbers(ends, tables, column, column == columns[0]))
+                ends = _with_numbers(ends, tables, column, column == columns[0])
+                low = (axes.get_ylim()[0], "r: lower bound of\nthe rank", PLAIN)
+                name_ends(axes, [*ends, low] if column == columns[0] else ends)
     return picture, drawn
 
 
@@ -114,18 +118,24 @@ def _draw_means(axes: Axes, tables: Tables, column: str, place_of: Callable) -> 
     return [end for end in ends if np.isfinite(end[0])]
 
 
-def _with_numbers(ends: Sequence[End], tables: Tables, column: str, with_mean: bool) -> list[End]:
+def _with_numbers(ends: Sequence[End], tables: Tables, column: str, is_first: bool) -> list[End]:
     """Return the ends of lines, each name with medians over the deepest networks.
 
-    They are the measure at the last epoch and, if `with_mean`, its mean over the epochs. Diverged
-    networks have no numbers.
+    They are the measure at the last epoch and, in the first row, its mean over the epochs, and rank
+    and r of the last hidden layer before training. Diverged networks have no numbers.
     """
+    start = deepest(before_training(tables)).groupby("method")[["rank", "rank_bound"]].median()
+    begins = {
+        method: f"from rank {rank:.0f}, r {r:.1f},\n" if is_first else ""
+        for method, rank, r in start.itertuples()
+    }
     medians = [
         deepest(rows).groupby("method")[column].median()
         for rows in (last_epochs(tables), through_training(tables))
     ]
     numbers = {
-        NAMES["method"][method].drawn: f":\nend {last:.2f}" + f",\nmean {mean:.2f}" * with_mean
+        NAMES["method"][method].drawn: f":\n{begins[method]}end {last:.2f}"
+        + f", mean {mean:.2f}" * is_first
         for method, last, mean in zip(medians[0].index, *medians, strict=True)
         if np.isfinite([last, mean]).all()
     }
@@ -137,9 +147,10 @@ def caption_by_depth(tables: Tables) -> str:
     return (
         "Each row shows one measure by epoch, with the deepest networks in the first panel. Lines"
         " are medians, the band is the range. The written numbers are medians over the networks:"
-        " end is the measure at the last epoch, and mean is its mean over all epochs, which a"
-        " stroke marks in (a). The first epochs may be outside the panels. The figure's tables have"
-        " the ranks before training, and the differences between networks of equal random draws."
+        " rank and r of the last hidden layer before training, the measure at the last epoch (end),"
+        " and its mean over all epochs, which a stroke marks in (a). The first epochs may be"
+        " outside the panels. The figure's tables have the differences between networks of equal"
+        " random draws."
         f" Learning rate: {say_rates(tables)}."
     )
 

@@ -7,6 +7,9 @@ Their trajectories give these tables:
 - `lowrank.csv`: the singular values of the layers (Theorem 2, Corollary 1).
 - `assumptions.csv`: whether the paper's assumptions hold.
 - `decomposition.csv`: comparison of small networks f with their tree network (Lemma 1).
+
+These networks have an axis for replicates and learning rates, cuts of random graphs, paths and
+Runge-Kutta steps. `modules.find_invariants` has none of these, but takes any `torch.nn.Module`.
 """
 
 from collections.abc import Callable, Iterator

@@ -21,6 +21,7 @@ JOINED = {
     "paper-b.md": tables_of_paper_b.TABLES,
     "paper-c.md": tables_of_paper_c.TABLES,
     "paper-d.md": tables_of_paper_d.TABLES,
+    "norm-finetuning.md": tables_of_paper_a.RESNET,
     "results.md": {"network": tables_of_paper_a.example},
 }
 

@@ -1,4 +1,4 @@
-"""The numbers of the tables on docs/paper-a.md, and of a table of paper A on docs/results.md.
+"""The numbers of the tables of paper A: docs/paper-a.md, norm-finetuning.md, one of results.md.
 
 They are computed from the stored tables. TABLES has a function for each table, by the table's
 heading. It returns the numbers of each row, in their order on the page; the first column, which
@@ -6,6 +6,7 @@ names the row, has none of them. Errors are in percent of the variance of the ta
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -189,6 +190,16 @@ def example() -> Rows:
     return [[*ratios] for ratios in (*both, np.minimum(*both))]
 
 
+def finetuned(start: str, *arms: str) -> Rows:
+    """Trained parameters, and test accuracies in the last epoch; from random weights with range."""
+    stored = kept_tables("norm-finetuning")
+    last = stored["training"].query("epoch == epoch.max() and start == @start")
+    number = stored["metrics"].query("start == @start").groupby("arm")["trained"].first()
+    found = last.groupby("arm")["test_accuracy"].agg(["median", "min", "max"])
+    columns = found if start == "random" else found[["median"]]
+    return [[number[arm], *columns.loc[arm]] for arm in arms]
+
+
 def more_width() -> list[float]:
     """Return d, Adam's error at d² and at 10 d² units, and 10."""
     rows = metrics("norm-budget").query("train_samples == 1_000_000 and epochs == 1")
@@ -214,3 +225,14 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "exact networks at fraction": exact_fractions,
     "error with cosine ÷ error with constant, by initial rate": schedules,
 }
+
+RESNET: dict[str, Callable[[], Rows]] = {
+    "what is trained": partial(
+        finetuned, "random", "all", "norm", "last_layer", "random_weights"
+    ),
+    "what is trained, with the last layer": partial(
+        finetuned, "pretrained", "all", "low_rank", "norm", "random_weights", "biases",
+        "last_layer",
+    ),
+}  # fmt: skip
+"""The tables on docs/norm-finetuning.md."""

@@ -7,6 +7,7 @@ first cell of its heading, a function that returns the numbers of each row.
 import re
 
 import pytest
+import sentences_of_paper_d
 import statements
 import tables_of_paper_a
 import tables_of_paper_b
@@ -102,6 +103,16 @@ def test_the_numbers_of_a_table_are_those_of_the_stored_tables(page, heading):
             if not rounds_to(value, text)
         ]
         assert not wrong, (row[0], wrong)
+
+
+@pytest.mark.parametrize("sentence", sentences_of_paper_d.SENTENCES)
+def test_the_numbers_of_a_sentence_are_those_of_the_stored_tables(sentence):
+    page = " ".join((REPOSITORY / "docs" / "paper-d.md").read_text().split())
+    parts = map(re.escape, " ".join(sentence.split()).split("#"))
+    (written,) = re.findall(f"({NUMBER})".join(parts), page)
+    written = [written] if isinstance(written, str) else written
+    stored = sentences_of_paper_d.SENTENCES[sentence]()
+    assert len(written) == len(stored) and all(map(rounds_to, stored, written)), stored
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The numbers of sentences about figure 1 on docs/paper-d.md, computed from the stored tables.
+"""The numbers of sentences on docs/paper-d.md, computed from the stored tables.
 
 SENTENCES has a function for each part of a sentence, in which # stands for a number. It returns
 these numbers in their order.
@@ -8,11 +8,14 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-from in_memory import kept_tables
-from tables_of_paper_d import TRAINED, ends, growth_of_best, networks
+from in_memory import judged, kept_tables
+from tables_of_paper_d import TRAINED, ends, from_random_weights, growth_of_best, networks
 
 from runner.papers.bottleneck_structure.bottleneck import quantities, tables
 from runner.papers.bottleneck_structure.fits import FITTED
+from runner.papers.bottleneck_structure.stability import quantities as stability
+from runner.papers.bottleneck_structure.symmetry.config import DISTANCE_LAYER, PCA_LAYER
+from runner.papers.bottleneck_structure.symmetry.tables import middle_layers
 from runner.results.rows import select
 
 RIDGE = 1e-3
@@ -119,6 +122,97 @@ def of_rank_3_after(depths: str) -> list[float]:
     return [(rows["rank"] == 3).sum(), len(rows)]
 
 
+def at_larger_rates() -> list[float]:
+    """Two learning rates, and learning rate × curvature there where networks fit."""
+    product = stability.rate_times_curvature("figure-1", "c > 0.1")
+    rows = product.measure(kept_tables("bottleneck-rates"))
+    return [*sorted({*rows["c"]}), *ends(rows.loc[rows["fits"], "value"], 2)]
+
+
+def growth_of_errors() -> list[float]:
+    """At c = 0.1: training error after gradient descent / before, by depth, in the median."""
+    rows = select(kept_tables("bottleneck-rates")["metrics"], task="figure-1")
+    by = rows.pivot(index=["depth", "replicate"], columns="rate", values="train_cost")
+    return ends((by[0.1] / by[0.0]).groupby("depth").median())
+
+
+def from_both_sides() -> list[float]:
+    """Networks from random weights: all, and those that begin below and above the edge."""
+    product = stability.rate_times_curvature("scratch", "c == 0.2")
+    rows = product.measure(kept_tables("bottleneck-rates"))
+    return [rows["fits"].sum(), (rows["before"] < 2).sum(), (rows["before"] > 2).sum()]
+
+
+def kernel_from_random_weights() -> list[float]:
+    """Largest / smallest Tr Θ / L before training, in hundreds, and the exponent of Tr Θ in L."""
+    before = from_random_weights()[-1]
+    power = judged("bottleneck-rates", kept_tables("bottleneck-rates"), "kernel-from-scratch")
+    return [10 * round(max(before) / min(before) / 10), power["estimate"].iloc[0]]
+
+
+def power_of_example_20() -> list[float]:
+    """Local exponents of the trace of Example 20's networks, between successive depths."""
+    rows = select(kept_tables("bottleneck-rates")["metrics"], task="example-20", rate=0.0)
+    trace = np.log(rows.groupby("depth")["ntk_trace"].median())
+    return [*(np.diff(trace) / np.diff(np.log(trace.index)))]
+
+
+def losses_at_large_gain() -> list[float]:
+    """With λ throughout and gain 1.2: loss above that of annealed training, in percent."""
+    rows = select(kept_tables("bottleneck-annealing")["metrics"], gain=1.2)
+    by = rows.pivot(index=["depth", "replicate"], columns="recipe", values="loss")
+    above = 100 * (by["constant"] / by["annealed"] - 1).groupby("depth").median()
+    return [above.iloc[0], above.index.min(), above.iloc[-1], above.index.max()]
+
+
+def of_rank_2_at_large_gain() -> list[float]:
+    """Networks with λ throughout, and how many annealed ones of how many have rank 2."""
+    rows = select(kept_tables("bottleneck-annealing")["metrics"], gain=1.2)
+    constant, annealed = (select(rows, recipe=name) for name in ("constant", "annealed"))
+    assert not (constant["rank"] == 2).any()
+    return [len(constant), (annealed["rank"] == 2).sum(), len(annealed)]
+
+
+def without_decay() -> list[float]:
+    """Measures of symmetry without weight decay, some with those of networks with it."""
+    stored = kept_tables("bottleneck-symmetry")
+    of = {ridge: {name: select(stored[name], stage="trained", noise=0.04, ridge=ridge)
+                  for name in ("metrics", "networks")}
+          for ridge in (0.0, 0.0002)}  # fmt: skip
+
+    def at(ridge: float, layer: int, column: str) -> float:
+        return select(of[ridge]["metrics"], layer=layer)[column].median()
+
+    explained = ("knn_r2_axis", "knn_r2_orthogonal")
+    return [
+        of[0.0]["networks"]["jacobian_rank"].median(),
+        *(at(ridge, PCA_LAYER, column) for ridge in of for column in explained),
+        middle_layers(of[0.0]["metrics"])["rank"].median(),
+        *(at(ridge, DISTANCE_LAYER, "orbit_ratio") for ridge in of),
+        at(0.0, PCA_LAYER, "orbit_ratio"),
+    ]
+
+
+def with_more_noise() -> list[float]:
+    """Distance within / between orbits with the usual noise and with ten times the noise."""
+    rows = select(kept_tables("bottleneck-symmetry", "paper")["metrics"], stage="trained")
+    early = select(rows, layer=DISTANCE_LAYER, ridge=0.0002)
+    return [select(early, noise=noise)["orbit_ratio"].median() for noise in (0.04, 0.4)]
+
+
+def norms_of_two_ranks() -> list[float]:
+    """At twelve points: norm of fits of rank 1 / that of rank 2; how many fits have rank 1."""
+    rows = kept_tables("bottleneck-ranks")["metrics"].query("samples == 12 and error < 0.1")
+    by = rows.groupby("rank")["parameter_norm"].agg(["median", "size"])
+    return [by.loc[1, "median"] / by.loc[2, "median"], by.loc[1, "size"]]
+
+
+def ranks_of_linear_networks() -> list[float]:
+    """Deep linear networks of a rank below 4, of all of depth 48 and 64."""
+    rows = kept_tables("bottleneck-linear", "paper")["metrics"].query("depth in (48, 64)")
+    return [(rows["rank"] < 4).sum(), len(rows)]
+
+
 SENTENCES: dict[str, Callable[[], list[float]]] = {
     "No best solution has a rank below 2 (# of #)": below_rank,
     "On new points their error is # to #, while the # other fits have errors below #":
@@ -137,4 +231,23 @@ SENTENCES: dict[str, Callable[[], list[float]]] = {
     "where the best solutions have rank 2, # of # annealed networks have rank 3":
         lambda: of_rank_3_after("(10, 12)"),
     "At depths 14, 18 and 26, # of #": lambda: of_rank_3_after("(14, 18, 26)"),
+    "the loss with λ throughout is # % higher than after annealed training at depth # and # %"
+    " higher at depth #": losses_at_large_gain,
+    "None of the # networks with λ throughout has rank 2, but # of # annealed networks do":
+        of_rank_2_at_large_gain,
+    "At c = # and #, the networks that still fit end at # to #": at_larger_rates,
+    "even there the training error grows #- to #-fold": growth_of_errors,
+    "fits the task in all # networks within 4,000 steps. All of them end at the edge of stability,"
+    " although # begin below it and # above it": from_both_sides,
+    "values that differ by a factor of #. The trace grows a little faster than L, like L^#.":
+        kernel_from_random_weights,
+    "its local power rises from # to #": power_of_example_20,
+    "It fits the data, too, and its Jacobian also has rank #. Layer 6 explains # and # of the two"
+    " statistics (# and # with weight decay). But the middle layers keep rank #, and in layer 2"
+    " orbits do not collapse: distances within orbits are # times those between orbits, and only #"
+    " times with weight decay. In deeper layers they collapse without it, too (# in layer 6)":
+        without_decay,
+    "the distance within / between orbits rises from # to #": with_more_noise,
+    "those of rank 1 need about # times as much (# networks that fit)": norms_of_two_ranks,
+    "but # of # networks of depth 48 and 64 have a lower rank": ranks_of_linear_networks,
 }  # fmt: skip

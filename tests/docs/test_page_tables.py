@@ -1,12 +1,14 @@
-"""Every number in the tables of a paper's page is computed from a stored table.
+"""The numbers on a paper's page, in its tables and sentences, are computed from stored tables.
 
-A page joins with a module of its own in `tests/support`, whose TABLES has for each table, by the
-first cell of its heading, a function that returns the numbers of each row.
+A page joins with modules of its own in `tests/support`. TABLES has for each table, by the first
+cell of its heading, a function that returns the numbers of each row. SENTENCES has functions for
+parts of sentences, in which # stands for a number.
 """
 
 import re
 
 import pytest
+import sentences_of_paper_a
 import sentences_of_paper_d
 import statements
 import tables_of_paper_a
@@ -24,6 +26,11 @@ JOINED = {
     "paper-d.md": tables_of_paper_d.TABLES,
     "norm-finetuning.md": tables_of_paper_a.RESNET,
     "results.md": {"network": tables_of_paper_a.example},
+}
+
+SENTENCES = {
+    "paper-a.md": sentences_of_paper_a.SENTENCES,
+    "paper-d.md": sentences_of_paper_d.SENTENCES,
 }
 
 STATEMENTS = {
@@ -105,13 +112,15 @@ def test_the_numbers_of_a_table_are_those_of_the_stored_tables(page, heading):
         assert not wrong, (row[0], wrong)
 
 
-@pytest.mark.parametrize("sentence", sentences_of_paper_d.SENTENCES)
-def test_the_numbers_of_a_sentence_are_those_of_the_stored_tables(sentence):
-    page = " ".join((REPOSITORY / "docs" / "paper-d.md").read_text().split())
+@pytest.mark.parametrize(
+    ("page", "sentence"), [(page, sentence) for page, of in SENTENCES.items() for sentence in of]
+)
+def test_the_numbers_of_a_sentence_are_those_of_the_stored_tables(page, sentence):
+    text = " ".join((REPOSITORY / "docs" / page).read_text().split())
     parts = map(re.escape, " ".join(sentence.split()).split("#"))
-    (written,) = re.findall(f"({NUMBER})".join(parts), page)
+    (written,) = re.findall(f"({NUMBER})".join(parts), text)
     written = [written] if isinstance(written, str) else written
-    stored = sentences_of_paper_d.SENTENCES[sentence]()
+    stored = SENTENCES[page][sentence]()
     assert len(written) == len(stored) and all(map(rounds_to, stored, written)), stored
 
 

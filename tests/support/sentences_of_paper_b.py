@@ -1,0 +1,425 @@
+"""The numbers of sentences on docs/paper-b.md, computed from the stored tables.
+
+SENTENCES has a function for each part of a sentence, in which # stands for a number. It returns
+these numbers in their order. Numbers are medians over networks, unless a function says otherwise.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+from in_memory import judged, kept_tables
+from tables_of_paper_b import LIMITS, every, initializations, norms, sizes, spread, vgg
+
+from runner.data import CLASSES
+from runner.papers.batch_norm_rank.breaking_bn.tables import paths
+from runner.papers.batch_norm_rank.learning import LITTLE, learned_share, with_divergence
+from runner.papers.batch_norm_rank.pretraining import quantities as pretraining
+from runner.papers.batch_norm_rank.pretraining.tables import (
+    at_chosen_rates,
+    before_training,
+    last_epochs,
+    through_training,
+)
+from runner.papers.batch_norm_rank.rank_chain import quantities as chain
+from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_layer, trained
+from runner.papers.batch_norm_rank.rank_gradients.quantities import factor_over_theory
+from runner.papers.batch_norm_rank.rank_gradients.tables import networks as random_networks
+from runner.papers.batch_norm_rank.rank_or_size import quantities as rank_or_size
+from runner.papers.batch_norm_rank.rank_or_size.tables import networks
+from runner.papers.batch_norm_rank.theory import RELU_GRADIENT_GROWTH
+from runner.papers.batch_norm_rank.vgg_size.quantities import first_over_last
+from runner.results.rows import Tables, last_epoch, select
+
+CONTROL_1 = [("authors", "M = 75"), ("authors", "scale_matched"),
+             ("text", "M = 75"), ("text", "scale_matched")]  # fmt: skip
+"""Pre-trained networks of control 1 and random weights of their size, in two pairs."""
+
+
+def of_figure_1(normalization: str) -> pd.DataFrame:
+    """Figure 1: rank and r before training and accuracy after it, a row for each network."""
+    tables, keys = kept_tables("rank-fig1", "paper"), ["depth", "replicate"]
+    before = select(rank_of_last_layer(tables["metrics"]), normalization=normalization)
+    after = select(trained(tables), normalization=normalization)[[*keys, "train_accuracy"]]
+    return before[["width", *keys, "matrix_rank", "rank_bound"]].merge(after, on=keys)
+
+
+def lowest_ranks() -> list[float]:
+    """Smallest rank with batch norm, the width, and the first depth of rank 1 without it."""
+    usual, plain = of_figure_1("batch"), of_figure_1("none")
+    largest = plain.groupby("depth")["matrix_rank"].max()
+    return [usual["matrix_rank"].min(), usual["width"].max(), 1, largest.index[largest == 1].min()]
+
+
+def learners() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Plain networks of figure 1 that learn, and those that do not."""
+    plain = of_figure_1("none")
+    learn = learned_share(plain["train_accuracy"], 1 / CLASSES) >= LITTLE
+    return plain[learn], plain[~learn]
+
+
+def learning_by_rank() -> list[float]:
+    """First depth that does not learn; smallest rank and accuracy of learners; rank of others."""
+    learn, fail = learners()
+    assert learn["depth"].max() < fail["depth"].min()
+    lowest = [learn["matrix_rank"].min(), learn["train_accuracy"].min()]
+    return [fail["depth"].min(), *lowest, fail["matrix_rank"].max()]
+
+
+def learning_by_r() -> list[float]:
+    """The smallest r of networks that learn minus the largest of the others, in millionths."""
+    learn, fail = learners()
+    return [1e6 * (learn["rank_bound"].min() - fail["rank_bound"].max())]
+
+
+def by_layer() -> list[float]:
+    """Figure 2: layers to rank 1 of plain networks, smallest ranks with batch norm, and √d."""
+    rows = select(kept_tables("rank-fig2", "paper")["metrics"], dtype="float32")
+    one = rows.query("normalization == 'none' and matrix_rank == 1")
+    first = one.groupby(["activation", "replicate"])["layer"].min().groupby("activation").median()
+    normalized = rows.query("normalization != 'none' and layer > 0")
+    lowest = normalized.groupby(["activation", "normalization"])["matrix_rank"].min()
+    d = rows["width"].max()
+    of_relu = [lowest["relu", "batch"], lowest["relu", "batch_no_mean"]]
+    return [1, first["linear"], first["relu"], lowest["linear"].min(), d, np.sqrt(d), *of_relu]
+
+
+def at_large_widths() -> list[float]:
+    """The two largest widths and the exponent of the soft rank between them."""
+    tables = kept_tables("rank-wide", "paper")
+    exponents = chain.exponent("soft rank", "γ == inf").measure(tables)
+    widths = sorted({*tables["metrics"]["width"]})[-2:]
+    return [*widths, select(exponents, range="the last doubling")["value"].item()]
+
+
+def correlations() -> list[float]:
+    """Initializations, correlations of the speed with mean r and rank, and number of networks."""
+    tables = kept_tables("rank-pretraining", "paper")
+    kinds = through_training(tables)[["protocol", "network"]].drop_duplicates()
+    with_r = pretraining.correlation_with_r().measure(tables)["value"]
+    with_rank = pretraining.correlation_with_rank().measure(tables)["value"]
+    return [len(kinds), *spread(with_r), *spread(with_rank), len(with_rank)]
+
+
+def at_smaller_rates() -> list[float]:
+    """Rank and rate of rotations, and the correlation with 0.01 for them and for all networks."""
+    tables = kept_tables("rank-pretraining", "paper")
+    rows = tables["training"]
+    diverged = select(last_epochs(tables), protocol="ours")
+    assert np.isinf(diverged["train_loss"]).sum() == 3 and len(diverged) == 5
+    rank = select(before_training(tables), protocol="ours")["rank"].median()
+    small = rows["learning_rate"] == 0.01
+    every(np.isfinite(rows.loc[small, "train_loss"]))
+    of_rank = pretraining.correlation_with_rank()
+    one, all_of_them = (
+        of_rank.measure({"training": rows[kept]})["value"]
+        for kept in (small | (rows["protocol"] != "ours"), small)
+    )
+    every(one > 1 / 2)
+    return [rank, diverged["learning_rate"].max(), 0.01, one.median(), 0.01, all_of_them.median()]
+
+
+def correlations_on_digits() -> list[float]:
+    """Correlations of the speed with mean r and rank, and the number of networks."""
+    tables = kept_tables("rank-pretraining")
+    with_r = pretraining.correlation_with_r().measure(tables)["value"]
+    with_rank = pretraining.correlation_with_rank().measure(tables)["value"]
+    return [with_r.median(), with_rank.median(), len(with_rank)]
+
+
+def _by_network(rows: pd.DataFrame, column: str) -> list[pd.Series]:
+    """Return a measure of the networks of CONTROL_1, by replicate."""
+    return [
+        select(rows, protocol=protocol, network=network).set_index("replicate")[column]
+        for protocol, network in CONTROL_1
+    ]
+
+
+def pairs_on_digits() -> list[float]:
+    """Accuracies of two pairs; where random weights are ahead, of how many; and mean losses."""
+    tables = kept_tables("rank-pretraining")
+    accuracies = _by_network(last_epochs(tables), "train_accuracy")
+    one, like_one, two, like_two = accuracies
+    *_, loss, loss_like = _by_network(through_training(tables), "train_loss")
+    ahead = [(like_one > one).sum(), (like_two > two).sum(), len(one)]
+    medians = [values.median() for values in accuracies]
+    return [*medians, *ahead, every(loss < loss_like), loss.median(), loss_like.median()]
+
+
+def rank_of_right_size() -> list[float]:
+    """Rank of random weights of the size of pre-trained ones, over both pairs."""
+    rows = select(before_training(kept_tables("rank-pretraining", "paper")), method="scale_matched")
+    return [rows["rank"].median()]
+
+
+def slower_with_layer_norm() -> list[float]:
+    """The learning rate, the number of slower networks, and mean losses of layer and batch norm."""
+    tables = kept_tables("rank-norms", "paper")
+    rows = with_divergence(tables["training"]).query("depth == 32")
+    layer, rms, batch = (
+        select(rows, normalization=kind).groupby("replicate")["train_loss"].mean()
+        for kind in ("layer", "rms", "batch")
+    )
+    (rate,) = {*rows[rows["normalization"].isin(["layer", "rms"])]["learning_rate"]}
+    assert rate == tables["selection"]["learning_rate"].min()
+    number = every((layer > batch) & (rms > batch))
+    return [rate, number, layer.median(), batch.median()]
+
+
+def _at_each_rate(family: str) -> pd.Series:
+    """Return the accuracies of a family of control 3 after training, by learning rate."""
+    rows = select(kept_tables("rank-or-size")["training"], family=family, judged=True)
+    rows = last_epoch(with_divergence(rows))
+    return rows.groupby("learning_rate")["train_accuracy"].median()
+
+
+def unscaled() -> list[float]:
+    """Accuracy at size 1; learning rates at which unscaled networks learn nothing, and diverge."""
+    accuracies = _at_each_rate("unscaled")
+    diverged = accuracies == 0
+    every(learned_share(accuracies[~diverged], 1 / CLASSES) < LITTLE)
+    rates = [accuracies.index[~diverged].min(), accuracies.index[~diverged].max()]
+    at_size_1 = select(networks(kept_tables("rank-or-size")), family="signed")["train_accuracy"]
+    return [at_size_1.median(), *rates, accuracies.index[diverged].min()]
+
+
+def _difference(family: str, than: str) -> pd.Series:
+    """Return the differences of the accuracies of two families of control 3."""
+    return rank_or_size.ahead(family, than).measure(kept_tables("rank-or-size"))["value"]
+
+
+def with_larger_pixels() -> list[float]:
+    """How many networks learn better with pixels up to 255, and a bound of the gain in two."""
+    gain = _difference("pixels_255", "default_biases")
+    return [every(gain > 0), 0.01 if (gain < 0.01).sum() == 2 else np.nan]
+
+
+def at_sizes_of_plain() -> list[float]:
+    """Best accuracy of pre-trained weights at the sizes of plain ones, and its learning rate."""
+    accuracies = _at_each_rate("pretrained_small")
+    return [accuracies.max(), accuracies.idxmax()]
+
+
+def at_equal_size() -> list[float]:
+    """Accuracies of pre-trained and random weights of one size; in how many the first is higher."""
+    rows = networks(kept_tables("rank-or-size")).groupby("family")["train_accuracy"].median()
+    gain = _difference("pretrained", "size_of_pretrained")
+    both = [rows["pretrained"], rows["size_of_pretrained"]]
+    return [*both, (gain > 0).sum(), len(gain)]
+
+
+def _full_minus(rank: int, construction: str) -> pd.Series:
+    """Return the accuracies at full rank minus those at a low rank."""
+    found = rank_or_size.full_minus(rank).measure(kept_tables("rank-or-size"))
+    return select(found, construction=construction)["value"]
+
+
+def copied() -> list[float]:
+    """Gain of k = 64 over k = 1 and 4 with copied units, the second with the test's limits."""
+    gain = _full_minus(1, "copied")
+    verdict = judged("rank-or-size", kept_tables("rank-or-size"), "rank-4-is-enough").iloc[0]
+    assert verdict["point"] == "copied"
+    return [64, 1, gain.median(), every(gain > 0), 4, *verdict[LIMITS]]
+
+
+def products() -> list[float]:
+    """In how many networks k = 1 and k = 4 are ahead of k = 64, and how many there are."""
+    one, four = (_full_minus(rank, "product") for rank in (1, 4))
+    return [1, 4, (one < 0).sum(), (four < 0).sum(), len(one)]
+
+
+def ordered_by() -> list[float]:
+    """Correlations of the accuracy with rank, r and r of the deviations, with their ranges."""
+    rows = rank_or_size.ordered_better().measure(kept_tables("rank-or-size"))
+    rank, *others = (spread(rows[f"of_{name}"]) for name in ("rank", "r", "deviations"))
+    return [rank[0], len(rows), *rank[1:], *np.concatenate(others)]
+
+
+def losses_on_test_images() -> list[float]:
+    """Figure 4 at depth 32: last test losses, pre-trained and with batch norm, and the epoch."""
+    rows = last_epochs(kept_tables("rank-fig4", "paper")).query("depth == 32")
+    losses = rows.groupby("method")["test_loss"].median()
+    return [losses["pretrained"], losses["batch_norm"], rows["epoch"].max()]
+
+
+def rates_of_batch_norm() -> list[float]:
+    """Figure 4: the largest learning rate of batch norm, and the depths where it was chosen."""
+    tables = kept_tables("rank-fig4", "paper")
+    largest = select(tables["training"], method="batch_norm")["learning_rate"].max()
+    chosen = select(last_epochs(tables), method="batch_norm").query("depth < 32")
+    return [largest, *sorted({*select(chosen, learning_rate=largest)["depth"]})]
+
+
+def with_pixels() -> list[float]:
+    """Depth, and accuracies with default biases on the usual pixels and on pixels up to 255."""
+    rows = networks(kept_tables("rank-or-size"))
+    accuracies = rows.groupby("family")["train_accuracy"].median()
+    return [rows["depth"].max(), accuracies["default_biases"], accuracies["pixels_255"]]
+
+
+def figure_11() -> list[float]:
+    """Accuracies of pre-trained minus other networks; minus the difference of test losses."""
+    images, clothes = (kept_tables(f"rank-fig{number}", "paper") for number in (11, 12))
+    accuracy = [
+        pretraining.ahead("pretrained", than, "training accuracy").measure(images)["value"].median()
+        for than in ("batch_norm", "vanilla")
+    ]
+    estimate, low, high = judged("rank-fig12", clothes, "better-test-loss").iloc[0][LIMITS]
+    return [*accuracy, -estimate, -high, -low]
+
+
+def _raised(tables: Tables) -> list[float]:
+    """Return r and rank before training at depth 32, each of plain and of pre-trained networks.
+
+    All pre-trained networks have a higher r and a lower rank than the plain network beside it.
+    """
+    rows = before_training(tables).query("depth == 32")
+    plain, raised = (select(rows, method=name) for name in ("vanilla", "pretrained"))
+    found = []
+    for column, sign in (("rank_bound", 1), ("rank", -1)):
+        one, other = (part.set_index("replicate")[column] for part in (plain, raised))
+        every(sign * (other - one) > 0)
+        found += [one.median(), other.median()]
+    return found
+
+
+def r_up_and_rank_down() -> list[float]:
+    """The depth; r and rank on CIFAR-10; r after pre-training and both ranks on Fashion-MNIST."""
+    images, clothes = (_raised(kept_tables(f"rank-fig{n}", "paper")) for n in (4, 12))
+    return [32, *images, *clothes[1:]]
+
+
+def first_epoch() -> list[float]:
+    """Mean r with batch norm in figure 6, before training and after one epoch."""
+    rows = select(at_chosen_rates(kept_tables("rank-fig6", "paper")), network="batch_norm")
+    by_epoch = rows.groupby("epoch")["mean_rank_bound"].median()
+    return [by_epoch[0], by_epoch[1]]
+
+
+def growth_of_gradients() -> list[float]:
+    """Growth of the gradient norm in a layer, its limit, and the ratio of both over all layers."""
+    tables = kept_tables("rank-gradients", "paper")
+    at = "L == 100 and d == 64"
+    rows = select(random_networks(tables).query(at), network="ReLU, batch norm")
+    growth = rows["ratio"] ** (1 / (rows["L"] - 1))
+    beyond = factor_over_theory("ReLU, batch norm", at).measure(tables)["value"]
+    return [growth.median(), 1, RELU_GRADIENT_GROWTH, 100, beyond.median()]
+
+
+def orthogonal_weights() -> list[float]:
+    """Largest width, and the growth of the gradient norm over 100 linear layers of this width."""
+    rows = random_networks(kept_tables("rank-gradients", "paper"))
+    rows = select(rows, network="linear, batch norm, orthogonal weights", L=100)
+    return [rows["d"].max(), rows.query("d == d.max()")["ratio"].median()]
+
+
+def _last(figure: str, column: str) -> pd.Series:
+    """Return a measure of each method in the last epoch of a figure at scale `medium`."""
+    return last_epoch(paths(kept_tables(figure, "medium"))).groupby("method")[column].median()
+
+
+def without_mean() -> list[float]:
+    """Rank of VGG-19 without mean subtraction, its largest value, epochs, and both accuracies."""
+    rows = select(paths(kept_tables("rank-fig5", "medium")), method="batch_norm_no_mean")
+    accuracy = _last("rank-fig5", "train_accuracy")
+    both = [accuracy["batch_norm_no_mean"], accuracy["batch_norm"]]
+    return [rows["rank"].median(), rows["rank"].max(), rows["epoch"].max(), *both]
+
+
+def resnet_without_mean() -> list[float]:
+    """Accuracies of ResNet-50 without mean subtraction and with it."""
+    accuracy = _last("rank-fig13", "train_accuracy")
+    return [accuracy["batch_norm_no_mean"], accuracy["batch_norm"]]
+
+
+def alignments() -> list[float]:
+    """Alignment of gradients without batch norm, of n networks, and with it before and after."""
+    rows = paths(kept_tables("rank-fig10", "medium"))
+    plain = rows[rows["method"].isin(["vanilla", "vanilla_random_pixels"])]
+    before = select(rows, epoch=0, method="batch_norm")["gradient_alignment"].median()
+    after = _last("rank-fig10", "gradient_alignment")["batch_norm"]
+    least = plain["gradient_alignment"].min()
+    return [least, plain["replicate"].nunique(), before, after]
+
+
+def larger_rate() -> list[float]:
+    """How many times larger the learning rate is with which the last layer becomes zero."""
+    rows = paths(kept_tables("rank-fig10", "medium"))
+    large, usual = (select(rows, method=name) for name in ("vanilla_100x", "vanilla"))
+    every(large.query("epoch >= 6")["rank"] == 0)
+    return [large["learning_rate"].max() / usual["learning_rate"].max()]
+
+
+def vanished() -> list[float]:
+    """Gradient norm of the first layer of VGG-19 over that of the last, in billionths."""
+    return [1e9 * first_over_last("vanilla").measure(kept_tables("rank-vgg"))["value"].median()]
+
+
+def rates_of_figure_12() -> list[float]:
+    """Figure 12 at depth 8: learning rates of pre-trained and of plain networks."""
+    rows = last_epochs(kept_tables("rank-fig12", "paper")).query("depth == 8")
+    rates = rows.groupby("method")["learning_rate"].max()
+    return [12, 8, rates["pretrained"], rates["vanilla"]]
+
+
+SENTENCES: dict[str, Callable[[], list[float]]] = {
+    "at equal rank (#), networks with small activations learn less": lambda: [sizes()[5][0]],
+    "networks with layer norm begin at r = #": lambda: [norms()[1][1]],
+    "the rank as counted falls slowly (to # of 128": lambda: [initializations()[5][0]],
+    "the rank is at least # of # in every network, while plain networks reach rank # at depth #":
+        lowest_ranks,
+    "plain networks of # or more layers learn nothing. Here plain networks of rank # or more learn"
+    " (one only to an accuracy of #), and networks of rank # or less do not": learning_by_rank,
+    "but only by a difference of # × 10⁻⁶": learning_by_r,
+    "plain linear networks first reach rank # after # layers (median), and plain ReLU networks"
+    " after #. With batch norm, linear networks keep at least rank #, above √# = #. ReLU networks"
+    " with batch norm keep at least rank #, or # without mean subtraction": by_layer,
+    "Between d = # and # the soft rank still grows like d^#": at_large_widths,
+    "Over all # initializations of the picture, the speed of learning has a Spearman correlation of"
+    " # (# to #) with the mean r and of # (# to #; # networks) with the rank": correlations,
+    "pre-training by rotations, has rank #, and three of five networks diverge at its learning"
+    " rate, #. At # none diverges, and the correlation with the rank is #, above 1/2 in all five."
+    " With # for all networks it is #": at_smaller_rates,
+    "because the correlations are # and # (# networks": correlations_on_digits,
+    "pre-trained weights reach # and random weights of their size #, in the second pair # and #."
+    " Neither difference is clear (random weights are ahead in # and # of # networks), but in the"
+    " second pair pre-trained weights learn faster in all # (mean training loss # and #)":
+        pairs_on_digits,
+    "random weights of the right size have a *rank* of about #": rank_of_right_size,
+    "use the smallest learning rate that we tried, #, and learn more slowly in all # networks (mean"
+    " training loss # with layer norm, # with batch norm)": slower_with_layer_norm,
+    "their accuracies run from chance level to #. The unscaled network stays at chance level at"
+    " every learning rate from # to #, and diverges at #": unscaled,
+    "has this small size, the network reaches #": lambda: [sizes()[5][-1]],
+    "A good size does not help, however, in a network of rank #": lambda: [sizes()[1][0]],
+    "learns better in all # networks (in two by less than #)": with_larger_pixels,
+    "pre-trained weights reach at most # (at learning rate #)": at_sizes_of_plain,
+    "they learn better than random weights (# against #, in # of # networks)": at_equal_size,
+    "k = # is better than k = # by #, in all # networks, and better than k = # by # (# to #)":
+        copied,
+    "With A B it does not: k = # and # are ahead in # and # of # networks": products,
+    "the accuracy has a Spearman correlation of # with the rank (range over # replicates # to #), #"
+    " with r (# to #), and # with r of the deviations (# to #)": ordered_by,
+    "but not in test loss (# against # at epoch #)": losses_on_test_images,
+    "The learning rate is #, the largest that batch norm was given, and its best at depths # and #":
+        rates_of_batch_norm,
+    "the pixels alone raise the accuracy at # layers from # to #": with_pixels,
+    "averaged over the epochs, is # above batch norm and # above plain networks. On Fashion-MNIST"
+    " the test loss of pre-trained networks is # (# to #) above batch norm": figure_11,
+    "At depth #, pre-training raises r from # to # on CIFAR-10 and *lowers* the rank from # to #."
+    " On Fashion-MNIST r rises to #, and the rank falls from # to #": r_up_and_rank_down,
+    "the mean r of figure 6 falls from # to # in the first epoch": first_epoch,
+    "the gradient norm grows by a factor of # per layer": lambda: growth_of_gradients()[:1],
+    "their theory gives a factor of √(π/(π − #)) = #. Over # layers our finite networks' growth is"
+    " # times as large": lambda: growth_of_gradients()[1:],
+    "At width # they grow by a factor of #": orthogonal_weights,
+    "VGG-19 keeps rank # of # without it. But then it learns more slowly: after # epochs its"
+    " training accuracy is # instead of #": without_mean,
+    "ResNet-50 reaches # instead of #": resnet_without_mean,
+    "the alignment of its gradients is # (figure 10 at `medium`, n = #). With batch norm the"
+    " alignment is # before training and # after training": alignments,
+    "A learning rate # times larger does not help": larger_rate,
+    "gradients of alignment # do not make VGG-19 untrainable": lambda: [vgg()[2][3]],
+    "the norm in the first layer is # × 10⁻⁹ times": vanished,
+    "In figure # at depth #, pre-trained networks use # and plain networks #": rates_of_figure_12,
+}  # fmt: skip

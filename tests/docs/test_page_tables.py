@@ -9,6 +9,8 @@ import re
 
 import pytest
 import sentences_of_paper_a
+import sentences_of_paper_b
+import sentences_of_paper_c
 import sentences_of_paper_d
 import statements
 import tables_of_paper_a
@@ -30,6 +32,8 @@ JOINED = {
 
 SENTENCES = {
     "paper-a.md": sentences_of_paper_a.SENTENCES,
+    "paper-b.md": sentences_of_paper_b.SENTENCES,
+    "paper-c.md": sentences_of_paper_c.SENTENCES,
     "paper-d.md": sentences_of_paper_d.SENTENCES,
 }
 

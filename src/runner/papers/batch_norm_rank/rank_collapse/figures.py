@@ -100,8 +100,8 @@ def say_collapse(tables: Tables) -> str:
     plain = select(by_depth(tables), normalization="none").sort_values("depth")
     rank = nonempty(plain[plain["depth"] > DEEP], "deep networks")["matrix_rank"].iloc[-1]
     return (
-        f"Without batch norm, PyTorch's initialization falls to rank {rank:.0f} with depth;"
-        f" networks deeper than {DEEP} layers do not learn"
+        f"Without batch norm, PyTorch's initialization falls to rank {rank:.0f} with depth,"
+        f" and beyond {DEEP} layers networks do not learn"
     )
 
 

@@ -85,11 +85,12 @@ def answers() -> Rows:
 
 
 def ranks() -> Rows:
-    """Smallest and largest rank of the tasks, at the depths of trained networks."""
+    """Smallest and largest rank of the tasks, at the depths that the page shows."""
     rows = tables.at_ridge(networks()["metrics"])
-    depths = sorted({*rows.loc[rows["recipe"] == "plain", "depth"]})
     by = {key: ends(part) for key, part in rows.groupby(["recipe", "depth"])["rank"]}
-    return [[x for depth in depths for x in by[recipe, depth]] for recipe in ("minimum", *TRAINED)]
+    return [
+        [x for depth in SHOWN_DEPTHS for x in by[recipe, depth]] for recipe in ("minimum", *TRAINED)
+    ]
 
 
 def thresholds() -> Rows:
@@ -133,7 +134,7 @@ def losses() -> Rows:
     rows = losses_above(networks()["metrics"])
     by = rows.groupby(["recipe", "depth"])[["above", "parameter_norm"]].median()
     alive = by.loc[by["parameter_norm"] > tables.ZERO, "above"]
-    return [[*alive[recipe]] for recipe in TRAINED]
+    return [alive[recipe].reindex(SHOWN_DEPTHS).dropna().tolist() for recipe in TRAINED]
 
 
 def annealing() -> Rows:

@@ -94,14 +94,13 @@ def in_the_first_layer() -> list[float]:
 def moved() -> list[float]:
     """Change of the function between successive depths, in percent of its error.
 
-    The second largest and the largest one at equal rank; number, smallest and largest at others.
+    The largest one at equal rank; number, smallest and largest of the others.
     """
     rows = best()
     before = rows.groupby("replicate")["rank"].shift()
     part = (100 * rows["moved"] / rows["test_cost"])[before.notna()]
     equal = (rows["rank"] == before)[before.notna()]
-    *_, second, largest = sorted(part[equal])
-    return [second, largest, (~equal).sum(), *ends(part[~equal], 1)]
+    return [part[equal].max(), (~equal).sum(), *ends(part[~equal], 1)]
 
 
 def of_kernel() -> list[float]:
@@ -220,11 +219,10 @@ SENTENCES: dict[str, Callable[[], list[float]]] = {
     "Between depths # and # a layer adds # to # (fitted line), and between the last two depths #"
     " to #": between_depths,
     "which gives R₂ between # and #": second_terms,
-    "In the # tasks whose rank is 3 at depths 6 to 8, the slope there is only # to #": of_rank_3,
+    "In the # tasks whose rank is 3 at depths 6 and 8, the slope there is only # to #": of_rank_3,
     "Between depths # and #, its losses rise by # λ for each layer": from_separate_starts,
     "but # % in the first layer": in_the_first_layer,
-    "is at most # % of their test error, except for one pair (# %). For the # pairs of different"
-    " rank it is # to # %": moved,
+    "is at most # % of their test error. For the # pairs of different rank it is # to # %": moved,
     "the trace grows like L^# over": growth_of_best,
     "while Tr Θ at depth # is # L": of_kernel,
     "differ in their loss by at most # %": two_best,

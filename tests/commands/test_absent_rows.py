@@ -26,9 +26,9 @@ from runner.core.catalogue import configs, figure_study, paper_folder, rows_of
 from runner.core.choices import Datasets
 from runner.results.claims import claims_of, judge
 from runner.results.drawing import draw, drawing_of
+from runner.results.formats import SCREEN
 from runner.results.preview import overview_of
 from runner.results.rows import Present
-from runner.results.style import SCREEN
 
 KEPT = REPOSITORY / "outputs" / "reference" / "quick"
 FIGURES = sorted(path.parent.name for path in KEPT.glob("*/claims.csv"))

@@ -105,74 +105,65 @@ NAMES_OF = {
     "batch_norm": Name("batch norm", look("batch_norm")),
     "batch_norm_asymmetric": Name("batch norm, asymmetric", look("batch_norm_asymmetric")),
     "pretrained": Name("pre-trained", look("pretrained", 75)),
-    "scale_matched": Name("random, pre-trained size", replace(RANDOM, marker="D")),
-    "he": Name("random, He", replace(RANDOM, marker="s")),
-    "unit_scale": Name("random, unit size", replace(RANDOM, marker="v")),
+    "scale_matched": Name("random weights", replace(RANDOM, marker="D")),
+    "he": Name("random weights", replace(RANDOM, marker="s")),
+    "unit_scale": Name("random weights", replace(RANDOM, marker="v")),
     "orthogonalised": Name("orthogonalized", RANDOM),
-    "orthogonalised_half": Name("half orthogonalized", replace(RANDOM, marker="p")),
+    "orthogonalised_half": Name("orthogonalized", replace(RANDOM, marker="p")),
 }
-"""Names and looks of initializations, by method."""
+"""Names and looks of initializations, by method. Methods of one name share a row."""
 
-PROTOCOLS = {"text": ", Section 4", "ours": ", rotations"}
-"""What is added to the names of networks that do not follow the authors' code, by protocol."""
-
-Kind = tuple[str, str, int]
-"""A kind of network: protocol, method, number of pre-training steps."""
-
-
-def _label(kind: Kind) -> str:
-    """Return the name of a kind of network at its row."""
-    protocol, method, steps = kind
-    length = f", {steps} steps" if method == "pretrained" and protocol == "authors" else ""
-    return NAMES_OF[method].drawn + PROTOCOLS.get(protocol, "") + length
+GROUPS = {True: "r of about 1", False: "larger r"}
+"""Headings of the two groups of rows, by whether r is near one before training."""
 
 
 def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the last training accuracy, with a row for each initialization.
+    """Draw the last training accuracy, with a row for each kind of initialization.
 
-    The rows above the gap have r near one before training and are in the order of their accuracy;
-    the rows below are in the order of r. A large mark is a median and dots are networks. The
-    columns at the right have r and the rank before training. Returns the picture, and a table with
-    median and range of each initialization. Raises NoRows without networks.
+    The upper rows have r near one before training, the lower rows a larger r. A large mark is the
+    median of an initialization and dots are networks. The columns at the right have the medians of
+    the accuracy, of r and of the rank before training. Returns the picture, and a table with median
+    and range of each initialization. Raises NoRows without networks.
     """
-    rows, keys = by_network(tables), ["protocol", *VARIANT]
-    groups: dict[Kind, pd.DataFrame] = dict(iter(rows.groupby(keys)))
-    nonempty(pd.Series(list(groups), dtype=object), "networks")
+    rows, keys = nonempty(by_network(tables), "networks"), ["protocol", *VARIANT]
     columns = ["train_accuracy", "rank_bound", "rank"]
-    middles = {kind: group[columns].median() for kind, group in groups.items()}
-    near = [kind for kind in groups if middles[kind]["rank_bound"] < NEAR_ONE]
-    near.sort(key=lambda kind: middles[kind]["train_accuracy"])
-    far = [kind for kind in groups if kind not in near]
-    far.sort(key=lambda kind: middles[kind]["rank_bound"])
-    heights = [*range(len(near)), *np.arange(len(far)) + len(near) + GAP * bool(near)]
-    picture, ((axes,),) = sheet(1, 1, height=1.6 + 0.29 * len(groups), left=2.75, right=2.0)
-    axes.set(xlim=(0, 1.03), ylim=(max(heights) + 0.8, -1.2), yticks=[])
+    medians = rows.groupby(keys)[columns].median()
+    methods = medians.index.get_level_values("method")
+    names = [NAMES_OF[method].drawn for method in methods]
+    medians = medians.assign(near=medians["rank_bound"] < NEAR_ONE, name=names)
+    groups = [group for _, group in medians.groupby(["near", "name"])]
+    groups.sort(key=lambda group: (not group["near"].iloc[0], group["train_accuracy"].median()))
+    heights = np.arange(len(groups)) + [GAP * (not group["near"].iloc[0]) for group in groups]
+    picture, ((axes,),) = sheet(1, 1, height=2.1 + 0.29 * len(groups), left=2.1, right=3.3)
+    axes.set(xlim=(0, 1.03), ylim=(max(heights) + 0.8, min(heights) - 1.2), yticks=[])
     axes.axvline(chance_level(tables), color=GREY, linestyle=DOTTED, linewidth=1.2, zorder=1)
     beside: dict = {"transform": axes.get_yaxis_transform(), "size": SMALL}
-    for kind, y in zip([*near, *far], heights, strict=True):
-        drawn_as, (accuracy, r, rank) = NAMES_OF[kind[1]].look or RANDOM, middles[kind]
+    headed: set[bool] = set()
+    for group, y in zip(groups, heights, strict=True):
+        near, name = (group[column].iloc[0] for column in ("near", "name"))
         axes.axhline(y, color=PALE, linewidth=0.6, zorder=0)
-        drawn_as.each(axes, groups[kind]["train_accuracy"], [y] * len(groups[kind]))
-        drawn_as.line(axes, [accuracy], [y], linestyle="", markersize=8)
-        drawn_as.name(axes, -0.02, y, _label(kind), ha="right", **beside)
-        for at, text in zip(AT, (f"{accuracy:.2f}", f"{r:.3g}", f"{rank:g}"), strict=True):
-            drawn_as.name(axes, at, y, text, ha="right", **beside)
+        for kind, (accuracy, *_) in zip(group.index, group[columns].to_numpy(), strict=True):
+            drawn_as = NAMES_OF[kind[1]].look or RANDOM
+            each = rows.set_index(keys).loc[[kind], "train_accuracy"]
+            drawn_as.each(axes, each, [y] * len(each))
+            drawn_as.line(axes, [accuracy], [y], linestyle="", markersize=8)
+        drawn_as.name(axes, -0.02, y, name, ha="right", **beside)
+        for at, column, shown in zip(AT, columns, (".2f", ".3g", "g"), strict=True):
+            ends = dict.fromkeys(f"{group[column].agg(end):{shown}}" for end in ("min", "max"))
+            drawn_as.name(axes, at, y, " to ".join(ends), ha="right", **beside)
+        if near not in headed:
+            PLAIN.name(axes, 0.5, y - 0.75, GROUPS[bool(near)], ha="center", **beside)
+        headed.add(near)
     top: dict = {"transform": axes.transAxes, "size": SMALL, "va": "bottom"}
     for at, text in zip(AT, ("accuracy", "r", "rank"), strict=True):
         PLAIN.name(axes, at, 1.02, text, ha="right", **top)
-    PLAIN.name(axes, AT[-1], 1.065, "before training", ha="right", **top)
+    PLAIN.name(axes, AT[-1], 1.09, "before training", ha="right", **top)
     QUIET.name(axes, chance_level(tables) + 0.012, max(heights) + 0.4, "chance", ha="left")
-    if near:
-        words = ("r of about 1", "larger r") if far else ("r of about 1",)
-        for text, y in zip(words, (-0.75, len(near) + GAP / 2 - 0.5), strict=False):
-            PLAIN.name(axes, 0.5, y, text, ha="center", **beside)
-    panel(
-        axes, "", "networks by their weights before training", "training accuracy in the last epoch"
-    )
+    panel(axes, "", "initializations", "training accuracy in the last epoch")
     return picture, spread(rows, keys, ["rank", *columns[:2], "train_loss"])
 
 
-AT = (1.2, 1.35, 1.5)
+AT = (1.36, 1.72, 2.04)
 """Places of the columns of numbers, as fractions of the axes."""
 
 GAP = 1.0
@@ -225,14 +216,14 @@ FIGURES = [
             for verdict in ("holds", "fails", "undecided")
         ],
         marks="large marks: medians, dots: networks",
-        caption="Each row is an initialization. The mark is the median of the final training"
-        " accuracy, dots are networks. The columns have the medians of this accuracy, of r before"
-        " training, and of the rank of the last hidden layer before training; r is a lower bound"
-        " of this rank. Networks with hollow marks have random or orthogonalized weights."
-        " Networks are pre-trained by 5 or 75 steps as in the authors' code, as Section 4"
-        " describes, or by rotations. Random networks of pre-trained size have the size of the"
-        " pre-trained ones in each layer. Networks that diverged are drawn at chance level"
-        " and count as the slowest.",
+        caption="Each row is a kind of initialization, with a mark at the median training accuracy"
+        " of each of its initializations, and dots for networks. The columns have these medians,"
+        " and those of r and of the rank of the last hidden layer before training; r is a lower"
+        " bound of this rank. Networks are pre-trained by 5 or 75 steps as in the authors' code, as"
+        " Section 4 describes, or by rotations. Random weights have the size of pre-trained ones in"
+        " each layer (◇), size 1 (▽), or are He's (□). The orthogonalized weights divide by the"
+        " singular values of their inputs (○) or by their roots (pentagon). Networks that diverged"
+        " are drawn at chance level and count as the slowest.",
         shows={"method": [*NAMES_OF]},
     ),
 ]

@@ -67,6 +67,7 @@ def register(kind: str, name: str) -> Callable[[Method], Method]:
     """
 
     def decorate(method: Method) -> Method:
+        """Register the method under its name; return it."""
         user_functions.register(kind, name, method)
         return method
 

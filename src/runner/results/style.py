@@ -162,6 +162,7 @@ def in_two(text: str, size: float = LARGE, weight: str = "bold") -> list[str]:
     unhinted = flags["NO_HINTING" if "NO_HINTING" in flags else "LOAD_NO_HINTING"]
 
     def inches(part: str) -> float:
+        """Return the width of a text in inches."""
         font.set_text(part, flags=unhinted)
         return font.get_width_height()[0] / 64 / 72
 
@@ -170,6 +171,7 @@ def in_two(text: str, size: float = LARGE, weight: str = "bold") -> list[str]:
             return [whole]
 
     def cost(two: tuple[str, str]) -> tuple[bool, float]:
+        """Return whether one of two lines is too long, and how bad their break is."""
         width = max(map(inches, two))
         is_between = two[1].startswith("· ")
         return width > longest, width - (two[0][-1] in ",;:") - 3 * is_between
@@ -352,6 +354,7 @@ def rail(axes: Axes, end: float, far: float, text="≈ 0", *, lanes=1, log=True,
     axes.text(x, y, text, transform=across, ha=ha, va="center", fontsize=SMALL)
 
     def place(values: Any, lane: int = 0) -> np.ndarray:
+        """Return values, of which those beyond the end are moved into a lane."""
         values = np.asarray(values, dtype=float)
         return np.where((values - end) * (far - end) >= 0, values, lane_at[lane])
 

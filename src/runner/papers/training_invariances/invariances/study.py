@@ -187,6 +187,7 @@ def entry_masks(
         return {"diagonal": diagonal, "active": ~diagonal, "full": full}
 
     def at_every_rate(mask: Tensor) -> Tensor:
+        """Return, for each copy of a network, whether the mask is set at every learning rate."""
         copies = len(config.learning_rates)
         common = mask.unflatten(0, (copies, config.replicates)).all(0)
         return common.repeat(copies, *[1] * (mask.ndim - 1))

@@ -370,8 +370,8 @@ SENTENCES: dict[str, Callable[[], list[float]]] = {
     "Between d = # and # the soft rank still grows like d^#": at_large_widths,
     "Over all # initializations of the picture, the speed of learning has a Spearman correlation of"
     " # (# to #) with the mean r and of # (# to #; # networks) with the rank": correlations,
-    "Without pre-training by rotations (rank #), the correlations are # with the rank and # with the"
-    " mean r": without_rotations,
+    "Without pre-training by rotations (rank #), the correlations are # with the rank and # with"
+    " the mean r": without_rotations,
     "because the correlations are # and # (# networks": correlations_on_digits,
     "pre-trained weights reach # and random weights of their size #, in the second pair # and #."
     " Neither difference is clear (random weights are ahead in # and # of # networks), but in the"

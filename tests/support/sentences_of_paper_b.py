@@ -112,6 +112,23 @@ def without_rotations() -> list[float]:
     return [rank, *(of.measure(others)["value"].median() for of in found)]
 
 
+def of_figure_6() -> list[float]:
+    """Correlation of the speed with mean r and with the rank, equal over figure 6's networks."""
+    tables = kept_tables("rank-pretraining", "paper")
+    found = (pretraining.correlation_with_r(), pretraining.correlation_with_rank())
+    with_r, with_rank = (of.measure(tables)["of_figure_6"].median() for of in found)
+    assert with_r == with_rank
+    return [with_r]
+
+
+def rates() -> list[float]:
+    """The learning rates of control 1: the usual one, and that of Section 4's pre-training."""
+    rows = last_epochs(kept_tables("rank-pretraining", "paper"))
+    described = (rows["protocol"] == "text") & (rows["method"] == "pretrained")
+    (usual,), (own,) = ({*rows[of]["learning_rate"]} for of in (~described, described))
+    return [usual, own]
+
+
 def correlations_on_digits() -> list[float]:
     """Correlations of the speed with mean r and rank, and the number of networks."""
     tables = kept_tables("rank-pretraining")
@@ -372,6 +389,8 @@ SENTENCES: dict[str, Callable[[], list[float]]] = {
     " # (# to #) with the mean r and of # (# to #; # networks) with the rank": correlations,
     "Without pre-training by rotations (rank #), the correlations are # with the rank and # with"
     " the mean r": without_rotations,
+    "Over the networks of figure 6 alone, both correlations are #": of_figure_6,
+    "The learning rate is #, or # for pre-training as the paper describes it": rates,
     "because the correlations are # and # (# networks": correlations_on_digits,
     "pre-trained weights reach # and random weights of their size #, in the second pair # and #."
     " Neither difference is clear (random weights are ahead in # and # of # networks), but in the"

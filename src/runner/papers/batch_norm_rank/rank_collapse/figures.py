@@ -243,6 +243,13 @@ def _rms(normalization: str) -> Name:
     return Name(KINDS[normalization].drawn, RMS)
 
 
+HE = replace(look_of("none"), hollow=True)
+
+
+def _he(init: str) -> Name:
+    return Name("plain,\nHe's weights", HE)
+
+
 def draw_norms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw r by layer of untrained networks, and the accuracy by depth, for all normalizations.
 
@@ -266,13 +273,16 @@ def draw_norms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     looks |= {name: RMS for name in looks if name == KINDS["rms"].drawn}
     key(left, looks, loc="upper right", bbox_to_anchor=(1.08, 1.03))
     ends, chance = last_epoch(tables["training"]), chance_level(tables)
+    from_he = ends["init"] == "he" if "init" in ends else ends["depth"] < 0
+    control, ends = ends[from_he], ends[~from_he]
     is_rms = ends["normalization"] == "rms"
     below = curves(
         right, ends[is_rms], "depth", "train_accuracy", "normalization", _rms, replicates="dots",
         zorder=1.5, marker="",
     )  # fmt: skip
     others = _by_depth(right, ends[~is_rms], "train_accuracy", chance, "chance", "median")
-    name_ends(right, [*others, *below])
+    named = curves(right, control, "depth", "train_accuracy", "init", _he, replicates="dots")
+    name_ends(right, [*others, *below, *named])
     shown = ends[(ends["normalization"] == "layer") & (ends["depth"] == 16)]["train_accuracy"]
     if len(shown):
         away: dict = {"textcoords": "offset points", "xytext": (0, -14)}
@@ -301,7 +311,8 @@ def caption_norms(tables: Tables) -> str:
     return (
         "(a, b) show r, a lower bound of the rank, by layer before training"
         f" ({inputs} inputs, width {widths}). (c) shows the training accuracy of ReLU networks"
-        f" ({data}, width {sizes}). Normalization precedes the activation."
+        f" ({data}, width {sizes}). Normalization precedes the activation. Plain networks have"
+        " PyTorch's weights, or He's, which keep the size of the signal."
         f" Learning rates: best of {rates}."
     )
 

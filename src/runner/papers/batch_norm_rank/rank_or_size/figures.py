@@ -126,6 +126,19 @@ def _differences(axes: Axes, rows: pd.DataFrame) -> None:
             look.note(axes, 0.03, 0.98 - 0.05 * number, text)
 
 
+def _flipped(axes: Axes, rows: pd.DataFrame, x: float) -> Iterator[End]:
+    """Draw positive weights with some signs flipped above each other at x; yield their names.
+
+    Without flipped signs they are the copied units of full rank, which are drawn already.
+    """
+    look, rows = _look("flipped"), rows[(rows["family"] == "flipped") & (rows["level"] > 0)]
+    for part, of_part in rows.groupby("level"):
+        look.each(axes, [x] * len(of_part), of_part["train_accuracy"], alpha=0.3)
+        y = of_part["train_accuracy"].median()
+        look.line(axes, [x], [y])
+        yield y, f"{100 * part:g} % flipped", look
+
+
 def _by_rank(axes: Axes, rows: pd.DataFrame) -> None:
     """Draw panel a: accuracy against the rank k of the last weights, all layers of size 1."""
     full = rows.loc[rows["family"].isin(CONSTRUCTIONS), "level"].max()
@@ -133,8 +146,8 @@ def _by_rank(axes: Axes, rows: pd.DataFrame) -> None:
     shown = rows[rows["family"].isin([*CONSTRUCTIONS, "signed"])]
     shown = nonempty(shown, "networks of size 1")
     shown = shown.assign(k=shown["level"].mask(shown["family"] == "signed", full))
-    axes.set_xlim(0.7, 1.5 * full)
-    ends = []
+    axes.set_xlim(0.7, 2.6 * full)
+    ends = [*_flipped(axes, rows, 1.8 * full)]
     for family in (*CONSTRUCTIONS, "signed"):
         ends += _line(axes, shown[shown["family"] == family], family, "k")
     with suppress(NoRows):
@@ -152,10 +165,10 @@ def _by_size(axes: Axes, rows: pd.DataFrame) -> None:
         ends += _line(axes, rows[rows["family"].isin(families)], name, "size")
     falling = rows[rows["family"] == "unscaled"]
     if falling.size:
-        x, y = falling[["size", "train_accuracy"]].median()
+        x, y, r = falling[["size", "train_accuracy", "rank_bound"]].median()
         _look("unscaled").line(axes, [x], [y], linestyle="")
         away: dict = {"textcoords": "offset points", "xytext": (9, 16)}
-        text = f"{_name('unscaled').drawn}:\n{y:.2f}"
+        text = f"{_name('unscaled').drawn},\nr {r:.2f}: {y:.2f}"
         _look("unscaled").name(axes, x, y, text, ha="left", **away)
     nonempty(pd.Series(ends, dtype=object), "networks of several sizes")
     low, high = axes.get_xlim()
@@ -228,14 +241,15 @@ def caption(tables: Tables) -> str:
     words = (
         "(a) shows the training accuracy in the last epoch against the rank k of the last weights."
         " These weights are a product A B of positive matrices of rank k, or positive weights above"
-        " k copied units; at full rank k is the width. Networks with random signs have the usual"
-        " Glorot weights. The activations of every layer have root mean square 1 (size 1). The"
-        " claim judges the difference between full rank and rank 4 of both constructions. (b) shows"
-        " the training accuracy against the size of the last hidden layer. The line joins networks"
-        " with random signs and zero biases whose layers all have this size; in networks with"
-        " hollow marks, the size falls from layer to layer. The figure's table has the"
-        " measured rank and r, and the other networks: some signs flipped, a rate for each layer,"
-        " default biases, pixels × 255, pre-trained or random at other sizes. Marks are medians,"
+        " k copied units; at full rank k is the width. Triangles to the right have positive weights"
+        " of full rank with some signs flipped, networks with random signs usual Glorot weights."
+        " The activations of every layer have root mean square 1 (size 1). The claim judges the"
+        " difference between full rank and rank 4 of both constructions. (b) shows the training"
+        " accuracy against the size of the last hidden layer. The line joins networks with random"
+        " signs and zero biases whose layers all have this size; in networks with hollow marks, the"
+        " size falls from layer to layer. The figure's table has the measured rank and r, and the"
+        " other networks: a rate for each layer, default biases, pixels × 255, pre-trained or"
+        " random at other sizes. Marks are medians,"
         " dots networks. Each network has the best of several learning rates, which other"
         " replicates chose."
     )

@@ -185,6 +185,31 @@ def say_spread(tables: Tables) -> str:
     return f"{words} {near.min():.2f} to {near.max():.2f}"
 
 
+PROTOCOLS = {"authors": "authors' code", "text": "Section 4", "ours": "rotations"}
+"""The kinds of pre-training in captions, by protocol."""
+
+
+def caption_of_initializations(tables: Tables) -> str:
+    """Return the caption of `rank-pretraining`: rows, columns, marks, learning rates."""
+    rates = by_network(tables).groupby(["protocol", "method"])["learning_rate"].median()
+    usual = rates.mode().iloc[0]
+    named = {usual: ""} | dict.fromkeys(rates, "")
+    for (protocol, method), rate in rates[rates != usual].items():
+        link = " and " if named[rate] else " for "
+        named[rate] += f"{link}{NAMES_OF[method].drawn} ({PROTOCOLS[protocol]})"
+    words = "; ".join(f"{rate:g}{networks}" for rate, networks in named.items())
+    return (
+        "Each row is a kind of initialization, with a mark at the median training accuracy of each"
+        " of its initializations; dots are networks. The columns have medians, for r and the rank"
+        " those of the last hidden layer before training; r is a lower bound of the rank. Networks"
+        " are pre-trained by 5 or 75 steps as in the authors' code, as Section 4 describes, or by"
+        " rotations. Random weights have the size of pre-trained ones in each layer (◇), size 1"
+        " (▽), or are He's (□). The orthogonalized weights divide by the singular values of their"
+        " inputs (○) or by their roots (pentagon). Networks that diverged are at chance level and"
+        f" count as the slowest. Learning rate: {words}."
+    )
+
+
 FIGURES = [
     Drawing(
         "rank-fig6",
@@ -216,14 +241,7 @@ FIGURES = [
             for verdict in ("holds", "fails", "undecided")
         ],
         marks="large marks: medians, dots: networks",
-        caption="Each row is a kind of initialization, with a mark at the median training accuracy"
-        " of each of its initializations, and dots for networks. The columns have these medians,"
-        " and those of r and of the rank of the last hidden layer before training; r is a lower"
-        " bound of this rank. Networks are pre-trained by 5 or 75 steps as in the authors' code, as"
-        " Section 4 describes, or by rotations. Random weights have the size of pre-trained ones in"
-        " each layer (◇), size 1 (▽), or are He's (□). The orthogonalized weights divide by the"
-        " singular values of their inputs (○) or by their roots (pentagon). Networks that diverged"
-        " are drawn at chance level and count as the slowest.",
+        caption=caption_of_initializations,
         shows={"method": [*NAMES_OF]},
     ),
 ]

@@ -26,7 +26,7 @@ from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_laye
 from runner.papers.batch_norm_rank.rank_gradients.quantities import factor_over_theory
 from runner.papers.batch_norm_rank.rank_gradients.tables import networks as random_networks
 from runner.papers.batch_norm_rank.rank_or_size import quantities as rank_or_size
-from runner.papers.batch_norm_rank.rank_or_size.tables import networks
+from runner.papers.batch_norm_rank.rank_or_size.tables import ARM, networks
 from runner.papers.batch_norm_rank.theory import RELU_GRADIENT_GROWTH
 from runner.papers.batch_norm_rank.vgg_size.quantities import first_over_last
 from runner.results.rows import Tables, last_epoch, select
@@ -156,6 +156,14 @@ def pairs_on_digits() -> list[float]:
     return [*medians, *ahead, every(loss < loss_like), loss.median(), loss_like.median()]
 
 
+def second_pair_on_digits() -> list[float]:
+    """Ranks before training, and learning rates, of the second pair."""
+    tables = kept_tables("rank-pretraining")
+    ranks = _by_network(before_training(tables), "rank")[2:]
+    rates = _by_network(last_epochs(tables), "learning_rate")[2:]
+    return [values.median() for values in (*ranks, *rates)]
+
+
 def rank_of_right_size() -> list[float]:
     """Rank of random weights of the size of pre-trained ones, over both pairs."""
     rows = select(before_training(kept_tables("rank-pretraining", "paper")), method="scale_matched")
@@ -245,6 +253,19 @@ def ordered_by() -> list[float]:
     return [rank[0], len(rows), *rank[1:], *np.concatenate(others)]
 
 
+def ordered_over_all() -> list[float]:
+    """Correlations over all initializations: size, rank, r, r of the deviations, with ranges."""
+    rows = networks(kept_tables("rank-or-size"))
+    columns = ["size", "rank", "rank_bound", "deviations_bound"]
+    of_replicates = [
+        group[[*columns, "train_accuracy"]].rank().corr()["train_accuracy"][columns]
+        for _, group in rows.groupby("replicate")
+    ]
+    found = pd.DataFrame(of_replicates)
+    ranges = [x for column in columns for x in spread(found[column])]
+    return [rows.groupby(ARM).ngroups, *ranges]
+
+
 def losses_on_test_images() -> list[float]:
     """Figure 4 at depth 32: last test losses, pre-trained and with batch norm, and the epoch."""
     rows = last_epochs(kept_tables("rank-fig4", "paper")).query("depth == 32")
@@ -261,10 +282,23 @@ def rates_of_batch_norm() -> list[float]:
 
 
 def with_pixels() -> list[float]:
-    """Depth, and accuracies with default biases on the usual pixels and on pixels up to 255."""
+    """Depth, and accuracies with default biases on the usual pixels and on pixels up to 255.
+
+    With larger pixels they learn at one learning rate, and not at the one of figure 4.
+    """
     rows = networks(kept_tables("rank-or-size"))
-    accuracies = rows.groupby("family")["train_accuracy"].median()
-    return [rows["depth"].max(), accuracies["default_biases"], accuracies["pixels_255"]]
+    by = rows.groupby("family")[["train_accuracy", "learning_rate"]].median()
+    rate, usual = by.loc["pixels_255", "learning_rate"], rates_of_batch_norm()[0]
+    every(learned_share(_at_each_rate("pixels_255").loc[[usual]], 1 / CLASSES) < LITTLE)
+    accuracies = [*by.loc[["default_biases", "pixels_255"], "train_accuracy"]]
+    return [rows["depth"].max(), *accuracies, 3, rate, 4, usual]
+
+
+def best_with_layer_rates() -> list[float]:
+    """The highest accuracy of an unscaled network that has a learning rate for each layer."""
+    rows = kept_tables("rank-or-size")["training"]
+    rows = last_epoch(select(rows, family="unscaled_layer_rates", judged=True))
+    return [rows["train_accuracy"].max()]
 
 
 def figure_11() -> list[float]:
@@ -396,11 +430,14 @@ SENTENCES: dict[str, Callable[[], list[float]]] = {
     " Neither difference is clear (random weights are ahead in # and # of # networks), but in the"
     " second pair pre-trained weights learn faster in all # (mean training loss # and #)":
         pairs_on_digits,
+    "Their rank (# against #) and their learning rate (# against #) are larger, too":
+        second_pair_on_digits,
     "random weights of the right size have a *rank* of about #": rank_of_right_size,
     "use the smallest learning rate that we tried, #, and learn more slowly in all # networks (mean"
     " training loss # with layer norm, # with batch norm)": slower_with_layer_norm,
     "their accuracies run from chance level to #. The unscaled network stays at chance level at"
     " every learning rate from # to #, and diverges at #": unscaled,
+    "unscaled networks reach at most # or diverge": best_with_layer_rates,
     "has this small size, the network reaches #": lambda: [sizes()[5][-1]],
     "A good size does not help, however, in a network of rank #": lambda: [sizes()[1][0]],
     "learns better in all # networks (in two by less than #)": with_larger_pixels,
@@ -411,10 +448,14 @@ SENTENCES: dict[str, Callable[[], list[float]]] = {
     "With A B it does not: k = # and # are ahead in # and # of # networks": products,
     "the accuracy has a Spearman correlation of # with the rank (range over # replicates # to #), #"
     " with r (# to #), and # with r of the deviations (# to #)": ordered_by,
+    "Over all # initializations of the figure, no number predicts them well: the correlation is #"
+    " with the size (# to #), # with the rank (# to #), # with r (# to #), and # with r of the"
+    " deviations (# to #)": ordered_over_all,
     "but not in test loss (# against # at epoch #)": losses_on_test_images,
     "The learning rate is #, the largest that batch norm was given, and its best at depths # and #":
         rates_of_batch_norm,
-    "the pixels alone raise the accuracy at # layers from # to #": with_pixels,
+    "the pixels alone raise the accuracy at # layers from # to # (control #), but at learning rate"
+    " #, and not at figure #'s #": with_pixels,
     "averaged over the epochs, is # above batch norm and # above plain networks. On Fashion-MNIST"
     " the test loss of pre-trained networks is # (# to #) above batch norm": figure_11,
     "At depth #, pre-training raises r from # to # on CIFAR-10 and *lowers* the rank from # to #."

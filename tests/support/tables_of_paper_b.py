@@ -182,6 +182,10 @@ def orders() -> Rows:
     normalized, plain = ("batch_norm", "M = 1000"), ("M = 1000", "vanilla")
     asymmetric, usual = "batch_norm_asymmetric", "batch_norm"
     plain_r = _leads(four, *plain, "rank_bound")
+    twelve = deep["rank-fig12"]
+    twelve_rank, twelve_r = (_leads(twelve, *plain, name) for name in ("rank", "rank_bound"))
+    first_r = _leads(twelve.query("epoch <= 1"), *plain, "rank_bound")
+    assert (first_r < 0).sum() == 1
     five_r = _leads(six, "M = 5", asymmetric, "mean_rank_bound")
     every(_leads(four.query("epoch <= 1"), *plain, "rank_bound") > 0)
     every(_leads(six, asymmetric, "vanilla", "mean_rank_bound") > 0)
@@ -191,6 +195,7 @@ def orders() -> Rows:
         [every(_leads(both, *normalized, "rank") > 0),
          every(_leads(both.query("epoch <= 1"), *normalized, "rank_bound") < 0)],
         [every(_leads(four, *plain, "rank") < 0), (plain_r < 0).sum(), len(plain_r)],
+        [(twelve_rank < 0).sum(), len(twelve_rank), (twelve_r < 0).sum(), len(twelve_r)],
         [every(_leads(six, "M = 5", asymmetric, "rank") > 0),
          every(five_r < 0), lowered.min(), lowered.max()],
         [every(asymmetric_rank < 0)],

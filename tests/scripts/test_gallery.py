@@ -216,7 +216,7 @@ def test_what_does_not_hold_is_listed_once_with_its_scales_and_numbers(reference
     (row,) = fails(reference).splitlines()[2:]
     assert "| `quick`, `paper` | 3; in all | `fig4` |" in row
     (row,) = undecided(reference).splitlines()[2:]
-    assert row.startswith("| A | a. | `paper` | 0.9 | The numbers exclude neither")
+    assert row.startswith("| A | a. | `paper` | 0.9 | Neither the statement nor")
     claims.assign(left_out=[0.5, 0.0], note="half excluded").to_csv(path, index=False)
     (row,) = undecided(reference).splitlines()[2:]
     assert row == "| A | a. | `paper` | 0.9 | half excluded | `fig4` |"

@@ -213,6 +213,40 @@ def of_adamw() -> list[float]:
     return [rows["accuracy"].median(), len(rows)]
 
 
+def _large_values(method: str, weight_decay: float) -> float:
+    """How many singular values of the last inner layer exceed 0.3 times its largest, in the median.
+
+    The networks learn ten classes of digits.
+    """
+    rows = training.last_inner(kept_tables("beyond-gradient-flow", "paper"), "spectrum")
+    rows = rows[(rows["method"] == method) & (rows["weight_decay"] == weight_decay)]
+    rows = training.ends(rows.query("classes == 10"))
+    largest = rows.groupby("replicate")["singular_value"].transform("max")
+    is_large = rows["singular_value"] > 0.3 * largest
+    return is_large.groupby(rows["replicate"]).sum().median()
+
+
+def large_values() -> list[float]:
+    """The threshold, and how many large values there are without weight decay."""
+    assert {_large_values(method, 0.01) for method in ("SGD", "momentum")} == {3}
+    return [0.3, _large_values("SGD", 0), _large_values("momentum", 0)]
+
+
+def large_values_of_adamw() -> list[float]:
+    """Numbers of large singular values under AdamW, as words on the page: six and five."""
+    assert [_large_values("AdamW", decay) for decay in (0, 0.1)] == [6, 5]
+    return of_adamw()
+
+
+def change_with_ten_classes() -> list[float]:
+    """SGD on ten classes of Fashion-MNIST: its learning rate, and the change of D in percent."""
+    rows = training.marked(kept_tables("beyond-gradient-flow", "paper"))
+    where = "method == 'SGD' and classes == 10 and data == 'fashion_mnist' and weight_decay == 0"
+    rows = training.ends(training.last(training.inner(rows.query(f"{where} and not diverged"))))
+    (rate,) = {*rows["learning_rate"]}
+    return [rate, 100 * (rows["drift"] / rows["initial_invariant"]).median()]
+
+
 def sign_changes() -> list[float]:
     """Weights that change sign in the first and the last twentieth, which Runge–Kutta confirms."""
     rows = what_grows()["assumptions"].query("architecture == 'relu_then_linear' and time > 0")
@@ -257,7 +291,9 @@ SENTENCES: dict[str, Callable[[], list[float]]] = {
     "in all # networks at depths 4 to 16, and in # of # at depth 2": raised_by_training,
     "On digits AdamW's remainder follows it up to λ = #": with_adamw,
     "Training accuracy then falls from # to # with SGD, and to # with momentum": of_ten_classes,
-    "five singular values are that large, and accuracy stays at # (# networks": of_adamw,
+    "exceed # times the largest (without decay # with SGD and # with momentum)": large_values,
+    "and five at λ = 0.1, and accuracy stays at # (# networks": large_values_of_adamw,
+    "SGD at #, the only rate that we ran, changes D by # %": change_with_ten_classes,
     "With two classes accuracy stays at #": of_two_classes,
     "change sign: # % over the first twentieth of the path and # % over the last": sign_changes,
     "the exponents of ‖W‖ are # to # in networks without skip connections, where 1/L = #":

@@ -68,6 +68,24 @@ def second_terms() -> list[float]:
                  for p in parts])  # fmt: skip
 
 
+def farthest_predictions() -> list[float]:
+    """Width 50: in percent, by how much the two largest falls are above their prediction."""
+    tables_at_50 = kept_tables("bottleneck-fig1")
+    excess = 100 * (quantities.shortfall_over_predicted().measure(tables_at_50)["value"] - 1)
+    assert (
+        judged("bottleneck-fig1", tables_at_50, "first-correction")["verdict"].item() == "undecided"
+    )
+    return [*tables_at_50["metrics"]["width"].unique(), *excess.sort_values().iloc[-2:]]
+
+
+def annealed_of_rank_1() -> list[float]:
+    """Depth and rank of annealed networks below the rank of the task, and their errors."""
+    rows = select(tables.at_ridge(networks()["metrics"]), recipe="annealed")
+    low = rows[rows["rank"] < tables.RANK]
+    (depth,) = {*low["depth"]}
+    return [depth, 1, *low["test_cost"].sort_values()]
+
+
 def of_rank_3() -> list[float]:
     """Tasks with most depths of rank 3, and the slopes of the squared norm there."""
     rows = best().query("rank == 3")
@@ -219,6 +237,8 @@ SENTENCES: dict[str, Callable[[], list[float]]] = {
     "Between depths # and # a layer adds # to # (fitted line), and between the last two depths #"
     " to #": between_depths,
     "which gives R₂ between # and #": second_terms,
+    "(At width # it is too low by # and # % in two tasks": farthest_predictions,
+    "two of depth # have rank # (errors on new points # and #": annealed_of_rank_1,
     "In the # tasks whose rank is 3 at depths 6 and 8, the slope there is only # to #": of_rank_3,
     "Between depths # and #, its losses rise by # λ for each layer": from_separate_starts,
     "but # % in the first layer": in_the_first_layer,

@@ -25,6 +25,7 @@ from runner.papers.batch_norm_rank.rank_chain.engines import (
 )
 from runner.papers.batch_norm_rank.rank_chain.expansion import frobenius_step
 from runner.papers.batch_norm_rank.rank_chain.random_products import collapse
+from runner.papers.batch_norm_rank.starts import draw_glorot
 
 
 def stream(seed=0):
@@ -783,10 +784,14 @@ def test_assumption_ii_weights_of_one_sign_collapse_the_chain(skip, centred):
 
 def gradients(init, normalization, depth):
     """Of 128 Gaussian inputs with random labels, medians over three networks of width 64: norm of
-    the gradient of the first layer, of the last; mean |cosine| of single gradients in the last."""
-    sizes = [32, *[64] * depth, 10]
-    weights, biases = draw(init, sizes, [stream(r) for r in range(3)], torch.float64)
+    the gradient of the first layer, of the last; mean |cosine| of single gradients in the last.
+    init: also "glorot", Glorot weights and torch's biases, as in figure 6."""
+    sizes, streams = [32, *[64] * depth, 10], [stream(r) for r in range(3)]
+    known = "pytorch" if init == "glorot" else init
+    weights, biases = draw(known, sizes, streams, torch.float64)
     network = MLP(weights, biases, "relu", normalization)
+    if init == "glorot":
+        draw_glorot(network, streams)
     x, labels = normal(3, 128, 32), torch.randint(10, (3, 128), generator=stream(1))
     logits = network.logits(x, "probe")
     hot = torch.nn.functional.one_hot(labels, 10).mT
@@ -813,6 +818,8 @@ def test_section_3_2_the_direction_is_lost_where_the_norm_is_not():
     eight, deep = gradients("pytorch", "none", 8), gradients("pytorch", "none", 32)
     assert eight[2] > 0.999 and deep[2] > 0.999
     assert 0.5 < deep[1] / eight[1] < 2 and deep[0] < 1e-9 * eight[0]
+    figure_6 = gradients("glorot", "none", 30)
+    assert figure_6[2] > 0.999 and figure_6[0] < 0.01 * figure_6[1]
     norm = gradients("pytorch", "batch", 32)
     assert norm[2] < 0.4 and norm[0] > 10 * gradients("pytorch", "batch", 1)[0]
 

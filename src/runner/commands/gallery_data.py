@@ -164,7 +164,7 @@ def reason(row: Mapping[str, str]) -> str:
     is_open = row["verdict"] == "undecided" and judged
     if is_open and "needed to decide" in row["note"]:
         return "There are too few numbers to decide."
-    return "The numbers exclude neither the statement nor its opposite." if is_open else ""
+    return "Neither the statement nor its opposite passes the test." if is_open else ""
 
 
 def collect(outputs: Path, scale: str | None, reference: Path, draws: bool = True) -> list[Entry]:

@@ -59,6 +59,7 @@ CLAIMS = {
             " leads to a trace of the tangent kernel that grows at most linearly with the depth L",
             RATES,
             q.growth_from_scratch("ntk_trace").given("fits").below(1),
+            note="the paper's order O(L) is about large depths",
         ),
         Claim(
             "representations-converge",

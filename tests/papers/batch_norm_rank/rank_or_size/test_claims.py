@@ -102,7 +102,8 @@ def test_the_picture_names_what_it_draws():
     texts = {text.get_text().replace("\n", " ") for text in picture.findobj(Text)}
     names = {text.partition(":")[0] for text in texts}  # single points have their accuracy
     assert {f"{name}, r 1.03" for name in ("copied units", "product A B", "pre-trained")} <= names
-    assert {"random signs, r 1.04", "zero biases", "unscaled weights"} <= names
+    assert {"random signs, r 1.04", "zero biases", "unscaled weights, r 1.02"} <= names
+    assert {"25 % flipped", "50 % flipped"} <= names
     few, full = (f"{ACCURACY['product', level]:.2f}" for level in (4.0, 64.0))
     assert {f"rank 4: {few}", f"full rank: {full}"} <= texts
     assert len(drawn) == len(ACCURACY)

@@ -408,7 +408,8 @@ def rates_of_figure_12() -> list[float]:
 
 SENTENCES: dict[str, Callable[[], list[float]]] = {
     "at equal rank (#), networks with small activations learn less": lambda: [sizes()[5][0]],
-    "networks with layer norm begin at r = #": lambda: [norms()[1][1]],
+    "networks with layer norm begin at r = #, and plain ones with He's weights at #":
+        lambda: [norms()[1][1], norms()[4][1]],
     "the rank as counted falls slowly (to # of 128": lambda: [initializations()[5][0]],
     "the rank is at least # of # in every network, while plain networks reach rank # at depth #":
         lowest_ranks,

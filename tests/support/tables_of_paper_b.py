@@ -94,14 +94,15 @@ def initializations() -> Rows:
 
 
 def norms() -> Rows:
-    """Control 2: rank and r of 32 layers before training, accuracies; three rows have a range."""
+    """Control 2: rank and r of 32 layers before training, accuracies; four rows have a range."""
     tables = kept_tables("rank-norms", "paper")
     before = of(13, rank_of_last_layer(tables["metrics"]).query("train and depth == 32"))
     after = of(13, trained(tables).query("depth == 32"))
     found = []
-    for kind in ("batch", "layer", "rms", "none"):
-        start, end = (select(rows, normalization=kind) for rows in (before, after))
-        accuracy = spread(end["train_accuracy"])[: 1 if kind == "none" else 3]
+    kinds = [(name, "pytorch") for name in ("batch", "layer", "rms", "none")]
+    for kind, init in [*kinds, ("none", "he")]:
+        start, end = (select(rows, normalization=kind, init=init) for rows in (before, after))
+        accuracy = spread(end["train_accuracy"])[: 1 if (kind, init) == kinds[-1] else 3]
         of_start = [start["matrix_rank"].median(), start["rank_bound"].median()]
         found.append([*of_start, *accuracy, end["test_accuracy"].median()])
     return found

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 from in_memory import kept_tables
-from tables_of_paper_c import ADAM, adam, by_gain
+from tables_of_paper_c import ADAM, adam, by_gain, by_rate
 
 from runner.papers.training_invariances.invariances import figures, quantities, tables
 from runner.papers.training_invariances.low_rank_training import tables as training
@@ -247,6 +247,17 @@ def change_with_ten_classes() -> list[float]:
     return [rate, 100 * (rows["drift"] / rows["initial_invariant"]).median()]
 
 
+def adam_at_small_rates() -> list[float]:
+    """Two small learning rates of Adam, the change of D at both, and in how many it is larger."""
+    rows = by_rate(kept_tables("beyond-gradient-flow", "paper")).query("method == 'Adam'")
+    rows = rows.assign(moved=rows["drift"] / rows["initial_invariant"])
+    by = rows.pivot(index="replicate", columns="learning_rate", values="moved")
+    larger, smaller = 0.00025, by.columns.min()
+    both = [larger, smaller, by[larger].median(), by[smaller].median()]
+    assert (by[smaller] > by[larger]).all()
+    return [*both, len(by)]
+
+
 def sign_changes() -> list[float]:
     """Weights that change sign in the first and the last twentieth, which Runge–Kutta confirms."""
     rows = what_grows()["assumptions"].query("architecture == 'relu_then_linear' and time > 0")
@@ -291,6 +302,7 @@ SENTENCES: dict[str, Callable[[], list[float]]] = {
     "in all # networks at depths 4 to 16, and in # of # at depth 2": raised_by_training,
     "On digits AdamW's remainder follows it up to λ = #": with_adamw,
     "Training accuracy then falls from # to # with SGD, and to # with momentum": of_ten_classes,
+    "from learning rate # to # it even rises, from # to #, in all # networks": adam_at_small_rates,
     "exceed # times the largest (without decay # with SGD and # with momentum)": large_values,
     "and five at λ = 0.1, and accuracy stays at # (# networks": large_values_of_adamw,
     "SGD at #, the only rate that we ran, changes D by # %": change_with_ten_classes,

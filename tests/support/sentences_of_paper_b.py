@@ -157,17 +157,28 @@ def pairs_on_digits() -> list[float]:
 
 
 def second_pair_on_digits() -> list[float]:
-    """Ranks before training, and learning rates, of the second pair."""
+    """Rank and r before training, and learning rates, of the second pair."""
     tables = kept_tables("rank-pretraining")
-    ranks = _by_network(before_training(tables), "rank")[2:]
-    rates = _by_network(last_epochs(tables), "learning_rate")[2:]
-    return [values.median() for values in (*ranks, *rates)]
+    before, after = before_training(tables), last_epochs(tables)
+    measured = [(before, "rank"), (before, "rank_bound"), (after, "learning_rate")]
+    pairs = [_by_network(rows, column)[2:] for rows, column in measured]
+    return [values.median() for pair in pairs for values in pair]
 
 
 def rank_of_right_size() -> list[float]:
     """Rank of random weights of the size of pre-trained ones, over both pairs."""
     rows = select(before_training(kept_tables("rank-pretraining", "paper")), method="scale_matched")
     return [rows["rank"].median()]
+
+
+def slower_from_he() -> list[float]:
+    """Networks that learn more slowly from He's weights than with batch norm, and mean losses."""
+    rows = with_divergence(kept_tables("rank-norms", "paper")["training"]).query("depth == 32")
+    plain, batch = (
+        select(rows, normalization=kind, init=init).groupby("replicate")["train_loss"].mean()
+        for kind, init in (("none", "he"), ("batch", "pytorch"))
+    )
+    return [every(plain > batch), plain.median()]
 
 
 def slower_with_layer_norm() -> list[float]:
@@ -284,14 +295,14 @@ def rates_of_batch_norm() -> list[float]:
 def with_pixels() -> list[float]:
     """Depth, and accuracies with default biases on the usual pixels and on pixels up to 255.
 
-    With larger pixels they learn at one learning rate, and not at the one of figure 4.
+    Then come the learning rate at which larger pixels help, that of figure 4, and the accuracy
+    there.
     """
     rows = networks(kept_tables("rank-or-size"))
     by = rows.groupby("family")[["train_accuracy", "learning_rate"]].median()
     rate, usual = by.loc["pixels_255", "learning_rate"], rates_of_batch_norm()[0]
-    every(learned_share(_at_each_rate("pixels_255").loc[[usual]], 1 / CLASSES) < LITTLE)
     accuracies = [*by.loc[["default_biases", "pixels_255"], "train_accuracy"]]
-    return [rows["depth"].max(), *accuracies, 3, rate, 4, usual]
+    return [rows["depth"].max(), *accuracies, 3, rate, 4, usual, _at_each_rate("pixels_255")[usual]]
 
 
 def best_with_layer_rates() -> list[float]:
@@ -431,11 +442,12 @@ SENTENCES: dict[str, Callable[[], list[float]]] = {
     " Neither difference is clear (random weights are ahead in # and # of # networks), but in the"
     " second pair pre-trained weights learn faster in all # (mean training loss # and #)":
         pairs_on_digits,
-    "Their rank (# against #) and their learning rate (# against #) are larger, too":
+    "the rank (# against #), r (# against #) and the learning rate (# against #) are all larger":
         second_pair_on_digits,
     "random weights of the right size have a *rank* of about #": rank_of_right_size,
     "use the smallest learning rate that we tried, #, and learn more slowly in all # networks (mean"
     " training loss # with layer norm, # with batch norm)": slower_with_layer_norm,
+    "also more slowly than batch norm in all # networks (mean training loss #)": slower_from_he,
     "their accuracies run from chance level to #. The unscaled network stays at chance level at"
     " every learning rate from # to #, and diverges at #": unscaled,
     "unscaled networks reach at most # or diverge": best_with_layer_rates,
@@ -449,14 +461,14 @@ SENTENCES: dict[str, Callable[[], list[float]]] = {
     "With A B it does not: k = # and # are ahead in # and # of # networks": products,
     "the accuracy has a Spearman correlation of # with the rank (range over # replicates # to #), #"
     " with r (# to #), and # with r of the deviations (# to #)": ordered_by,
-    "Over all # initializations of the figure, no number predicts them well: the correlation is #"
-    " with the size (# to #), # with the rank (# to #), # with r (# to #), and # with r of the"
-    " deviations (# to #)": ordered_over_all,
+    "Over all # initializations of the figure's table, no number predicts them well: the"
+    " correlation is # with the size (# to #), # with the rank (# to #), # with r (# to #), and #"
+    " with r of the deviations (# to #)": ordered_over_all,
     "but not in test loss (# against # at epoch #)": losses_on_test_images,
     "The learning rate is #, the largest that batch norm was given, and its best at depths # and #":
         rates_of_batch_norm,
-    "the pixels alone raise the accuracy at # layers from # to # (control #), but at learning rate"
-    " #, and not at figure #'s #": with_pixels,
+    "the pixels alone raise the accuracy at # layers from # to # (control #), but only at"
+    " learning rate #; at figure #'s # it stays at #": with_pixels,
     "averaged over the epochs, is # above batch norm and # above plain networks. On Fashion-MNIST"
     " the test loss of pre-trained networks is # (# to #) above batch norm": figure_11,
     "At depth #, pre-training raises r from # to # on CIFAR-10 and *lowers* the rank from # to #."

@@ -239,12 +239,12 @@ def large_values_of_adamw() -> list[float]:
 
 
 def change_with_ten_classes() -> list[float]:
-    """SGD on ten classes of Fashion-MNIST: its learning rate, and the change of D in percent."""
+    """SGD on ten classes of Fashion-MNIST: learning rate, change of D in percent, networks."""
     rows = training.marked(kept_tables("beyond-gradient-flow", "paper"))
     where = "method == 'SGD' and classes == 10 and data == 'fashion_mnist' and weight_decay == 0"
     rows = training.ends(training.last(training.inner(rows.query(f"{where} and not diverged"))))
     (rate,) = {*rows["learning_rate"]}
-    return [rate, 100 * (rows["drift"] / rows["initial_invariant"]).median()]
+    return [rate, 100 * (rows["drift"] / rows["initial_invariant"]).median(), len(rows)]
 
 
 def adam_at_small_rates() -> list[float]:
@@ -305,7 +305,7 @@ SENTENCES: dict[str, Callable[[], list[float]]] = {
     "from learning rate # to # it even rises, from # to #, in all # networks": adam_at_small_rates,
     "exceed # times the largest (without decay # with SGD and # with momentum)": large_values,
     "and five at λ = 0.1, and accuracy stays at # (# networks": large_values_of_adamw,
-    "SGD at #, the only rate that we ran, changes D by # %": change_with_ten_classes,
+    "SGD at #, the only rate that we ran, changes D by # %; # networks": change_with_ten_classes,
     "With two classes accuracy stays at #": of_two_classes,
     "change sign: # % over the first twentieth of the path and # % over the last": sign_changes,
     "the exponents of ‖W‖ are # to # in networks without skip connections, where 1/L = #":

@@ -237,7 +237,8 @@ SENTENCES: dict[str, Callable[[], list[float]]] = {
     "Between depths # and # a layer adds # to # (fitted line), and between the last two depths #"
     " to #": between_depths,
     "which gives R₂ between # and #": second_terms,
-    "(At width # it is too low by # and # % in two tasks": farthest_predictions,
+    "(At width #, ‖θ‖² falls behind by # and # % more than predicted in two tasks":
+        farthest_predictions,
     "two of depth # have rank # (errors on new points # and #": annealed_of_rank_1,
     "In the # tasks whose rank is 3 at depths 6 and 8, the slope there is only # to #": of_rank_3,
     "Between depths # and #, its losses rise by # λ for each layer": from_separate_starts,

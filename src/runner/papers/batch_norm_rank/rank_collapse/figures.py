@@ -311,8 +311,8 @@ def caption_norms(tables: Tables) -> str:
     return (
         "(a, b) show r, a lower bound of the rank, by layer before training"
         f" ({inputs} inputs, width {widths}). (c) shows the training accuracy of ReLU networks"
-        f" ({data}, width {sizes}). Normalization precedes the activation. Plain networks have"
-        " PyTorch's weights, or He's, which keep the size of the signal."
+        f" ({data}, width {sizes}). Normalization precedes the activation. In (c) plain networks"
+        " have PyTorch's weights, or He's (hollow), which keep the size of the signal."
         f" Learning rates: best of {rates}."
     )
 

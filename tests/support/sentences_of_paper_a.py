@@ -9,6 +9,8 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 from in_memory import kept_tables
+from scipy.optimize import brentq
+from scipy.stats import binom
 from tables_of_paper_a import (
     EXACT,
     GAMMA,
@@ -193,7 +195,22 @@ def cosine_and_constant() -> list[float]:
             for x in (rows.median(), *median_limits(rows.to_numpy()), d)]  # fmt: skip
 
 
+def smallest_effects() -> list[float]:
+    """Networks, power, and the median ratio that the sign test finds with it, by target width."""
+    ratios = schedule_ratio("cosine", "constant").measure(kept_tables("norm-schedules", "paper"))
+    n, power = ratios["replicate"].nunique(), 0.8
+    needed = next(k for k in range(n + 1) if binom.sf(k - 1, n, 0.5) <= 0.05)
+    above = brentq(lambda p: binom.sf(needed - 1, n, p) - power, 0.5, 0.999)
+    found = [n, power]
+    for d, values in ratios.groupby("d")["value"]:
+        found += [values.median() / values.quantile(1 - above), d]
+    return found
+
+
 SENTENCES: dict[str, Callable[[], list[float]]] = {
+    "If the ratios of # networks scatter as they do here, the test finds with probability # that"
+    " constant is better if the median ratio is at least # at d = #, and # at d = #":
+        smallest_effects,
     "SGD leaves # to # % of the target's variance unexplained": of_sgd,
     "SGD's error is above # % in every network with fewer than d² units. If it means the same loss"
     " at every width, it is wrong, because the error falls by a factor of # between # and # units":

@@ -208,8 +208,9 @@ def smallest_effects() -> list[float]:
 
 
 SENTENCES: dict[str, Callable[[], list[float]]] = {
-    "If the ratios of # networks scatter as they do here, the test finds with probability # that"
-    " constant is better if the median ratio is at least # at d = #, and # at d = #":
+    "If the ratios of # networks scatter as they do here, the test at one width finds with"
+    " probability # that constant is better, provided that the true median ratio is at least # (d ="
+    " #) or # (d = #)":
         smallest_effects,
     "SGD leaves # to # % of the target's variance unexplained": of_sgd,
     "SGD's error is above # % in every network with fewer than d² units. If it means the same loss"

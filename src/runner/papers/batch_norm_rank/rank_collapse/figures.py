@@ -244,6 +244,7 @@ def _rms(normalization: str) -> Name:
 
 
 HE = replace(look_of("none"), hollow=True)
+"""The mark of plain networks with He's weights, the control of those with PyTorch's."""
 
 
 def _he(init: str) -> Name:
@@ -273,8 +274,8 @@ def draw_norms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     looks |= {name: RMS for name in looks if name == KINDS["rms"].drawn}
     key(left, looks, loc="upper right", bbox_to_anchor=(1.08, 1.03))
     ends, chance = last_epoch(tables["training"]), chance_level(tables)
-    from_he = ends["init"] == "he" if "init" in ends else ends["depth"] < 0
-    control, ends = ends[from_he], ends[~from_he]
+    ends = ends.assign(init=ends.get("init", "pytorch"))  # no column if all runs are alike
+    control, ends = ends[ends["init"] == "he"], ends[ends["init"] != "he"]
     is_rms = ends["normalization"] == "rms"
     below = curves(
         right, ends[is_rms], "depth", "train_accuracy", "normalization", _rms, replicates="dots",

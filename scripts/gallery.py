@@ -84,7 +84,6 @@ rate is chosen on two replicates instead of one.
 
 HOURS_AT_PAPER = {
     ("norm-finetuning",): 43_000.0,
-    ("what-others-saw",): 0.2,
     ("bottleneck-annealing",): 0.7,
     ("bottleneck-ranks",): 0.7,
     ("bottleneck-rates",): 5.0,

@@ -88,10 +88,10 @@ def dense_by_rate() -> list[float]:
 
 
 def rotated_weights() -> list[float]:
-    """Networks that find the target from rotated and from dense weights, and d, for both d."""
+    """Networks that find the target from rotated weights, with d, and from dense weights."""
     found = ([arm(name, d)["found"].sum() for name in ("rotated_weights", DENSE)] for d in (5, 10))
-    five, ten = found
-    return [*five, 5, *ten, 10]
+    (rotated_five, dense_five), (rotated_ten, dense_ten) = found
+    return [rotated_five, 5, rotated_ten, 10, dense_five, dense_ten]
 
 
 def condition_numbers() -> list[float]:
@@ -221,7 +221,8 @@ SENTENCES: dict[str, Callable[[], list[float]]] = {
     "find # and # instead of # and # targets": with_and_without_hidden,
     "At each learning rate from # to #, the dense network found # to # of # other targets":
         dense_by_rate,
-    "Adam finds # instead of # targets at d = #, but # instead of # at d = #": rotated_weights,
+    "Adam on d² randomly rotated weights finds # targets at d = # and # at d = #, while the dense"
+    " network finds # and #": rotated_weights,
     "At d = # the median condition number of K is #, but with # d² units it is #":
         condition_numbers,
     "At d = # it finds none of # targets in # steps": none_found,
@@ -234,8 +235,9 @@ SENTENCES: dict[str, Callable[[], list[float]]] = {
     "falls like (log d / d)^#. The formula for cut-off units has the exponent # over the same"
     " widths, but # at d = # to #": exponents,
     "For k ≥ # and d up to # double precision is enough": enough_digits,
-    "For k = # and d ≥ # the largest error over the inputs is # (median of the networks). This"
-    " error is due to rounding, because with # digits it is at most #": too_few_digits,
+    "For k = # and d ≥ # the largest absolute error over the inputs is # (median of the"
+    " networks). This error is due to rounding, because with # digits it is at most #":
+        too_few_digits,
     "but # samples still leave # % at d = # and # % at d = #": with_batch_statistics,
     "the error stays above a bound, # to # % for our targets (medians)": bound_of_layer_norm,
     "fitted γ and β reach an error of # to # % at d = # and #": fitted_with_biases,

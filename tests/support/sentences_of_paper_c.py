@@ -293,7 +293,7 @@ SENTENCES: dict[str, Callable[[], list[float]]] = {
     "ratio of the table's layer rises from # to # in": lambda: convolutions(3, "gaussian"),
     "it rises only from # to #.": lambda: convolutions(2, "gaussian"),
     "But on digits layer 2 reaches #": lambda: convolutions(2, "digits")[1:],
-    "Eq. (13) holds at every time in all # networks": at_every_time,
+    "This bound holds in all # networks at every time": at_every_time,
     "D changes by # %, the remainder by # %, and the ratio rises from # to #": by_adam,
     "grows like the width to the power #, whereas the largest singular value hardly depends on the"
     " width (power #)": powers_of_width,

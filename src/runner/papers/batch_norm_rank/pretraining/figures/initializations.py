@@ -226,9 +226,10 @@ FIGURES = [
         ],
         marks="lines: medians, bands: range",
         caption="(a) shows the training accuracy and (b) the mean r by epoch. The mean r is the"
-        " harmonic mean, over seven layers, of a lower bound r of the rank. Lines are"
-        " medians, bands the range. Names give the pre-training steps on each layer;"
-        " networks with 75 steps take 5 more steps first.",
+        " harmonic mean, over seven layers, of a lower bound r of the rank: of activations with"
+        " batch norm, else of pre-activations. Networks with batch norm use tanh, and weights of"
+        " their own, as in the authors' code. Lines are medians, bands the range. Names give the"
+        " pre-training steps on each layer; networks with 75 steps take 5 more steps first.",
         shows={"method": ["vanilla", "pretrained", "batch_norm", "batch_norm_asymmetric"]},
     ),
     Drawing(

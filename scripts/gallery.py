@@ -87,7 +87,6 @@ HOURS_AT_PAPER = {
     ("bottleneck-annealing",): 0.7,
     ("bottleneck-ranks",): 0.7,
     ("bottleneck-rates",): 5.0,
-    ("rank-or-size",): 8.0,
     ("rank-vgg",): 5.0,
 }
 """Estimated hours on one core, for figures without similar results: steps times seconds per

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 from in_memory import judged, kept_tables
-from tables_of_paper_b import LIMITS, every, initializations, norms, sizes, spread, vgg
+from tables_of_paper_b import LIMITS, after, every, initializations, norms, spread, vgg
 
 from runner.data import CLASSES
 from runner.papers.batch_norm_rank.breaking_bn.tables import paths
@@ -235,86 +235,115 @@ def slower_with_layer_norm() -> list[float]:
     return [rate, number, layer.median(), batch.median()]
 
 
-def _at_each_rate(family: str) -> pd.Series:
-    """Return the accuracies of a family of control 3 after training, by learning rate."""
-    rows = select(kept_tables("rank-or-size")["training"], family=family, judged=True)
-    rows = last_epoch(with_divergence(rows))
-    return rows.groupby("learning_rate")["train_accuracy"].median()
+CLOTHES = "paper"
+"""The scale of controls 3 and 4 on Fashion-MNIST; on digits it is `quick`."""
+
+ONE_SIZE = ("even", "sized", "signed")
+"""Families of control 3 whose layers all have one size, with zero biases."""
+
+
+def _trained(scale: str, *families: str) -> pd.DataFrame:
+    """Return the networks of some families of controls 3 and 4."""
+    rows = networks(kept_tables("rank-or-size", scale))
+    return rows[rows["family"].isin(families)]
+
+
+def _medians(rows: pd.DataFrame, column: str = "train_accuracy") -> pd.Series:
+    return rows.groupby(ARM)[column].median()
+
+
+def of_one_size() -> list[float]:
+    """Smallest size, and the lowest and highest median accuracy, of networks of one size."""
+    rows = _trained(CLOTHES, *ONE_SIZE)
+    found = _medians(rows)
+    return [_medians(rows, "size").min(), 1, found.min(), found.max()]
+
+
+def size_and_speed() -> list[float]:
+    """Steps, accuracies after them at the smallest size and at size 1, and those on digits."""
+    tables = kept_tables("rank-or-size", CLOTHES)
+    early = _medians(after(2))
+    per_epoch = tables["training"]["train_images"].max() // tables["training"]["batch_size"].max()
+    on_digits = _medians(_trained("quick", *ONE_SIZE))
+    both = [early["even", 0], early["signed", 0]]
+    return [2 * per_epoch, *both, on_digits.min(), on_digits.max()]
 
 
 def unscaled() -> list[float]:
-    """Accuracy at size 1; learning rates at which unscaled networks learn nothing, and diverge."""
-    accuracies = _at_each_rate("unscaled")
-    diverged = accuracies == 0
-    every(learned_share(accuracies[~diverged], 1 / CLASSES) < LITTLE)
-    rates = [accuracies.index[~diverged].min(), accuracies.index[~diverged].max()]
-    at_size_1 = select(networks(kept_tables("rank-or-size")), family="signed")["train_accuracy"]
-    return [at_size_1.median(), *rates, accuracies.index[diverged].min()]
+    """Accuracy of unscaled networks with its range, and their learning rate, the smallest."""
+    rows = _trained(CLOTHES, "unscaled")
+    (end,), (rate,) = {*rows["end"]}, {*rows["learning_rate"]}
+    assert end == "smallest"
+    return [*spread(rows["train_accuracy"]), rate]
 
 
-def _difference(family: str, than: str) -> pd.Series:
-    """Return the differences of the accuracies of two families of control 3."""
-    return rank_or_size.ahead(family, than).measure(kept_tables("rank-or-size"))["value"]
+def with_layer_rates() -> list[float]:
+    """Accuracies with a learning rate for each layer: unscaled, and of two sizes with them."""
+    found = _medians(_trained(CLOTHES, "unscaled_layer_rates", "sized_layer_rates"))
+    of_sizes = found["sized_layer_rates"]
+    return [found["unscaled_layer_rates", 0], *of_sizes.index, *of_sizes]
+
+
+def at_a_good_size() -> list[float]:
+    """Rank, spread, accuracy of default biases at size 1; k, spread, accuracy of copied units."""
+    plain = _trained(CLOTHES, "default_biases_unit")
+    copied = select(_trained(CLOTHES, "copied"), level=4)
+    of_plain = [plain["rank"].median(), plain["spread"].median()]
+    end = [rows["train_accuracy"].median() for rows in (plain, copied)]
+    return [*of_plain, end[0], 4, copied["spread"].median(), end[1]]
 
 
 def with_larger_pixels() -> list[float]:
-    """How many networks learn better with pixels up to 255, and a bound of the gain in two."""
-    gain = _difference("pixels_255", "default_biases")
-    return [every(gain > 0), 0.01 if (gain < 0.01).sum() == 2 else np.nan]
+    """The largest pixel, spread and rank with it, and accuracies with usual and such pixels."""
+    rows = _trained(CLOTHES, "default_biases", "pixels_255")
+    larger = select(rows, family="pixels_255")
+    found = _medians(rows)
+    both = [found["default_biases", 0], found["pixels_255", 0]]
+    return [255, larger["spread"].median(), larger["rank"].median(), *both]
 
 
-def at_sizes_of_plain() -> list[float]:
-    """Best accuracy of pre-trained weights at the sizes of plain ones, and its learning rate."""
-    accuracies = _at_each_rate("pretrained_small")
-    return [accuracies.max(), accuracies.idxmax()]
-
-
-def at_equal_size() -> list[float]:
-    """Accuracies of pre-trained and random weights of one size; in how many the first is higher."""
-    rows = networks(kept_tables("rank-or-size")).groupby("family")["train_accuracy"].median()
-    gain = _difference("pretrained", "size_of_pretrained")
-    both = [rows["pretrained"], rows["size_of_pretrained"]]
-    return [*both, (gain > 0).sum(), len(gain)]
-
-
-def _full_minus(rank: int, construction: str) -> pd.Series:
-    """Return the accuracies at full rank minus those at a low rank."""
-    found = rank_or_size.full_minus(rank).measure(kept_tables("rank-or-size"))
-    return select(found, construction=construction)["value"]
+def rank_one() -> list[float]:
+    """k = 1 and its accuracy with A B, and the accuracy at full rank."""
+    found = _medians(_trained(CLOTHES, "product"))["product"]
+    return [1, found.iloc[0], found.iloc[-1]]
 
 
 def copied() -> list[float]:
-    """Gain of k = 64 over k = 1 and 4 with copied units, the second with the test's limits."""
-    gain = _full_minus(1, "copied")
-    verdict = judged("rank-or-size", kept_tables("rank-or-size"), "rank-4-is-enough").iloc[0]
-    assert verdict["point"] == "copied"
-    return [64, 1, gain.median(), every(gain > 0), 4, *verdict[LIMITS]]
+    """Steps; accuracies after them and in the end, with k = 1, 4 and full rank."""
+    early = _medians(after(2))["copied"]
+    end = _medians(_trained(CLOTHES, "copied"))["copied"]
+    k = [1, 4, end.index.max()]
+    return [size_and_speed()[0], *early[k], *k[:2], *end[k]]
 
 
-def products() -> list[float]:
-    """In how many networks k = 1 and k = 4 are ahead of k = 64, and how many there are."""
-    one, four = (_full_minus(rank, "product") for rank in (1, 4))
-    return [1, 4, (one < 0).sum(), (four < 0).sum(), len(one)]
+def rank_4() -> list[float]:
+    """The verdict on rank 4: estimate and limits, on Fashion-MNIST and on digits."""
+    found = []
+    for scale in (CLOTHES, "quick"):
+        tables = kept_tables("rank-or-size", scale)
+        verdict = judged("rank-or-size", tables, "rank-4-is-enough").iloc[0]
+        assert verdict["point"] == "copied"
+        found += [*verdict[LIMITS]]
+    return found
 
 
 def ordered_by() -> list[float]:
     """Correlations of the accuracy with rank, r and r of the deviations, with their ranges."""
-    rows = rank_or_size.ordered_better().measure(kept_tables("rank-or-size"))
+    rows = rank_or_size.ordered_better().measure(kept_tables("rank-or-size", CLOTHES))
     rank, *others = (spread(rows[f"of_{name}"]) for name in ("rank", "r", "deviations"))
     return [rank[0], len(rows), *rank[1:], *np.concatenate(others)]
 
 
 def ordered_over_all() -> list[float]:
-    """Correlations over all initializations: size, rank, r, r of the deviations, with ranges."""
-    rows = networks(kept_tables("rank-or-size"))
-    columns = ["size", "rank", "rank_bound", "deviations_bound"]
+    """Correlations over all initializations: size, rank, r, r of the deviations, and spread."""
+    rows = networks(kept_tables("rank-or-size", CLOTHES))
+    columns = ["size", "rank", "rank_bound", "deviations_bound", "spread"]
     of_replicates = [
         group[[*columns, "train_accuracy"]].rank().corr()["train_accuracy"][columns]
         for _, group in rows.groupby("replicate")
     ]
     found = pd.DataFrame(of_replicates)
-    ranges = [x for column in columns for x in spread(found[column])]
-    return [rows.groupby(ARM).ngroups, *ranges]
+    return [rows.groupby(ARM).ngroups, *(found[column].median() for column in columns)]
 
 
 def losses_on_test_images() -> list[float]:
@@ -333,23 +362,12 @@ def rates_of_batch_norm() -> list[float]:
 
 
 def with_pixels() -> list[float]:
-    """Depth, and accuracies with default biases on the usual pixels and on pixels up to 255.
-
-    Then come the learning rate at which larger pixels help, that of figure 4, and the accuracy
-    there.
-    """
-    rows = networks(kept_tables("rank-or-size"))
-    by = rows.groupby("family")[["train_accuracy", "learning_rate"]].median()
-    rate, usual = by.loc["pixels_255", "learning_rate"], rates_of_batch_norm()[0]
-    accuracies = [*by.loc[["default_biases", "pixels_255"], "train_accuracy"]]
-    return [rows["depth"].max(), *accuracies, 3, rate, 4, usual, _at_each_rate("pixels_255")[usual]]
-
-
-def best_with_layer_rates() -> list[float]:
-    """The highest accuracy of an unscaled network that has a learning rate for each layer."""
-    rows = kept_tables("rank-or-size")["training"]
-    rows = last_epoch(select(rows, family="unscaled_layer_rates", judged=True))
-    return [rows["train_accuracy"].max()]
+    """Layers, and accuracies with default biases and pixels up to 1 and to 255, at one rate."""
+    usual = rates_of_batch_norm()[0]
+    rows = kept_tables("rank-or-size", CLOTHES)["training"]
+    rows = last_epoch(with_divergence(select(rows, judged=True, learning_rate=usual)))
+    found = _medians(rows)
+    return [rows["depth"].max(), found["default_biases", 0], found["pixels_255", 0], 4, usual]
 
 
 def figure_11() -> list[float]:
@@ -458,7 +476,10 @@ def rates_of_figure_12() -> list[float]:
 
 
 SENTENCES: dict[str, Callable[[], list[float]]] = {
-    "at equal rank (#), networks with small activations learn less": lambda: [sizes()[5][0]],
+    "plain networks of # layers reach # even if their last hidden layer has rank #":
+        lambda: [30, *reversed(rank_one()[:2])],
+    "random weights of rank # learn as well as pre-trained ones of rank # and #":
+        lambda: [initializations()[row][0] for row in (4, 1, 3)],
     "networks with layer norm begin at r = #, and plain ones with He's weights at #":
         lambda: [norms()[1][1], norms()[4][1]],
     "the rank as counted falls slowly (to # of 128": lambda: [initializations()[5][0]],
@@ -490,27 +511,29 @@ SENTENCES: dict[str, Callable[[], list[float]]] = {
     "use the smallest learning rate that we tried, #, and learn more slowly in all # networks (mean"
     " training loss # with layer norm, # with batch norm)": slower_with_layer_norm,
     "also more slowly than batch norm in all # networks (mean training loss #)": slower_from_he,
-    "their accuracies run from chance level to #. The unscaled network stays at chance level at"
-    " every learning rate from # to #, and diverges at #": unscaled,
-    "unscaled networks reach at most # or diverge": best_with_layer_rates,
-    "has this small size, the network reaches #": lambda: [sizes()[5][-1]],
-    "A good size does not help, however, in a network of rank #": lambda: [sizes()[1][0]],
-    "learns better in all # networks (in two by less than #)": with_larger_pixels,
-    "pre-trained weights reach at most # (at learning rate #)": at_sizes_of_plain,
-    "they learn better than random weights (# against #, in # of # networks)": at_equal_size,
-    "k = # is better than k = # by #, in all # networks, and better than k = # by # (# to #)":
-        copied,
-    "With A B it does not: k = # and # are ahead in # and # of # networks": products,
-    "the accuracy has a Spearman correlation of # with the rank (range over # replicates # to #), #"
-    " with r (# to #), and # with r of the deviations (# to #)": ordered_by,
-    "Over all # initializations of the figure's table, no number predicts them well: the"
-    " correlation is # with the size (# to #), # with the rank (# to #), # with r (# to #), and #"
-    " with r of the deviations (# to #)": ordered_over_all,
+    "networks whose layers all have one size, from # to #, end between # and # on Fashion-MNIST":
+        of_one_size,
+    "after # steps, the smallest networks reach # and those of size 1 #. On digits training ends"
+    " about there, and accuracies run from # to #": size_and_speed,
+    "networks reach only # (# to #) at #, their smallest learning rate": unscaled,
+    "It then learns nothing (#), and networks of size # and # end at # and #": with_layer_rates,
+    "the rank is #, the spread #, and the accuracy #. But networks of rank #, the same r and"
+    " size 1, whose images have the spread #, reach #": at_a_good_size,
+    "Pixels up to # raise the spread to #, the rank to #, and the accuracy from # to #":
+        with_larger_pixels,
+    "with k = #, where r is exactly 1, too, networks end at #, at full rank at #": rank_one,
+    "after # steps, networks reach #, # and # with k = #, # and full rank, and at the end #, # and"
+    " #": copied,
+    "full rank is ahead by # (# to #), and is undecided on digits (#; # to #)": rank_4,
+    "a Spearman correlation of # with the rank (range over # replicates # to #), # with r (# to #),"
+    " and # with r of the deviations (# to #)": ordered_by,
+    "Over all # initializations of the figure's table, it is # with the size, # with the rank, #"
+    " with r, # with r of the deviations, and # with the spread": ordered_over_all,
     "at epoch #, pre-trained networks are worse (# against #)": losses_on_test_images,
     "The learning rate is #, the largest that batch norm was given, and its best at depths # and #":
         rates_of_batch_norm,
-    "the pixels alone raise the accuracy at # layers from # to # (control #), but only at"
-    " learning rate #; at figure #'s # it stays at #": with_pixels,
+    "they raise the accuracy of networks of # layers from # to # at figure #'s learning rate, #":
+        with_pixels,
     "averaged over the epochs, is # above batch norm; whether it is above plain networks (by #) is"
     " undecided. On Fashion-MNIST the test loss of pre-trained networks is # (# to #)"
     " above batch norm": figure_11,

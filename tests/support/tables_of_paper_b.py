@@ -12,7 +12,7 @@ import pandas as pd
 from in_memory import judged, kept_tables
 
 from runner.papers.batch_norm_rank.breaking_bn.tables import paths
-from runner.papers.batch_norm_rank.learning import least_lead
+from runner.papers.batch_norm_rank.learning import least_lead, with_divergence
 from runner.papers.batch_norm_rank.pretraining.tables import (
     at_chosen_rates,
     before_training,
@@ -22,7 +22,7 @@ from runner.papers.batch_norm_rank.rank_chain import quantities as chain
 from runner.papers.batch_norm_rank.rank_chain.claims import OF_THE_FIGURES, THRESHOLDS
 from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_layer, trained
 from runner.papers.batch_norm_rank.rank_gradients.tables import networks as random_networks
-from runner.papers.batch_norm_rank.rank_or_size.tables import networks
+from runner.papers.batch_norm_rank.rank_or_size.tables import ARM, networks
 from runner.results.quantities import Quantity
 from runner.results.rows import last_epoch, select
 
@@ -108,15 +108,39 @@ def norms() -> Rows:
     return found
 
 
-def _rank_or_size(arms: list[tuple[str, float]], *columns: str) -> Rows:
-    """Return columns and the accuracy of initializations, each a family and a level."""
-    rows = of(8, networks(kept_tables("rank-or-size")))
-    medians = rows.groupby(["family", "level"])[[*columns, "train_accuracy"]].median()
-    return [[*medians.loc[arm]] for arm in arms]
+FULL = None
+"""The level of a construction of rank k at full rank, which is the width."""
+
+
+def after(epoch: int) -> pd.DataFrame:
+    """Return the networks of controls 3 and 4 on Fashion-MNIST after some epochs of training."""
+    tables = kept_tables("rank-or-size", "paper")
+    chosen = networks(tables)[["run", *ARM, "replicate", "learning_rate"]]
+    rows = with_divergence(tables["training"]).merge(chosen, on=[*chosen])
+    return select(rows, epoch=epoch)
+
+
+def _rank_or_size(arms: list[tuple[str, float | None]], *columns: str) -> Rows:
+    """Return columns, two accuracies on Fashion-MNIST, and the accuracy on digits.
+
+    The accuracies on Fashion-MNIST are those after two epochs, and in the last one. arms:
+    initializations, each a family and a level.
+    """
+    clothes, digits = (of(8, networks(kept_tables("rank-or-size", s))) for s in ("paper", "quick"))
+    measured = [(clothes, column) for column in columns]
+    measured += [(rows, "train_accuracy") for rows in (after(2), clothes, digits)]
+    found: Rows = []
+    for family, level in arms:
+        found.append([])
+        for rows, column in measured:
+            of_family = select(rows, family=family)
+            chosen = of_family["level"].max() if level is FULL else level
+            found[-1].append(select(of_family, level=chosen)[column].median())
+    return found
 
 
 def sizes() -> Rows:
-    """Control 3: rank, r, size and accuracy."""
+    """Control 3: rank, r, size, spread and accuracies."""
     falling = [(name, 0.0) for name in ("unscaled", "unscaled_layer_rates", "even")]
     return _rank_or_size(
         [(name, 0.0) for name in ("default_biases", "default_biases_unit", "pixels_255")]
@@ -124,17 +148,17 @@ def sizes() -> Rows:
         + [("sized_layer_rates", 0.01), ("sized_layer_rates", 0.1), ("signed", 0.0)]
         + [(name, 0.0) for name in ("pretrained", "pretrained_small", "size_of_pretrained")]
         + [("batch_norm", 0.0)],
-        "rank", "rank_bound", "size",
+        "rank", "rank_bound", "size", "spread",
     )  # fmt: skip
 
 
 def ranks() -> Rows:
-    """Control 4: rank, r, r of the deviations and accuracy."""
-    built = [(name, float(k)) for name in ("product", "copied") for k in (1, 4, 16, 64)]
+    """Control 4: rank, r − 1, r of the deviations, and accuracies."""
+    built = [(name, k) for name in ("product", "copied") for k in (1.0, 4.0, 16.0, FULL)]
     flipped = [("flipped", part) for part in (0.1, 0.25, 0.5)]
-    return _rank_or_size(
-        [*built, *flipped, ("signed", 0.0)], "rank", "rank_bound", "deviations_bound"
-    )
+    columns = ("rank", "rank_bound", "deviations_bound")
+    rows = _rank_or_size([*built, *flipped, ("signed", 0.0)], *columns)
+    return [[rank, r - 1, *others] for rank, r, *others in rows]
 
 
 def losses() -> Rows:
@@ -288,8 +312,8 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "initialization": pretraining,
     "plain network, initialized by": initializations,
     "32 layers, digits": norms,
-    "30 layers, digits, at the learning rate that six others chose": sizes,
-    "last hidden layer (30 layers, digits, zero biases, size 1)": ranks,
+    "30 layers, Fashion-MNIST, at the learning rate that six others chose": sizes,
+    "last hidden layer (30 layers, zero biases, size 1)": ranks,
     "training loss, epoch 100": losses,
     "depth 32, difference of training losses averaged over all epochs"
     " (interval of the test, n = 5)": differences,

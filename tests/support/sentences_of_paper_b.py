@@ -26,7 +26,7 @@ from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_laye
 from runner.papers.batch_norm_rank.rank_gradients.quantities import factor_over_theory
 from runner.papers.batch_norm_rank.rank_gradients.tables import networks as random_networks
 from runner.papers.batch_norm_rank.rank_or_size import quantities as rank_or_size
-from runner.papers.batch_norm_rank.rank_or_size.tables import ARM, networks
+from runner.papers.batch_norm_rank.rank_or_size.tables import ARM, AT_SIZE_1, networks
 from runner.papers.batch_norm_rank.theory import RELU_GRADIENT_GROWTH
 from runner.papers.batch_norm_rank.vgg_size.quantities import first_over_last
 from runner.results.rows import Tables, last_epoch, select
@@ -285,12 +285,12 @@ def with_layer_rates() -> list[float]:
 
 
 def at_a_good_size() -> list[float]:
-    """Rank, spread, accuracy of default biases at size 1; k, spread, accuracy of copied units."""
+    """Rank, spread and accuracy of default biases at size 1; the same, r and size of A B, k = 1."""
     plain = _trained(CLOTHES, "default_biases_unit")
-    copied = select(_trained(CLOTHES, "copied"), level=4)
-    of_plain = [plain["rank"].median(), plain["spread"].median()]
-    end = [rows["train_accuracy"].median() for rows in (plain, copied)]
-    return [*of_plain, end[0], 4, copied["spread"].median(), end[1]]
+    product = select(_trained(CLOTHES, "product"), level=1)
+    shown = ["rank", "spread", "train_accuracy"]
+    of_product = ["rank", "rank_bound", "size", "spread", "train_accuracy"]
+    return [*plain[shown].median(), *product[of_product].median()]
 
 
 def with_larger_pixels() -> list[float]:
@@ -300,6 +300,16 @@ def with_larger_pixels() -> list[float]:
     found = _medians(rows)
     both = [found["default_biases", 0], found["pixels_255", 0]]
     return [255, larger["spread"].median(), larger["rank"].median(), *both]
+
+
+def pre_trained_and_random() -> list[float]:
+    """Steps, and accuracies of pre-trained and random weights of one size: early, on digits, end.
+
+    On digits the accuracies are those at the end.
+    """
+    names = ["pretrained", "size_of_pretrained"]
+    stages = [after(2), _trained("quick", *names), _trained(CLOTHES, *names)]
+    return [size_and_speed()[0], *(_medians(rows)[name, 0] for rows in stages for name in names)]
 
 
 def rank_one() -> list[float]:
@@ -317,21 +327,23 @@ def copied() -> list[float]:
 
 
 def rank_4() -> list[float]:
-    """The verdict on rank 4: estimate and limits, on Fashion-MNIST and on digits."""
+    """Networks in which full rank is ahead of rank 4, estimates and limits, on both data sets."""
     found = []
     for scale in (CLOTHES, "quick"):
         tables = kept_tables("rank-or-size", scale)
         verdict = judged("rank-or-size", tables, "rank-4-is-enough").iloc[0]
         assert verdict["point"] == "copied"
         found += [*verdict[LIMITS]]
-    return found
+    gain = rank_or_size.full_minus(4).measure(kept_tables("rank-or-size", CLOTHES))
+    return [every(select(gain, construction="copied")["value"] > 0), *found]
 
 
 def ordered_by() -> list[float]:
     """Correlations of the accuracy with rank, r and r of the deviations, with their ranges."""
     rows = rank_or_size.ordered_better().measure(kept_tables("rank-or-size", CLOTHES))
     rank, *others = (spread(rows[f"of_{name}"]) for name in ("rank", "r", "deviations"))
-    return [rank[0], len(rows), *rank[1:], *np.concatenate(others)]
+    kinds = _trained(CLOTHES, *AT_SIZE_1).groupby(ARM).ngroups
+    return [kinds, 1, rank[0], len(rows), *rank[1:], *np.concatenate(others)]
 
 
 def ordered_over_all() -> list[float]:
@@ -514,18 +526,22 @@ SENTENCES: dict[str, Callable[[], list[float]]] = {
     "networks whose layers all have one size, from # to #, end between # and # on Fashion-MNIST":
         of_one_size,
     "after # steps, the smallest networks reach # and those of size 1 #. On digits training ends"
-    " about there, and accuracies run from # to #": size_and_speed,
-    "networks reach only # (# to #) at #, their smallest learning rate": unscaled,
+    " about there, accuracies run from # to #": size_and_speed,
+    "networks reach only # (# to #) at #, the smallest learning rate of their grid": unscaled,
     "It then learns nothing (#), and networks of size # and # end at # and #": with_layer_rates,
-    "the rank is #, the spread #, and the accuracy #. But networks of rank #, the same r and"
-    " size 1, whose images have the spread #, reach #": at_a_good_size,
+    "the rank is #, the spread #, and the accuracy #. But networks of rank #, with r exactly #,"
+    " size # and spread #, reach #": at_a_good_size,
+    "early (after # steps # and #, on digits # and #), but end lower on Fashion-MNIST (# and #)":
+        pre_trained_and_random,
     "Pixels up to # raise the spread to #, the rank to #, and the accuracy from # to #":
         with_larger_pixels,
     "with k = #, where r is exactly 1, too, networks end at #, at full rank at #": rank_one,
     "after # steps, networks reach #, # and # with k = #, # and full rank, and at the end #, # and"
     " #": copied,
-    "full rank is ahead by # (# to #), and is undecided on digits (#; # to #)": rank_4,
-    "a Spearman correlation of # with the rank (range over # replicates # to #), # with r (# to #),"
+    "full rank is ahead in all # networks, by # (interval # to #), and on digits by # (# to #)":
+        rank_4,
+    "Over the # initializations of size # with zero biases, the accuracy at the end has a Spearman"
+    " correlation of # with the rank (range over # replicates # to #), # with r (# to #),"
     " and # with r of the deviations (# to #)": ordered_by,
     "Over all # initializations of the figure's table, it is # with the size, # with the rank, #"
     " with r, # with r of the deviations, and # with the spread": ordered_over_all,

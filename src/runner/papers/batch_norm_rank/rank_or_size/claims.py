@@ -32,8 +32,9 @@ CLAIMS = {
         ),
         ours(
             "directions-order-learning",
-            "over all networks of size 1, the directions in which images differ (r of the"
-            " deviations from the mean) order the training accuracies better than the rank does",
+            "over all networks of size 1 with zero biases, the directions in which images differ"
+            " (r of the deviations from the mean) order the training accuracies better than the"
+            " rank does",
             f"{SOURCE}, rank and directions at equal size",
             ordered_better().above(0),
             note="Spearman's correlation with the accuracy is {of_deviations.median:.2f} for r of"

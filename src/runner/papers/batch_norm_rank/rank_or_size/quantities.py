@@ -49,16 +49,17 @@ def full_minus(tables: Tables, rank: int) -> pd.DataFrame:
 
 
 @quantity(
-    "over networks of size 1, Spearman's correlation of the training accuracy with r of the"
-    " deviations from the mean, minus its correlation with the rank,",
+    "over networks of size 1 with zero biases, Spearman's correlation of the training accuracy with"
+    " r of the deviations from the mean, minus its correlation with the rank,",
     unit="difference",
     needs={"family": 3},
 )
 def ordered_better(tables: Tables) -> pd.DataFrame:
     """Return by how much r of the deviations orders the accuracies better than the rank does.
 
-    The value is the difference of two Spearman correlations over all networks of size 1 of a
-    replicate. The columns `of_deviations`, `of_rank` and `of_r` have the correlations themselves.
+    The value is the difference of two Spearman correlations over all networks of size 1 and
+    zero biases of a replicate. The columns `of_deviations`, `of_rank` and `of_r` have the
+    correlations themselves.
     """
     rows = networks(tables)
     columns = {

@@ -9,7 +9,7 @@ ARM = ["family", "level"]
 """Columns that identify an initialization among all runs of a figure."""
 
 AT_SIZE_1 = ("signed", "product", "copied", "flipped")
-"""Families whose layers have size 1, and which differ in rank and directions."""
+"""Families with zero biases whose layers have size 1. They differ in rank and directions."""
 
 
 MARGIN = 0.15

@@ -71,6 +71,7 @@ def ordered_better(tables: Tables) -> pd.DataFrame:
     by = nonempty(rows[rows["family"].isin(AT_SIZE_1)], "networks of size 1").groupby("replicate")
 
     def correlations(group: pd.DataFrame) -> pd.Series:
+        """Return Spearman's correlations of the accuracies of a replicate, by column name."""
         ordered = group[[*columns.values(), "train_accuracy"]].rank().corr()["train_accuracy"]
         return pd.Series({name: ordered[column] for name, column in columns.items()})
 
